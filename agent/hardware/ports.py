@@ -1,0 +1,162 @@
+"""What is needed of a machine: the only door to it.
+
+Adapters (NVML, sysfs, the simulated node) implement these; they are named in the ``__main__`` of a
+program and nowhere else. Every method may raise a ``HardwareError``. Reading and writing are separate
+types: whoever is handed readers can change nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.hardware.types import (
+    Bdf,
+    ComputeInstance,
+    DeviceNode,
+    DriverVersions,
+    Gpu,
+    GpuInstance,
+    GpuUuid,
+    HostFile,
+    MigMode,
+    MigProfile,
+    MigSpec,
+    ModeChange,
+    PciFunction,
+    PhysicalFunction,
+    Unreadable,
+)
+
+
+class GpuReader(Protocol):
+    """Reads GPUs and what is cut from them."""
+
+    def versions(self) -> DriverVersions:
+        """Return the driver's versions."""
+        ...
+
+    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
+        """Return every GPU by index; one that cannot be read stands as ``Unreadable``.
+
+        Shape: empty where the node has none. Raises: DriverMissing where there is no driver.
+        """
+        ...
+
+    def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
+        """Return the MIG mode, None on a model without MIG."""
+        ...
+
+    def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
+        """Return the GPU-instance profiles by profile name, empty on a model without MIG.
+
+        Answers with MIG off too. Profiles that the model lacks are left out.
+        """
+        ...
+
+    def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
+        """Return the existing GIs by id, also those without a CI; empty with MIG off."""
+        ...
+
+
+class MigWriter(Protocol):
+    """Changes how GPUs are cut."""
+
+    def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
+        """Ask for the mode and say what became of it.
+
+        Raises: NotSupported on a model without MIG; InUse while instances exist and it is turned off.
+        """
+        ...
+
+    def create_gpu_instance(self, spec: MigSpec) -> int:
+        """Create the GI that ``spec`` describes and return its id.
+
+        Raises: NotSupported with MIG off; InvalidArgument for an unknown profile or a placement that
+                is not in its list; InsufficientResources where the placement or an engine is taken.
+        """
+        ...
+
+    def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
+        """Create the CI that fills the GI; from then on its MIG device exists.
+
+        Raises: NotFound for an unknown GI; InsufficientResources where the GI has a CI already.
+        """
+        ...
+
+    def destroy_compute_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> None:
+        """Destroy a CI. Raises: NotFound; InUse while a process uses its MIG device."""
+        ...
+
+    def destroy_gpu_instance(self, gpu: GpuUuid, gi_id: int) -> None:
+        """Destroy a GI. Raises: NotFound; InUse while it has CIs."""
+        ...
+
+
+class Gpus(GpuReader, MigWriter, Protocol):
+    """Both."""
+
+
+class PciReader(Protocol):
+    """Reads PCI functions and NICs."""
+
+    def function(self, bdf: Bdf) -> PciFunction:
+        """Return one function with its PCIe path and NUMA node. Raises: NotFound."""
+        ...
+
+    def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
+        """Return the NICs that are PCI functions, with their VFs, by BDF."""
+        ...
+
+
+class DriverFiles(Protocol):
+    """Finds the device nodes and driver files that containers need."""
+
+    def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the nodes of a whole GPU. Raises: NotFound where the node is not there."""
+        ...
+
+    def control_nodes(self) -> tuple[DeviceNode, ...]:
+        """Return the nodes that every consumer of a GPU needs (``/dev/nvidiactl`` and, where they
+        exist, uvm, uvm-tools, modeset). Raises: NotFound without ``nvidiactl``."""
+        ...
+
+    def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
+        """Return the capability nodes of a GI and its CI. Raises: NotFound."""
+        ...
+
+    def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
+        """Return the driver's libraries and tools of this version, by path in the container."""
+        ...
+
+
+class BootReader(Protocol):
+    """Tells one boot from the next."""
+
+    def boot_id(self) -> str:
+        """Return the kernel's boot id; instances never survive a change of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """All that discovery may touch."""
+
+    gpus: GpuReader
+    pci: PciReader
+    boot: BootReader
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A whole machine, for programs that change it."""
+
+    gpus: Gpus
+    pci: PciReader
+    files: DriverFiles
+    boot: BootReader
+
+    @property
+    def readers(self) -> Readers:
+        """Return the part that changes nothing."""
+        return Readers(self.gpus, self.pci, self.boot)

@@ -1,0 +1,249 @@
+"""What a machine consists of, in the field's terms.
+
+Plain values without behaviour of their own: the adapters make them, everybody else reads them.
+``MigSpec`` is wanted, ``MigInstance`` exists; ids of instances are reused by the driver, UUIDs are not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, NewType
+
+Bdf = NewType("Bdf", str)
+"""``DDDD:BB:DD.F``, lower case; the domain has four digits or more."""
+GpuUuid = NewType("GpuUuid", str)
+MigUuid = NewType("MigUuid", str)
+
+MIB: Final = 2**20
+_BDF: Final = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
+
+
+def normal_bdf(text: str) -> Bdf:
+    """Return the sysfs spelling of a PCI address; NVML writes an eight-digit upper-case domain.
+
+    Raises: ValueError where ``text`` is no PCI address.
+    """
+    match = _BDF.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError(f"{text!r} is not a PCI address such as 0000:3b:00.0")
+    domain, bus, device, function = match.groups()
+    return Bdf(f"{int(domain, 16):04x}:{bus}:{device}.{function}")
+
+
+@dataclass(frozen=True, slots=True)
+class DriverVersions:
+    """The driver of the node: ``driver`` such as 560.35.03, ``cuda`` such as 12.6."""
+
+    driver: str
+    cuda: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigMode:
+    """The MIG mode now, and after the next reset of the GPU."""
+
+    current: bool
+    pending: bool
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no change waits for a reset."""
+        return self.current == self.pending
+
+
+class ModeChange(StrEnum):
+    """What became of a call that sets the MIG mode. The call itself succeeded."""
+
+    ACTIVE = "active"
+    PENDING_IN_USE = "pending: the GPU is in use"
+    PENDING_RESET = "pending: the GPU must be reset from outside"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU as the driver reports it.
+
+    Shape: ``mig`` is None on a model without MIG; ``brand`` is None where unknown.
+    Units: ``memory_bytes`` bytes.
+    """
+
+    uuid: GpuUuid
+    index: int
+    minor: int
+    bdf: Bdf
+    product_name: str
+    architecture: str
+    brand: str | None
+    cuda_compute_capability: str
+    memory_bytes: int
+    mig: MigMode | None
+    is_passthrough: bool = False
+
+    @property
+    def mode_needs_operator(self) -> bool:
+        """Whether a change of the MIG mode stays pending until somebody resets the GPU from outside.
+
+        Ampere changes the mode by a reset, which a virtual machine cannot do to a GPU passed to it.
+        """
+        return self.architecture == "Ampere" and self.is_passthrough
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placement:
+    """Where a GPU instance lies. Units: memory slices; ``size`` is not the number of compute slices."""
+
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigProfile:
+    """One GPU-instance profile of one GPU.
+
+    Shape: ``placements`` all places where it may lie, free or not, by start; ``profile_id`` is the id
+           that create, list and placement calls take, not the NVML constant.
+    Units: ``memory_bytes`` bytes (NVML's field says MB but counts MiB); the rest are counts.
+    """
+
+    name: str
+    profile_id: int
+    compute_slices: int
+    memory_bytes: int
+    multiprocessors: int
+    copy_engines: int
+    decoders: int
+    encoders: int
+    jpeg_engines: int
+    ofa_engines: int
+    max_instances: int
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MigSpec:
+    """A wanted MIG partition: one GPU instance that one compute instance fills."""
+
+    parent: GpuUuid
+    profile_id: int
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeInstance:
+    """An existing CI and the UUID of the MIG device that it makes."""
+
+    ci_id: int
+    uuid: MigUuid
+
+
+@dataclass(frozen=True, slots=True)
+class GpuInstance:
+    """An existing GI with its CIs, by id; without a CI there is no MIG device."""
+
+    parent: GpuUuid
+    gi_id: int
+    profile_id: int
+    placement: Placement
+    compute_instances: tuple[ComputeInstance, ...] = ()
+
+    @property
+    def spec(self) -> MigSpec:
+        """Return what this instance realises."""
+        return MigSpec(self.parent, self.profile_id, self.placement)
+
+
+@dataclass(frozen=True, slots=True)
+class MigInstance:
+    """An existing MIG partition, complete: GI, CI and the UUID of its MIG device."""
+
+    spec: MigSpec
+    gi_id: int
+    ci_id: int
+    uuid: MigUuid
+
+
+@dataclass(frozen=True, slots=True)
+class PciePath:
+    """Where a PCI function hangs, from the root down.
+
+    Shape: ``root_complex`` such as ``pci0000:3a``; ``root_port`` and ``switch`` (the nearest switch
+           upstream port above the function) are None where the path has none or cannot be read.
+    """
+
+    root_complex: str | None = None
+    root_port: Bdf | None = None
+    switch: Bdf | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciFunction:
+    """One PCI function. Shape: ids are four hex digits; ``numa_node`` None where the kernel says -1."""
+
+    bdf: Bdf
+    vendor_id: str
+    device_id: str
+    class_code: str
+    numa_node: int | None = None
+    path: PciePath = PciePath()
+    driver: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualFunction:
+    """A VF. ``index`` is the number of its ``virtfn`` link; names are the last known ones."""
+
+    index: int
+    function: PciFunction
+    netdev: str | None = None
+    rdma_device: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicalFunction:
+    """A NIC function that is no VF.
+
+    Shape: ``vfs`` by index; ``total_vfs`` is 0 where the function has no SR-IOV;
+           ``link_type`` is ``ethernet``, ``infiniband`` or None; ``card_id`` groups ports of one card.
+    """
+
+    function: PciFunction
+    netdev: str | None = None
+    rdma_device: str | None = None
+    link_type: str | None = None
+    card_id: str | None = None
+    total_vfs: int = 0
+    vfs: tuple[VirtualFunction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A device file for a container.
+
+    Shape: ``path`` in the container; ``host_path`` where it is here, None where the runtime has to make
+           it from ``major`` and ``minor``.
+    """
+
+    path: str
+    host_path: Path | None
+    major: int | None = None
+    minor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostFile:
+    """A file of the driver that a container needs: ``path`` there, ``host_path`` here."""
+
+    path: str
+    host_path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A device that is there but could not be read; its neighbours are not affected."""
+
+    what: str
+    reason: str
+    hints: tuple[str, ...] = field(default=())

@@ -1,0 +1,113 @@
+"""Claims, device classes and what they ask for. Source: resource.k8s.io/v1 ResourceClaim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NewType
+
+from scheduler_core.model.device import DeviceId, QualifiedName
+
+ClaimUid = NewType("ClaimUid", str)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRef:
+    """How people and logs name a claim."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRequest:
+    """Devices of one kind.
+
+    Shape: ``name`` is ``request`` or ``request/alternative``, as results name it; ``count`` at least 1,
+           None for all matching devices of the node; ``selectors`` CEL texts, all must be true.
+    """
+
+    name: str
+    class_name: str
+    selectors: tuple[str, ...] = ()
+    count: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request: its alternatives in order of preference (one, unless ``firstAvailable``)."""
+
+    name: str
+    alternatives: tuple[DeviceRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAttribute:
+    """All devices of ``requests`` (empty: of the claim) have one type and value of the attribute."""
+
+    attribute: QualifiedName
+    requests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctAttribute:
+    """All devices of ``requests`` (empty: of the claim) differ pairwise in the attribute."""
+
+    attribute: QualifiedName
+    requests: tuple[str, ...] = ()
+
+
+Constraint = MatchAttribute | DistinctAttribute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpaqueConfig:
+    """Parameters for a driver. The allocator only carries them along."""
+
+    driver: str
+    parameters: Mapping[str, Any]
+    requests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a user asks for."""
+
+    ref: ClaimRef
+    uid: ClaimUid | None = None
+    requests: tuple[Request, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    configs: tuple[OpaqueConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceClass:
+    """A named kind of device."""
+
+    name: str
+    selectors: tuple[str, ...] = ()
+    configs: tuple[OpaqueConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedDevice:
+    """One entry of ``status.allocation.devices.results``."""
+
+    request: str
+    device: DeviceId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatedClaim:
+    """A claim with devices, as the node and the ledger read it back.
+
+    Shape: ``results`` of every driver, in listed order; ``configs`` likewise, class entries first.
+    """
+
+    ref: ClaimRef
+    uid: ClaimUid | None = None
+    results: tuple[AllocatedDevice, ...] = field(default=())
+    configs: tuple[OpaqueConfig, ...] = ()

@@ -1,0 +1,44 @@
+"""A pool: the devices that one driver publishes under one name, read from all its slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
+from scheduler_core.quantity import Quantity
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PoolId:
+    """The identity of a pool: two drivers may use one pool name."""
+
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """One pool at its newest generation.
+
+    Shape: ``devices`` in slice order (slices by name, devices as listed), names unique;
+           ``sources`` what each source holds, by dimension: exactly those that a device draws from;
+           ``rejected`` the devices that broke a rule, each with its reason, in slice order;
+           ``problem`` why nothing of the pool may be used, None when it may;
+           ``is_complete`` whether every slice of the generation was seen.
+    """
+
+    id: PoolId
+    generation: int = 1
+    devices: tuple[Device, ...] = ()
+    sources: Mapping[SourceName, Mapping[str, Quantity]] = field(default_factory=dict)
+    rejected: Mapping[DeviceName, str] = field(default_factory=dict)
+    problem: str | None = None
+    is_complete: bool = True
+
+    def id_of(self, device: Device) -> DeviceId:
+        """Return the cluster-wide identity of one of the pool's devices."""
+        return DeviceId(self.id.driver, self.id.name, device.name)

@@ -1,0 +1,122 @@
+"""Kubernetes quantities as exact integers.
+
+A quantity is a count of billionths (nano): the finest step the API knows. No float, no rounding but
+the API's own (up, away from zero, below a nano). Equality and order are by amount; the suffix family
+is kept only to print it back the way people wrote it.
+Source: apimachinery ``resource.Quantity`` and its serialisation rules.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+NANO: Final = 10**9
+_BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_DECIMAL: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+_SYNTAX: Final = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
+    r"(?:(?P<binary>[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]+)|(?P<decimal>[numkMGTPE]))?",
+    re.ASCII,
+)
+RULE: Final = "must be a Kubernetes quantity such as 4864Mi, 1, 500m or 5e9"
+_MAX_DIGITS: Final = 64  # far above the API's 63-bit range; bounds the work on hostile input
+_MAX_EXPONENT: Final = 64
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Quantity:
+    """An exact amount.
+
+    Units: ``nano`` billionths of the unit of the dimension (bytes, cores, slices, bit/s).
+    """
+
+    nano: int
+    family: str = field(default="", compare=False)  # "" decimal, "i" binary, "e" exponent
+
+    @classmethod
+    def of(cls, amount: int) -> Quantity:
+        """Return ``amount`` whole units."""
+        return cls(amount * NANO)
+
+    @classmethod
+    def bytes_of(cls, amount: int) -> Quantity:
+        """Return ``amount`` bytes, printed with binary suffixes."""
+        return cls(amount * NANO, "i")
+
+    @classmethod
+    def parse(cls, text: str) -> Quantity:
+        """Read a quantity as the API server does.
+
+        Raises: ValueError naming the text and the rule.
+        """
+        match = _SYNTAX.fullmatch(text)
+        if match is None or not (match["whole"] or match["part"]):
+            raise ValueError(f"{text!r} {RULE}")
+        digits = match["whole"] + (match["part"] or "")
+        exponent = int(match["exponent"] or 0)
+        if len(digits) > _MAX_DIGITS or abs(exponent) > _MAX_EXPONENT:
+            raise ValueError(f"{text[:40]!r}… {RULE}: at most {_MAX_DIGITS} digits")
+        number = int(digits)
+        scale = len(match["part"] or "")
+        if match["binary"]:
+            return cls(_signed(match["sign"], number * _BINARY[match["binary"]] * NANO, scale), "i")
+        power = exponent if match["exponent"] else _DECIMAL[match["decimal"] or ""]
+        family = "e" if match["exponent"] else ""
+        return cls(_signed(match["sign"], number * NANO, scale - power), family)
+
+    def __str__(self) -> str:
+        if self.family == "i" and self.nano % NANO == 0 and abs(self.nano) >= 1024 * NANO:
+            return _binary_text(self.nano // NANO)
+        return _decimal_text(self.nano, "e" if self.family == "e" else "")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the amount is a whole number of units."""
+        return self.nano % NANO == 0
+
+    @property
+    def whole(self) -> int:
+        """Return the amount in units, rounded up as the API's ``Value()`` does."""
+        return -(-self.nano // NANO)
+
+
+def _signed(sign: str, number: int, scale: int) -> int:
+    """Return ``number / 10**scale``, rounded up in magnitude to a whole nano."""
+    value = number * _power(-scale) if scale < 0 else -(-number // _power(scale))
+    return -value if sign == "-" else value
+
+
+def _power(exponent: int) -> int:
+    return int(10**exponent)
+
+
+def _binary_text(amount: int) -> str:
+    for suffix, size in reversed(_BINARY.items()):
+        if amount % size == 0:
+            return f"{amount // size}{suffix}"
+    return str(amount)
+
+
+def _decimal_text(nano: int, family: str) -> str:
+    if nano == 0:
+        return "0"
+    for suffix, power in reversed(_DECIMAL.items()):
+        if nano % 10 ** (power + 9) == 0:
+            amount = nano // 10 ** (power + 9)
+            if family == "e" and power > 0:
+                return f"{amount}e{power}"
+            return f"{amount}{suffix}"
+    raise AssertionError("every amount is a whole number of nanos")

@@ -1,0 +1,72 @@
+"""Versions as attributes carry them: read short or padded, compared as semantic versions.
+
+The seed prints ``12.6`` and ``560.35.03``; API servers take full semver 2.0 only. A version keeps the
+text it came with and knows its semver form, so that the composite dialect prints what was written and
+the v1 dialect what is accepted. Source: semver.org 2.0.0; upstream-validation of ``version`` values.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import total_ordering
+from typing import Final
+
+_LOOSE: Final = re.compile(
+    r"v?(?P<core>[0-9]{1,18}(?:\.[0-9]{1,18}){0,2})"
+    r"(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
+    r"(?:\+(?P<build>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?",
+    re.ASCII,
+)
+RULE: Final = "must be a version such as 12.6, 560.35.03 or 1.2.3-rc.1, of at most 64 characters"
+_Identifier = tuple[int, int, str]
+_Key = tuple[int, int, int, int, tuple[_Identifier, ...]]
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Version:
+    """A version; equal and ordered by semver precedence (build metadata does not count)."""
+
+    text: str
+    key: _Key = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Read a version, short forms and leading zeros included.
+
+        Raises: ValueError naming the text and the rule.
+        """
+        match = _LOOSE.fullmatch(text) if len(text) <= 64 else None
+        if match is None:
+            raise ValueError(f"{text!r} {RULE}")
+        major, minor, patch = ([int(part) for part in match["core"].split(".")] + [0, 0])[:3]
+        pre = tuple(_identifier(part) for part in match["pre"].split(".")) if match["pre"] else ()
+        return cls(text, (major, minor, patch, 0 if pre else 1, pre))
+
+    @property
+    def semver(self) -> str:
+        """Return the full semver 2.0 form: ``12.6`` is ``12.6.0``, ``560.35.03`` is ``560.35.3``."""
+        major, minor, patch, _, _ = self.key
+        match = _LOOSE.fullmatch(self.text)
+        assert match is not None
+        pre = ".".join(str(int(p)) if p.isdigit() else p for p in (match["pre"] or "").split("."))
+        tail = ("-" + pre if pre else "") + ("+" + match["build"] if match["build"] else "")
+        return f"{major}.{minor}.{patch}{tail}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self.key == other.key
+
+    def __lt__(self, other: Version) -> bool:
+        return self.key < other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _identifier(part: str) -> _Identifier:
+    """Numeric identifiers sort before the others, by value. Source: semver 2.0, clause 11."""
+    return (0, int(part), "") if part.isdigit() else (1, 0, part)
