@@ -1,7 +1,8 @@
 """The hardware's refusals, translated once from NVML codes and errno.
 
-One class per thing that somebody must do differently. ``attempted`` says what was tried, ``subject`` on
-which object, ``reason`` why it failed, ``remedy`` who does what; ``retry`` whether the same call may work later.
+One class per thing that somebody must do differently. ``attempted`` says what was tried, ``subject``
+on which object, ``reason`` why it failed, ``remedy`` who does what; ``retry`` whether the same call
+may work later.
 """
 
 from __future__ import annotations
