@@ -1,0 +1,1 @@
+"""What is on this node: discover it, name it, describe it. No adapter is named here."""

@@ -1,0 +1,103 @@
+"""One immutable picture of a node, and the devices that can be cut from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.hardware.types import (
+    DriverVersions,
+    Gpu,
+    GpuInstance,
+    MigProfile,
+    MigSpec,
+    PciFunction,
+    PhysicalFunction,
+    Placement,
+    Unreadable,
+    VirtualFunction,
+)
+from scheduler_core.model.device import DeviceName
+from scheduler_core.model.pool import Pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuEntry:
+    """A GPU with everything that discovery learnt of it.
+
+    Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None where sysfs does
+           not know the GPU's address (its topology is then unknown).
+    """
+
+    gpu: Gpu
+    profiles: tuple[MigProfile, ...] = ()
+    instances: tuple[GpuInstance, ...] = ()
+    function: PciFunction | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """What is on a node.
+
+    Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` what is
+           there but could not be read.
+    """
+
+    node: str
+    boot_id: str
+    versions: DriverVersions | None = None
+    gpus: tuple[GpuEntry, ...] = ()
+    nics: tuple[PhysicalFunction, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeGpu:
+    """A GPU given whole."""
+
+    gpu: Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class MigPartition:
+    """A MIG partition that does not have to exist yet."""
+
+    gpu: Gpu
+    profile: MigProfile
+    placement: Placement
+
+    @property
+    def spec(self) -> MigSpec:
+        """Return what the hardware is asked for."""
+        return MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNic:
+    """A NIC's physical function."""
+
+    pf: PhysicalFunction
+
+
+@dataclass(frozen=True, slots=True)
+class NicVf:
+    """A virtual function of a NIC."""
+
+    pf: PhysicalFunction
+    vf: VirtualFunction
+
+
+PublishedDevice = WholeGpu | MigPartition | WholeNic | NicVf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDevices:
+    """The devices of a node: what each name means, and the flattened pool that the core counts on.
+
+    Shape: ``by_name`` in published order; ``left_out`` what was not published or was cut from a device,
+           each a sentence.
+    """
+
+    by_name: Mapping[DeviceName, PublishedDevice]
+    pool: Pool
+    left_out: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Devices to slices within the limits. Pure."""
