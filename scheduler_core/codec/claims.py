@@ -1,0 +1,204 @@
+"""ResourceClaims, templates and DeviceClasses as dictionaries, to the model.
+
+Read are the v1 shape (``exactly``), the flat v1beta1 shape, and the doubled ``spec.spec`` that KEP-4815
+prints, which is the shape of a template. A field that would change what is allocated and that this
+core does not understand is refused by name: ignoring it would hand out the wrong devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from scheduler_core import limits
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.errors import InvalidClaim, InvalidClass
+from scheduler_core.model.claim import (
+    AllocatedClaim,
+    AllocatedDevice,
+    Claim,
+    ClaimRef,
+    ClaimUid,
+    Constraint,
+    DeviceClass,
+    DeviceRequest,
+    DistinctAttribute,
+    MatchAttribute,
+    OpaqueConfig,
+    Request,
+)
+from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
+from scheduler_core.names import (
+    DRIVER_RULE,
+    IDENTIFIER_RULE,
+    LABEL_RULE,
+    domain_and_identifier,
+    is_driver,
+    is_identifier,
+    is_label,
+)
+
+_NOT_YET: Final = ("adminAccess", "tolerations", "capacity", "derivedAttributes")
+_REQUEST_FIELDS: Final = ("name", "deviceClassName", "selectors", "allocationMode", "count", *_NOT_YET)
+
+
+def decode_claim(obj: Mapping[str, Any]) -> Claim:
+    """Read a ResourceClaim or ResourceClaimTemplate.
+
+    Raises: InvalidClaim naming the path, the value and the rule.
+    """
+    kind = str(obj.get("kind") or "ResourceClaim")
+    top = Fields(obj, subject_of(obj, kind), "", InvalidClaim)
+    metadata = top.optional("metadata")
+    spec = top.child("spec")
+    devices = spec.optional("spec").optional("devices") if spec.has("spec") else spec.optional("devices")
+    devices.only("requests", "constraints", "config")
+    requests = tuple(_request(fields) for fields in devices.children("requests", limits.REQUESTS))
+    _unique((request.name for request in requests), devices, "requests")
+    return Claim(
+        ref=_ref(metadata),
+        uid=ClaimUid(metadata.text("uid")) if metadata.has("uid") else None,
+        requests=requests,
+        constraints=tuple(_constraints(devices, requests)),
+        configs=tuple(_config(fields) for fields in devices.children("config", limits.CONFIGS)),
+    )
+
+
+def decode_class(obj: Mapping[str, Any]) -> DeviceClass:
+    """Read a DeviceClass. Raises: InvalidClass."""
+    top = Fields(obj, subject_of(obj, "DeviceClass"), "", InvalidClass)
+    spec = top.optional("spec")
+    spec.only("selectors", "config", "extendedResourceName")
+    return DeviceClass(
+        name=top.child("metadata").text("name"),
+        selectors=_selectors(spec),
+        configs=tuple(_config(fields) for fields in spec.children("config", limits.CONFIGS)),
+    )
+
+
+def decode_allocated_claim(obj: Mapping[str, Any]) -> AllocatedClaim | None:
+    """Read what a claim holds; None where nothing is allocated. Raises: InvalidClaim."""
+    top = Fields(obj, subject_of(obj, "ResourceClaim"), "", InvalidClaim)
+    metadata = top.optional("metadata")
+    status = top.optional("status")
+    if not status.has("allocation"):
+        return None
+    devices = status.child("allocation").optional("devices")
+    return AllocatedClaim(
+        ref=_ref(metadata),
+        uid=ClaimUid(metadata.text("uid")) if metadata.has("uid") else None,
+        results=tuple(_result(fields) for fields in devices.children("results", limits.RESULTS)),
+        configs=tuple(_config(fields) for fields in devices.children("config", 2 * limits.CONFIGS)),
+    )
+
+
+def _ref(metadata: Fields) -> ClaimRef:
+    return ClaimRef(metadata.text("namespace", "default"), metadata.text("name"))
+
+
+def _result(fields: Fields) -> AllocatedDevice:
+    device = DeviceId(fields.text("driver"), fields.text("pool"), DeviceName(fields.text("device")))
+    return AllocatedDevice(fields.text("request"), device)
+
+
+def _request(fields: Fields) -> Request:
+    name = fields.text("name", rule=_label)
+    if fields.has("firstAvailable"):
+        fields.only("name", "firstAvailable")
+        alternatives = tuple(
+            _device_request(child, f"{name}/{child.text('name', rule=_label)}")
+            for child in fields.children("firstAvailable", limits.ALTERNATIVES)
+        )
+        _unique((alternative.name for alternative in alternatives), fields, "firstAvailable")
+        return Request(name=name, alternatives=alternatives)
+    if fields.has("exactly"):
+        fields.only("name", "exactly")
+        return Request(name=name, alternatives=(_device_request(fields.child("exactly"), name),))
+    return Request(name=name, alternatives=(_device_request(fields, name),))
+
+
+def _device_request(fields: Fields, name: str) -> DeviceRequest:
+    fields.only(*_REQUEST_FIELDS)
+    for key in _NOT_YET:
+        if fields.values.get(key):
+            raise fields.refuse(key, "is not supported by this version; leave it out")
+    return DeviceRequest(
+        name=name,
+        class_name=fields.text("deviceClassName"),
+        selectors=_selectors(fields),
+        count=_count(fields),
+    )
+
+
+def _count(fields: Fields) -> int | None:
+    mode = fields.text("allocationMode", "ExactCount")
+    if mode == "ExactCount":
+        return fields.integer("count", 1, least=1)
+    if mode != "All":
+        raise fields.refuse("allocationMode", "must be ExactCount or All", mode)
+    if fields.has("count"):
+        raise fields.refuse("count", "must be absent with allocationMode All", fields.values["count"])
+    return None
+
+
+def _selectors(fields: Fields) -> tuple[str, ...]:
+    return tuple(
+        child.child("cel").text("expression", rule=_expression)
+        for child in fields.children("selectors", limits.SELECTORS)
+    )
+
+
+def _constraints(devices: Fields, requests: tuple[Request, ...]) -> Iterator[Constraint]:
+    known = {request.name for request in requests}
+    known |= {alternative.name for request in requests for alternative in request.alternatives}
+    for fields in devices.children("constraints", limits.CONSTRAINTS):
+        fields.only("requests", "matchAttribute", "distinctAttribute")
+        named = fields.texts("requests", limits.REQUESTS)
+        for index, name in enumerate(named):
+            if name not in known:
+                raise fields.refuse(f"requests[{index}]", "names no request of the claim", name)
+        yield _constraint(fields, named)
+
+
+def _constraint(fields: Fields, named: tuple[str, ...]) -> Constraint:
+    if fields.has("matchAttribute") == fields.has("distinctAttribute"):
+        raise fields.refuse("", "must have exactly one of matchAttribute and distinctAttribute")
+    if fields.has("matchAttribute"):
+        return MatchAttribute(QualifiedName(fields.text("matchAttribute", rule=_qualified)), named)
+    return DistinctAttribute(QualifiedName(fields.text("distinctAttribute", rule=_qualified)), named)
+
+
+def _config(fields: Fields) -> OpaqueConfig:
+    fields.only("requests", "opaque", "source")
+    opaque = fields.child("opaque")
+    return OpaqueConfig(
+        driver=opaque.text("driver", rule=lambda text: None if is_driver(text) else DRIVER_RULE),
+        parameters=opaque.optional("parameters").values,
+        requests=fields.texts("requests", limits.REQUESTS),
+    )
+
+
+def _unique(names: Iterator[str], fields: Fields, key: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise fields.refuse(key, "names must be unique", name)
+        seen.add(name)
+
+
+def _label(text: str) -> str | None:
+    return None if is_label(text) else LABEL_RULE
+
+
+def _expression(text: str) -> str | None:
+    size = len(text.encode())
+    if size <= limits.EXPRESSION_LENGTH:
+        return None
+    return f"has {size} bytes; at most {limits.EXPRESSION_LENGTH} are allowed"
+
+
+def _qualified(text: str) -> str | None:
+    domain, identifier = domain_and_identifier(text)
+    if domain and is_driver(domain) and is_identifier(identifier, allows_dashes=True):
+        return None
+    return f"must be fully qualified, such as gpu.example.com/parentUUID; {IDENTIFIER_RULE}"
