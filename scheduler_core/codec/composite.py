@@ -1,0 +1,260 @@
+"""Slices of the composite dialect, to the model and back.
+
+Decoding has three depths, by what a mistake spoils. A slice that is no slice is refused (InvalidSlice).
+A device or mixin of an unknown kind makes the pool unusable: what it would have meant is unknown. A
+device or mixin that breaks a rule of its own is set aside with the reason; its neighbours live on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from scheduler_core import limits
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.codec.properties import (
+    read_attributes,
+    read_capacity,
+    read_selection,
+    write_attributes,
+    write_selection,
+)
+from scheduler_core.errors import InvalidSlice
+from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
+from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.pool import PoolId
+from scheduler_core.names import DRIVER_RULE, NAME_RULE, POOL_RULE, bare, is_dotted_name, is_driver, is_pool
+from scheduler_core.quantity import Quantity
+
+API_VERSION: Final = "tangram.dev/v1alpha1"
+KIND: Final = "CompositeResourceSlice"
+_SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
+_SPEC: Final = ("driver", "pool", *_SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
+_DEVICE_KINDS: Final = ("basic", "composite")
+
+
+def decode_slice(obj: Mapping[str, Any]) -> CompositeSlice:
+    """Read one slice.
+
+    Raises: InvalidSlice where the object as a whole cannot be read.
+    """
+    top = Fields(obj, subject_of(obj, str(obj.get("kind") or "ResourceSlice")), "", InvalidSlice)
+    spec = top.child("spec")
+    spec.only(*_SPEC)
+    driver = spec.text("driver", rule=lambda text: None if is_driver(text) else DRIVER_RULE)
+    pool = spec.child("pool")
+    nodes = _slice_nodes(spec)
+    reading = _Reading(driver=driver, delegated=nodes is None)
+    reading.read(spec)
+    return CompositeSlice(
+        name=top.optional("metadata").text("name", ""),
+        pool=PoolId(driver, pool.text("name", rule=lambda text: None if is_pool(text) else POOL_RULE)),
+        generation=pool.integer("generation", 1, least=0),
+        slice_count=pool.integer("resourceSliceCount", 1, least=1),
+        nodes=nodes,
+        mixins=tuple(reading.mixins),
+        devices=tuple(reading.devices),
+        broken_mixins=reading.broken_mixins,
+        broken_devices=reading.broken_devices,
+        problem=reading.problem,
+    )
+
+
+def _slice_nodes(spec: Fields) -> NodeSelection | None:
+    nodes = read_selection(spec)
+    delegated = spec.flag("nodeSelectionDelegated", False)
+    if delegated == (nodes is not None):
+        rule = "must have exactly one of nodeName, nodeSelector, allNodes and nodeSelectionDelegated"
+        raise spec.refuse("", rule)
+    return nodes
+
+
+class _Reading:
+    """What has been read of a slice so far."""
+
+    def __init__(self, driver: str, delegated: bool) -> None:
+        self.driver = driver
+        self.delegated = delegated
+        self.mixins: list[Mixin] = []
+        self.devices: list[CompositeDevice] = []
+        self.broken_mixins: dict[str, str] = {}
+        self.broken_devices: dict[DeviceName, str] = {}
+        self.problem: str | None = None
+
+    def read(self, spec: Fields) -> None:
+        mixins, devices = list(spec.children("deviceMixins")), list(spec.children("devices"))
+        count = len(mixins) + len(devices)
+        if count >= limits.COMPOSITE_ITEMS_BELOW:
+            rule = f"mixins and devices together must be fewer than {limits.COMPOSITE_ITEMS_BELOW}"
+            raise spec.refuse("", f"has {count} mixins and devices; {rule}")
+        for fields in mixins:
+            self._mixin(fields)
+        for fields in devices:
+            self._device(fields)
+        self._unique(spec)
+
+    def _unique(self, spec: Fields) -> None:
+        mixins = [*(mixin.name for mixin in self.mixins), *self.broken_mixins]
+        devices = [*(str(device.name) for device in self.devices), *self.broken_devices]
+        for key, names in (("deviceMixins", mixins), ("devices", devices)):
+            twice = first_repeated(names)
+            if twice is not None:
+                self.problem = f"{spec.subject}: {spec.at(key)}: {twice!r}: names must be unique"
+
+    def _mixin(self, fields: Fields) -> None:
+        name = fields.text("name")
+        if self._is_unknown(fields, name, ("composite",)):
+            return
+        try:
+            _check_name(fields, name)
+            body = fields.child("composite")
+            body.only("attributes", "capacity")
+            attributes, capacity = self._properties(body)
+            self.mixins.append(Mixin(name=name, attributes=attributes, capacity=capacity))
+        except InvalidSlice as error:
+            self.broken_mixins[name] = str(error)
+
+    def _device(self, fields: Fields) -> None:
+        name = DeviceName(fields.text("name"))
+        if self._is_unknown(fields, name, _DEVICE_KINDS):
+            return
+        try:
+            _check_name(fields, name)
+            kinds = [kind for kind in _DEVICE_KINDS if fields.has(kind)]
+            if len(kinds) != 1:
+                raise fields.refuse("", "must have exactly one of basic and composite")
+            self.devices.append(self._body(fields.child(kinds[0]), name, is_basic=kinds[0] == "basic"))
+        except InvalidSlice as error:
+            self.broken_devices[name] = str(error)
+
+    def _is_unknown(self, fields: Fields, name: str, known: tuple[str, ...]) -> bool:
+        """A kind that we do not know may mean anything: the pool is never read in part."""
+        unknown = [key for key in fields.values if key not in ("name", *known)]
+        if unknown or not any(fields.has(kind) for kind in known):
+            found = f"unknown kind {unknown[0]!r}" if unknown else "no kind"
+            self.problem = f"{fields.subject}: {fields.path} {name}: {found}; known: {', '.join(known)}"
+            return True
+        return False
+
+    def _body(self, body: Fields, name: DeviceName, *, is_basic: bool) -> CompositeDevice:
+        own = ("attributes", "capacity")
+        body.only(*own, *(() if is_basic else ("includes", "consumesCapacityFrom")), *_SELECTION)
+        attributes, capacity = self._properties(body)
+        return CompositeDevice(
+            name=name,
+            includes=_references(body, "includes", limits.INCLUDES),
+            sources=tuple(
+                DeviceName(source) for source in _references(body, "consumesCapacityFrom", limits.SOURCES)
+            ),
+            attributes=attributes,
+            capacity=capacity,
+            nodes=self._device_nodes(body),
+            is_basic=is_basic,
+        )
+
+    def _device_nodes(self, body: Fields) -> NodeSelection | None:
+        nodes = read_selection(body)
+        if self.delegated and nodes is None:
+            raise body.refuse("", "must have one of nodeName, nodeSelector, allNodes: the slice delegates it")
+        if not self.delegated and nodes is not None:
+            raise body.refuse("", "must not select nodes: the slice does not delegate it")
+        return nodes
+
+    def _properties(self, body: Fields) -> tuple[dict[QualifiedName, Any], dict[QualifiedName, Quantity]]:
+        for key in ("attributes", "capacity"):
+            self._refuse_own_domain(body.optional(key))
+        attributes = read_attributes(body.optional("attributes"), self.driver)
+        capacity = read_capacity(body.optional("capacity"), self.driver)
+        count = len(attributes) + len(capacity)
+        if count > limits.PROPERTIES:
+            raise body.refuse("", f"has {count} attributes and capacities; at most {limits.PROPERTIES}")
+        return attributes, capacity
+
+    def _refuse_own_domain(self, fields: Fields) -> None:
+        for key in fields.values:
+            own = str(key).removeprefix(f"{self.driver}/")
+            if own != key and own not in fields.values:
+                raise fields.refuse("", f"own keys are written without their domain: {own!r}", key)
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that stands twice, None where all differ."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _check_name(fields: Fields, name: str) -> None:
+    if not is_dotted_name(name):
+        raise fields.refuse("name", NAME_RULE, name)
+
+
+def _references(body: Fields, key: str, most: int) -> tuple[str, ...]:
+    references = []
+    for fields in body.children(key, most):
+        fields.only("name")
+        references.append(fields.text("name"))
+    return tuple(references)
+
+
+def encode_slice(composite: CompositeSlice) -> dict[str, Any]:
+    """Return the slice as a ``CompositeResourceSlice`` object; broken entries are left out."""
+    selection = (
+        {"nodeSelectionDelegated": True} if composite.nodes is None else write_selection(composite.nodes)
+    )
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": composite.name},
+        "spec": {
+            "driver": composite.pool.driver,
+            "pool": {
+                "name": composite.pool.name,
+                "generation": composite.generation,
+                "resourceSliceCount": composite.slice_count,
+            },
+            **selection,
+            **_listed(
+                "deviceMixins", [_write_mixin(mixin, composite.pool.driver) for mixin in composite.mixins]
+            ),
+            **_listed(
+                "devices", [_write_device(device, composite.pool.driver) for device in composite.devices]
+            ),
+        },
+    }
+
+
+def _listed(key: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    return {key: entries} if entries else {}
+
+
+def _write_mixin(mixin: Mixin, driver: str) -> dict[str, Any]:
+    return {"name": mixin.name, "composite": _write_properties(mixin, driver)}
+
+
+def _write_device(device: CompositeDevice, driver: str) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    if device.includes:
+        body["includes"] = [{"name": name} for name in device.includes]
+    if device.sources:
+        body["consumesCapacityFrom"] = [{"name": name} for name in device.sources]
+    if device.nodes is not None:
+        body |= write_selection(device.nodes)
+    body |= _write_properties(device, driver)
+    return {"name": device.name, "basic" if device.is_basic else "composite": body}
+
+
+def _write_properties(entry: Mixin | CompositeDevice, driver: str) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    if entry.attributes:
+        body["attributes"] = write_attributes(entry.attributes, driver)
+    if entry.capacity:
+        body["capacity"] = {
+            bare(name, driver): {"quantity": str(entry.capacity[name])}
+            for name in sorted(entry.capacity, key=lambda name: bare(name, driver))
+        }
+    return body

@@ -1,0 +1,63 @@
+"""The composite dialect: devices that include mixins and draw capacity from other devices.
+
+These are the objects as written; ``scheduler_core.mixins`` flattens them. Source: KEP-4815 in its first
+form. Keys of attributes and capacities are qualified here; slices write the driver's own ones bare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
+from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.pool import PoolId
+from scheduler_core.quantity import Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixin:
+    """Attributes and capacities that devices include by name."""
+
+    name: str
+    attributes: Mapping[QualifiedName, AttributeValue] = field(default_factory=dict)
+    capacity: Mapping[QualifiedName, Quantity] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositeDevice:
+    """A device as the slice lists it; a ``basic`` one includes nothing and names no source.
+
+    Shape: ``includes`` in order of application, later ones win, own keys win over all; ``sources`` in
+           listed order, the last that contains a dimension supplies it; ``nodes`` only in a slice
+           that delegates node selection.
+    """
+
+    name: DeviceName
+    includes: tuple[str, ...] = ()
+    sources: tuple[DeviceName, ...] = ()
+    attributes: Mapping[QualifiedName, AttributeValue] = field(default_factory=dict)
+    capacity: Mapping[QualifiedName, Quantity] = field(default_factory=dict)
+    nodes: NodeSelection | None = None
+    is_basic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositeSlice:
+    """One slice of a pool.
+
+    Shape: ``nodes`` is None where each device has its own; ``broken_devices`` and ``broken_mixins`` map
+           the names of entries that break a rule of their own to the reason; ``problem`` makes the
+           whole pool unusable.
+    """
+
+    name: str
+    pool: PoolId
+    generation: int = 1
+    slice_count: int = 1
+    nodes: NodeSelection | None = None
+    mixins: tuple[Mixin, ...] = ()
+    devices: tuple[CompositeDevice, ...] = ()
+    broken_mixins: Mapping[str, str] = field(default_factory=dict)
+    broken_devices: Mapping[DeviceName, str] = field(default_factory=dict)
+    problem: str | None = None
