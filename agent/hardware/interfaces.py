@@ -1,0 +1,96 @@
+"""Which network and RDMA devices hang on which PCI function.
+
+One pass over ``/sys/class/net`` and ``/sys/class/infiniband`` enters, answers by PCI address leave.
+Only what the reader's network namespace shows is seen: a VF whose netdev was moved into a pod looks as
+if it had none, so these names are never an identity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.hardware.attributes import names, number, resolved, text
+from agent.hardware.pcie import is_address
+from agent.hardware.types import Bdf
+
+_UPLINK_PORT: Final = re.compile(r"p\d+(s\d+)?")
+_DIGITS: Final = re.compile(r"(\d+)")
+_LINK_TYPES: Final = {1: "ethernet", 32: "infiniband"}  # ARPHRD_ETHER, ARPHRD_INFINIBAND of if_arp.h
+_NO_GUID: Final = "0000:0000:0000:0000"
+
+_Rank = tuple[bool, int, int, tuple[str | int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Interfaces:
+    """The interfaces of one moment. Shape: the folder of the preferred device, by PCI address."""
+
+    netdevs: Mapping[Bdf, Path]
+    rdma_devices: Mapping[Bdf, Path]
+
+    @classmethod
+    def read(cls, sys: Path) -> Interfaces:
+        """Read both classes below ``sys``. Raises: NoPermission, HardwareFault where one is unlistable."""
+        return cls(_preferred(sys / "class/net"), _preferred(sys / "class/infiniband"))
+
+    def netdev(self, bdf: Bdf) -> str | None:
+        """Return the network device of a function, its uplink where it has representors too."""
+        folder = self.netdevs.get(bdf)
+        return folder.name if folder else None
+
+    def rdma_device(self, bdf: Bdf) -> str | None:
+        """Return the RDMA device of a function."""
+        folder = self.rdma_devices.get(bdf)
+        return folder.name if folder else None
+
+    def link_type(self, bdf: Bdf) -> str | None:
+        """Return ``ethernet`` or ``infiniband``, None where neither device tells."""
+        if bdf in self.netdevs:
+            known = _LINK_TYPES.get(number(self.netdevs[bdf] / "type") or 0)
+            if known:
+                return known
+        if bdf in self.rdma_devices:
+            ports = self.rdma_devices[bdf] / "ports"
+            layers = (text(ports / port / "link_layer") for port in names(ports))
+            return next((layer.lower() for layer in layers if layer), None)
+        return None
+
+    def card_id(self, bdf: Bdf) -> str:
+        """Return what the ports of one card have in common: the card's GUID, else its slot's address."""
+        if bdf in self.rdma_devices:
+            guid = text(self.rdma_devices[bdf] / "sys_image_guid")
+            if guid and guid != _NO_GUID:
+                return guid
+        return bdf.rpartition(".")[0]
+
+
+def _preferred(folder: Path) -> Mapping[Bdf, Path]:
+    """Return the best device of each function.
+
+    ``<bdf>/net/`` would be shorter, but virtio and sub-function netdevs do not lie there.
+    """
+    found: defaultdict[Bdf, list[tuple[_Rank, Path]]] = defaultdict(list)
+    for name in names(folder):
+        device = resolved(folder / name)
+        above = device.parts[::-1]
+        depth = next((at for at, part in enumerate(above) if is_address(part)), None)
+        if depth is not None:
+            found[Bdf(above[depth])].append((_rank(device, depth), device))
+    return {bdf: min(devices)[1] for bdf, devices in found.items()}
+
+
+def _rank(device: Path, depth: int) -> _Rank:
+    """Order uplinks before representors, then what hangs nearest to the function, then by port and name.
+
+    In switchdev mode the representors of all VFs hang on the PF beside its uplink; only their port name
+    (``pf0vf3`` against ``p0``) tells them apart.
+    """
+    port = text(device / "phys_port_name")
+    is_representor = bool(port) and _UPLINK_PORT.fullmatch(port or "") is None
+    natural = tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(device.name))
+    return (is_representor, depth, number(device / "dev_port") or 0, natural)

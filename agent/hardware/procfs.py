@@ -1,0 +1,19 @@
+"""The kernel's boot id, read from procfs. A root folder enters, the id leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.hardware.attributes import required_text
+
+
+@dataclass(frozen=True, slots=True)
+class ProcBoot:
+    """The ``BootReader`` of a machine below ``root``."""
+
+    root: Path = Path("/")
+
+    def boot_id(self) -> str:
+        """Return the kernel's boot id. Raises: NotFound, NoPermission, HardwareFault where it is absent."""
+        return required_text(self.root / "proc/sys/kernel/random/boot_id", "this kernel")

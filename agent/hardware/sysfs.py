@@ -1,0 +1,164 @@
+"""PCI functions and NICs, read from sysfs.
+
+A root folder enters, values leave. A device that vanishes while it is read is left out, one that is
+there but broken stands as ``Unreadable``: neither disturbs its neighbours. It never writes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.hardware import attributes
+from agent.hardware.errors import HardwareError, NotFound
+from agent.hardware.interfaces import Interfaces
+from agent.hardware.pcie import CONFIG_BYTES, Chain, is_address, is_upstream_port, pcie_path
+from agent.hardware.types import (
+    Bdf,
+    PciePath,
+    PciFunction,
+    PhysicalFunction,
+    Unreadable,
+    VirtualFunction,
+    normal_bdf,
+)
+
+_NIC_CLASSES: Final = ("0200", "0207")  # Ethernet and InfiniBand controllers
+_VF_LINK: Final = re.compile(r"virtfn(\d+)")
+
+# On HGX B200 and B300 boards a ConnectX-7 bridge stands for the NVLink switches; its vital product data
+# carries this mark. It is no network card.
+_SWITCH_MANAGEMENT: Final = ("15b3", "1021", b"SW_MNG")
+_VITAL_PRODUCT_DATA_BYTES: Final = 32768
+
+
+@dataclass(frozen=True, slots=True)
+class Sysfs:
+    """The sysfs below ``root``; the ``PciReader`` of real machines and of rendered trees alike."""
+
+    root: Path = Path("/")
+
+    def addresses(self) -> tuple[Bdf, ...]:
+        """Return the address of every PCI function, sorted; empty on a machine without PCI.
+
+        Raises: NoPermission, HardwareFault where the list cannot be read.
+        """
+        found = (name for name in attributes.names(self._functions) if is_address(name))
+        return tuple(sorted((Bdf(name) for name in found), key=_address_order))
+
+    def function(self, bdf: Bdf) -> PciFunction:
+        """Return one function with its PCIe path and NUMA node.
+
+        Raises: NotFound where it is not there; NoPermission, HardwareFault where it cannot be read.
+        """
+        folder = self._folder(bdf)
+        node = attributes.number(folder / "numa_node")
+        return PciFunction(
+            bdf=bdf,
+            vendor_id=_identifier(folder, bdf, "vendor"),
+            device_id=_identifier(folder, bdf, "device"),
+            class_code=_identifier(folder, bdf, "class"),
+            numa_node=node if node is not None and node >= 0 else None,
+            path=_path(folder),
+            driver=attributes.link_name(folder / "driver"),
+        )
+
+    def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
+        """Return the NICs that are PCI functions, with their VFs, by BDF.
+
+        A VF counts under its PF only; one without a PF, as in a virtual machine, counts for itself.
+        A broken VF follows its PF as ``Unreadable``.
+        Raises: NoPermission, HardwareFault where sysfs as a whole cannot be listed.
+        """
+        interfaces = Interfaces.read(self._sys)
+        found: list[PhysicalFunction | Unreadable] = []
+        for bdf in self.addresses():
+            try:
+                if self._is_nic(bdf):
+                    found.extend(self._nic(bdf, interfaces))
+            except HardwareError as error:
+                if self._is_there(bdf):
+                    found.append(Unreadable(f"PCI function {bdf}", str(error)))
+        return tuple(found)
+
+    @property
+    def _sys(self) -> Path:
+        return self.root / "sys"
+
+    @property
+    def _functions(self) -> Path:
+        return self._sys / "bus/pci/devices"
+
+    def _is_there(self, bdf: Bdf) -> bool:
+        return attributes.is_folder(self._functions / bdf)
+
+    def _folder(self, bdf: Bdf) -> Path:
+        if not self._is_there(bdf):
+            raise NotFound("read", f"PCI function {bdf}", f"{self._functions / bdf} leads nowhere")
+        return attributes.resolved(self._functions / bdf)
+
+    def _is_nic(self, bdf: Bdf) -> bool:
+        folder = self._folder(bdf)
+        if not _identifier(folder, bdf, "class").startswith(_NIC_CLASSES):
+            return False
+        return not (folder / "physfn").is_symlink() and not _is_switch_management(folder, bdf)
+
+    def _nic(self, bdf: Bdf, interfaces: Interfaces) -> tuple[PhysicalFunction | Unreadable, ...]:
+        vfs = self._virtual_functions(bdf, interfaces)
+        pf = PhysicalFunction(
+            function=self.function(bdf),
+            netdev=interfaces.netdev(bdf),
+            rdma_device=interfaces.rdma_device(bdf),
+            link_type=interfaces.link_type(bdf),
+            card_id=interfaces.card_id(bdf),
+            total_vfs=attributes.number(self._folder(bdf) / "sriov_totalvfs") or 0,
+            vfs=tuple(vf for vf in vfs if isinstance(vf, VirtualFunction)),
+        )
+        return (pf, *(vf for vf in vfs if isinstance(vf, Unreadable)))
+
+    def _virtual_functions(self, pf: Bdf, interfaces: Interfaces) -> tuple[VirtualFunction | Unreadable, ...]:
+        found: list[VirtualFunction | Unreadable] = []
+        for index, bdf in self._virtual_addresses(pf):
+            try:
+                function = self.function(bdf)
+            except HardwareError as error:
+                if self._is_there(bdf):
+                    found.append(Unreadable(f"VF {index} of {pf}", str(error)))
+                continue
+            netdev, rdma_device = interfaces.netdev(bdf), interfaces.rdma_device(bdf)
+            found.append(
+                VirtualFunction(index=index, function=function, netdev=netdev, rdma_device=rdma_device)
+            )
+        return tuple(found)
+
+    def _virtual_addresses(self, pf: Bdf) -> list[tuple[int, Bdf]]:
+        """Return the VFs by number: a folder lists ``virtfn10`` before ``virtfn2``."""
+        folder = self._folder(pf)
+        links = (match for name in attributes.names(folder) if (match := _VF_LINK.fullmatch(name)))
+        targets = ((int(link[1]), attributes.link_name(folder / link[0])) for link in links)
+        return sorted((index, Bdf(name)) for index, name in targets if name and is_address(name))
+
+
+def _address_order(bdf: Bdf) -> tuple[int, str]:
+    return (len(bdf), normal_bdf(bdf))
+
+
+def _identifier(folder: Path, bdf: Bdf, name: str) -> str:
+    return attributes.required_text(folder / name, f"PCI function {bdf}").removeprefix("0x")
+
+
+def _path(folder: Path) -> PciePath:
+    bridges = {part.name: part for part in folder.parents}
+    return pcie_path(
+        Chain.of(folder.parts),
+        lambda bridge: is_upstream_port(attributes.head(bridges[bridge] / "config", CONFIG_BYTES)),
+    )
+
+
+def _is_switch_management(folder: Path, bdf: Bdf) -> bool:
+    vendor, device, mark = _SWITCH_MANAGEMENT
+    if (_identifier(folder, bdf, "vendor"), _identifier(folder, bdf, "device")) != (vendor, device):
+        return False
+    return mark in attributes.head(folder / "vpd", _VITAL_PRODUCT_DATA_BYTES)
