@@ -17,6 +17,7 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool
 
@@ -26,13 +27,15 @@ class GpuEntry:
     """A GPU with everything that discovery learnt of it.
 
     Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None where sysfs does
-           not know the GPU's address (its topology is then unknown).
+           not know the GPU's address (its topology is then unknown); ``offers_whole`` is False where
+           the GPU is stuck in MIG mode.
     """
 
     gpu: Gpu
     profiles: tuple[MigProfile, ...] = ()
     instances: tuple[GpuInstance, ...] = ()
     function: PciFunction | None = None
+    offers_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +94,23 @@ PublishedDevice = WholeGpu | MigPartition | WholeNic | NicVf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeDevices:
-    """The devices of a node: what each name means, and the flattened pool that the core counts on.
+class Group:
+    """Devices that belong together and should lie in one slice: a GPU or a NIC with its parts."""
 
-    Shape: ``by_name`` in published order; ``left_out`` what was not published or was cut from a device,
-           each a sentence.
+    mixins: tuple[Mixin, ...]
+    devices: tuple[CompositeDevice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDevices:
+    """The devices of a node: as written, what each name means, and flattened for the core's counting.
+
+    Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
+           published order; ``left_out`` what was not published or was cut from a device, each a sentence.
     """
 
+    shared: tuple[Mixin, ...]
+    groups: tuple[Group, ...]
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()

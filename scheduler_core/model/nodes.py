@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class Operator(StrEnum):
@@ -51,6 +52,15 @@ class Matching:
 
 
 NodeSelection = AllNodes | OnNode | Matching
+
+
+NOWHERE: Final = Matching(
+    (
+        Requirement("tangram.dev/nowhere", Operator.EXISTS),
+        Requirement("tangram.dev/nowhere", Operator.DOES_NOT_EXIST),
+    )
+)
+"""Usable from no node: a device that only supplies others. A contradiction no label can satisfy."""
 
 
 @dataclass(frozen=True, slots=True)

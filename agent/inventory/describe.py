@@ -1,0 +1,76 @@
+"""An inventory to composite devices: what may be allocated on this node, and what each name means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from agent.inventory.gpus import GpuDescriber
+from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
+from agent.inventory.nics import NicDescriber
+from scheduler_core.mixins import flatten
+from scheduler_core.model.composite import CompositeSlice, Mixin
+from scheduler_core.model.device import DeviceName
+from scheduler_core.model.nodes import NOWHERE, OnNode
+from scheduler_core.model.pool import PoolId
+
+DEFAULT_DRIVER: Final = "tangram.dev"
+
+
+def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
+    """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
+
+    Shape: GPUs by minor, each before its partitions; then NICs by address, each before its VFs.
+    """
+    groups: list[Group] = []
+    nics = NicDescriber(driver)
+    shared: dict[str, Mixin] = {}
+    by_name: dict[DeviceName, PublishedDevice] = {}
+    left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
+    if inventory.versions is not None:
+        gpus = GpuDescriber(driver, inventory.versions)
+        groups += [_offered(gpus.describe(entry), entry) for entry in inventory.gpus]
+        shared |= gpus.shared
+        by_name |= gpus.by_name
+        left_out += gpus.left_out
+    groups += [nics.describe(pf) for pf in inventory.nics]
+    everything = CompositeSlice(
+        name=inventory.node,
+        pool=PoolId(driver, inventory.node),
+        nodes=OnNode(inventory.node),
+        mixins=tuple(
+            [*(shared | nics.shared).values(), *(mixin for group in groups for mixin in group.mixins)]
+        ),
+        devices=tuple(device for group in groups for device in group.devices),
+    )
+    return NodeDevices(
+        shared=tuple((shared | nics.shared).values()),
+        groups=tuple(groups),
+        by_name=by_name | nics.by_name,
+        pool=flatten([everything]),
+        left_out=tuple(left_out),
+    )
+
+
+def _offered(group: Group, entry: GpuEntry) -> Group:
+    """Let a GPU that cannot be given whole only supply its partitions."""
+    if entry.offers_whole:
+        return group
+    gpu, *partitions = group.devices
+    return replace(group, devices=(replace(gpu, nodes=NOWHERE), *partitions))
+
+
+def as_mode_allows(inventory: Inventory) -> Inventory:
+    """Return what can be prepared without an operator: the part of an inventory to publish.
+
+    A GPU whose MIG mode can be changed offers itself and its partitions. One whose mode cannot (passed
+    through to a virtual machine, or a change waits for a reset) offers what its present mode allows.
+    """
+    return replace(inventory, gpus=tuple(_as_mode_allows(entry) for entry in inventory.gpus))
+
+
+def _as_mode_allows(entry: GpuEntry) -> GpuEntry:
+    mode = entry.gpu.mig
+    if mode is None or (mode.is_settled and not entry.gpu.mode_needs_operator):
+        return entry
+    return replace(entry, offers_whole=False) if mode.current else replace(entry, profiles=())

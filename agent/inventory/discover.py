@@ -1,0 +1,79 @@
+"""Readers to one picture of the node. One bad device never spoils the picture of the others."""
+
+from __future__ import annotations
+
+from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.ports import GpuReader, PciReader, Readers
+from agent.hardware.types import DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
+from agent.inventory.model import GpuEntry, Inventory
+
+
+def discover(readers: Readers, node: str) -> Inventory:
+    """Read the whole node.
+
+    Shape: what cannot be read stands in ``unreadable`` with the reason, and nowhere else.
+    """
+    unreadable: list[Unreadable] = []
+    gpus, versions = _gpus(readers, unreadable)
+    nics = _nics(readers.pci, unreadable)
+    return Inventory(
+        node=node,
+        boot_id=readers.boot.boot_id(),
+        versions=versions,
+        gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.minor)),
+        nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _gpus(readers: Readers, unreadable: list[Unreadable]) -> tuple[list[GpuEntry], DriverVersions | None]:
+    try:
+        found = readers.gpus.gpus()
+        versions = readers.gpus.versions() if found else None
+    except DriverMissing as error:
+        unreadable.append(Unreadable("GPUs", str(error)))
+        return [], None
+    entries = []
+    for gpu in found:
+        if isinstance(gpu, Unreadable):
+            unreadable.append(gpu)
+            continue
+        try:
+            entries.append(_entry(gpu, readers.gpus, readers.pci, unreadable))
+        except HardwareError as error:
+            unreadable.append(Unreadable(f"GPU {gpu.minor} ({gpu.uuid})", str(error)))
+    return entries, versions
+
+
+def _entry(gpu: Gpu, gpus: GpuReader, pci: PciReader, unreadable: list[Unreadable]) -> GpuEntry:
+    has_mig = gpu.mig is not None
+    return GpuEntry(
+        gpu=gpu,
+        profiles=gpus.profiles(gpu.uuid) if has_mig else (),
+        instances=gpus.gpu_instances(gpu.uuid) if has_mig else (),
+        function=_function(gpu, pci, unreadable),
+    )
+
+
+def _function(gpu: Gpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunction | None:
+    """Topology is worth having and never worth losing a GPU for."""
+    try:
+        return pci.function(gpu.bdf)
+    except HardwareError as error:
+        unreadable.append(Unreadable(f"topology of GPU {gpu.minor}", str(error)))
+        return None
+
+
+def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction]:
+    found: list[PhysicalFunction] = []
+    try:
+        nics = pci.nics()
+    except HardwareError as error:
+        unreadable.append(Unreadable("NICs", str(error)))
+        return found
+    for nic in nics:
+        if isinstance(nic, Unreadable):
+            unreadable.append(nic)
+        else:
+            found.append(nic)
+    return found

@@ -1,0 +1,173 @@
+"""GPUs and their MIG partitions as composite devices.
+
+A GPU is a source of everything it has; a partition includes what its profile needs and draws it from
+the GPU. What all partitions of a product, a profile, a GPU or a range of memory slices share lies in one
+mixin each. Keys and types are those of KEP-4815's listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agent.hardware.types import DriverVersions, Gpu, MigProfile, Placement
+from agent.inventory.model import GpuEntry, Group, MigPartition, PublishedDevice, WholeGpu
+from agent.inventory.names import (
+    gpu_name,
+    memory_slice_range,
+    partition_name,
+    product_label,
+    profile_label,
+)
+from agent.inventory.topology import address_attribute, expendable, topology_attributes
+from scheduler_core import limits
+from scheduler_core.model.composite import CompositeDevice, Mixin
+from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
+from scheduler_core.names import bare, qualified
+from scheduler_core.quantity import Quantity
+from scheduler_core.version import Version
+
+_Attributes = dict[QualifiedName, AttributeValue]
+_Capacity = dict[QualifiedName, Quantity]
+
+
+class GpuDescriber:
+    """Describes the GPUs of one node; collects the mixins that they share."""
+
+    def __init__(self, driver: str, versions: DriverVersions) -> None:
+        self.driver = driver
+        self.versions = versions
+        self.shared: dict[str, Mixin] = {}
+        self.by_name: dict[DeviceName, PublishedDevice] = {}
+        self.left_out: list[str] = []
+
+    def describe(self, entry: GpuEntry) -> Group:
+        """Return the GPU and its partitions."""
+        gpu, name = entry.gpu, gpu_name(entry.gpu.minor)
+        self._share_product(entry)
+        mixins = [Mixin(name=name, attributes=self._own_attributes(entry, ("index", "minor", "uuid")))]
+        devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry))]
+        if entry.offers_whole:
+            self.by_name[name] = WholeGpu(gpu)
+        partitions = [
+            self._partition(entry, profile, placement)
+            for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
+            for placement in profile.placements
+        ]
+        if partitions:
+            mixins.append(Mixin(name=f"{name}-mig", attributes=self._parent_attributes(entry)))
+        return Group(mixins=tuple(mixins), devices=(*devices, *partitions))
+
+    def _partition(self, entry: GpuEntry, profile: MigProfile, placement: Placement) -> CompositeDevice:
+        gpu = entry.gpu
+        name = partition_name(gpu.minor, profile.name, placement)
+        self.by_name[name] = MigPartition(gpu, profile, placement)
+        product = product_label(gpu.product_name)
+        return CompositeDevice(
+            name=name,
+            includes=(
+                self._share(f"mig-{product}", self._product_attributes(gpu, "mig"), {}),
+                self._share_profile(gpu, profile),
+                f"{gpu_name(gpu.minor)}-mig",
+                self._share_memory_slices(placement),
+            ),
+            sources=(gpu_name(gpu.minor),),
+        )
+
+    def _share(self, name: str, attributes: _Attributes, capacity: _Capacity) -> str:
+        self.shared.setdefault(name, Mixin(name=name, attributes=attributes, capacity=capacity))
+        return name
+
+    def _share_product(self, entry: GpuEntry) -> str:
+        gpu = entry.gpu
+        capacity = self._engines(_largest(entry.profiles)) if entry.profiles else {}
+        capacity[qualified("memory", self.driver)] = Quantity.bytes_of(gpu.memory_bytes)
+        name = f"gpu-{product_label(gpu.product_name)}"
+        return self._share(name, self._product_attributes(gpu, "gpu"), capacity)
+
+    def _share_profile(self, gpu: Gpu, profile: MigProfile) -> str:
+        """Name the profile's mixin; two GPUs whose drivers report different figures share none."""
+        capacity = self._engines(profile)
+        capacity[qualified("memory", self.driver)] = Quantity.bytes_of(profile.memory_bytes)
+        name = f"{product_label(gpu.product_name)}-{profile_label(profile.name)}"
+        known = self.shared.get(name)
+        if known is not None and known.capacity != capacity:
+            name = f"{gpu_name(gpu.minor)}-{profile_label(profile.name)}"
+        return self._share(name, {qualified("profile", self.driver): profile.name}, capacity)
+
+    def _share_memory_slices(self, placement: Placement) -> str:
+        capacity = {
+            qualified(f"memorySlice{index}", self.driver): Quantity.of(1)
+            for index in range(placement.start, placement.start + placement.size)
+        }
+        return self._share(f"memory-slices-{memory_slice_range(placement)}", {}, capacity)
+
+    def _gpu_includes(self, entry: GpuEntry) -> tuple[str, ...]:
+        own = (self._share_product(entry), gpu_name(entry.gpu.minor))
+        if not entry.profiles:
+            return own
+        last = max(place.start + place.size for profile in entry.profiles for place in profile.placements)
+        return (*own, self._share_memory_slices(Placement(0, last)))
+
+    def _product_attributes(self, gpu: Gpu, kind: str) -> _Attributes:
+        found: dict[str, AttributeValue | None] = {
+            "type": kind,
+            "architecture": gpu.architecture,
+            "brand": gpu.brand,
+            "productName": gpu.product_name,
+            "cudaComputeCapability": gpu.cuda_compute_capability,
+            "driverVersion": Version.parse(self.versions.driver),
+            "cudaDriverVersion": Version.parse(self.versions.cuda),
+        }
+        return {qualified(key, self.driver): value for key, value in found.items() if value is not None}
+
+    def _own_attributes(self, entry: GpuEntry, keys: tuple[str, str, str]) -> _Attributes:
+        gpu = entry.gpu
+        identity = dict(zip(keys, (gpu.index, gpu.minor, str(gpu.uuid)), strict=True))
+        return (
+            {qualified(key, self.driver): value for key, value in identity.items()}
+            | topology_attributes(entry.function, self.driver)
+            | dict(address_attribute(entry.function))
+        )
+
+    def _parent_attributes(self, entry: GpuEntry) -> _Attributes:
+        """Return what every partition of a GPU says of it, within the budget of the largest one.
+
+        All partitions of a GPU give up the same keys, so that a constraint on one of them sees all alike.
+        """
+        attributes = self._own_attributes(entry, ("parentIndex", "parentMinor", "parentUUID"))
+        product = self._product_attributes(entry.gpu, "mig")
+        widest = max(place.size for profile in entry.profiles for place in profile.placements)
+        engines = len(self._engines(entry.profiles[0])) + 1  # and the memory
+        size = len(attributes) + len(product) + 1 + engines + widest  # and the profile
+        given_up = _given_up(attributes, size, expendable(self.driver))
+        if given_up:
+            keys = ", ".join(bare(name, self.driver) for name in given_up)
+            self.left_out.append(
+                f"partitions of {gpu_name(entry.gpu.minor)} go without {keys}: with {size} attributes and "
+                f"capacities they would exceed {limits.PROPERTIES}"
+            )
+        return {name: value for name, value in attributes.items() if name not in given_up}
+
+    def _engines(self, profile: MigProfile) -> _Capacity:
+        counts: Mapping[str, int] = {
+            "multiprocessors": profile.multiprocessors,
+            "copy-engines": profile.copy_engines,
+            "decoders": profile.decoders,
+            "encoders": profile.encoders,
+            "jpeg-engines": profile.jpeg_engines,
+            "ofa-engines": profile.ofa_engines,
+        }
+        return {qualified(key, self.driver): Quantity.of(count) for key, count in counts.items()}
+
+
+def _largest(profiles: Iterable[MigProfile]) -> MigProfile:
+    """Return the profile that owns the whole GPU: with MIG its figures are what there is to share."""
+    return max(profiles, key=lambda profile: (profile.compute_slices, profile.memory_bytes))
+
+
+def _given_up(
+    attributes: Mapping[QualifiedName, object], size: int, order: tuple[QualifiedName, ...]
+) -> tuple[QualifiedName, ...]:
+    """Return the first keys of ``order`` that bring ``size`` within the limit."""
+    present = [name for name in order if name in attributes]
+    return tuple(present[: max(0, size - limits.PROPERTIES)])

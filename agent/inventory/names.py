@@ -1,0 +1,49 @@
+"""Names of devices and mixins: DNS labels made from what does not change while a device lives.
+
+A name is a key and is never parsed: what it stands for is looked up. Minors name GPUs, addresses name
+NICs, indexes name VFs (their addresses move with the number of VFs).
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent.hardware.types import Bdf, Placement
+from scheduler_core.model.device import DeviceName
+
+
+def gpu_name(minor: int) -> DeviceName:
+    """Return the name of a whole GPU."""
+    return DeviceName(f"gpu-{minor}")
+
+
+def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName:
+    """Return the name of a MIG partition: ``gpu-0-mig-2g-10gb-2-3``."""
+    return DeviceName(f"gpu-{minor}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")
+
+
+def nic_name(bdf: Bdf) -> DeviceName:
+    """Return the name of a NIC's physical function: ``nic-0000-3b-00-0``."""
+    return DeviceName("nic-" + bdf.replace(":", "-").replace(".", "-"))
+
+
+def vf_name(pf: Bdf, index: int) -> DeviceName:
+    """Return the name of a VF: ``nic-0000-3b-00-0-vf-3``."""
+    return DeviceName(f"{nic_name(pf)}-vf-{index}")
+
+
+def profile_label(profile: str) -> str:
+    """Return a profile's name as part of a label; ``+me`` (has it) and ``-me`` (lacks it) stay apart."""
+    return profile.replace("-", "-no-").replace("+", "-").replace(".", "-").lower()
+
+
+def memory_slice_range(placement: Placement) -> str:
+    """Return the memory slices of a placement as the KEP's listing writes them: ``2``, ``2-3``."""
+    last = placement.start + placement.size - 1
+    return str(placement.start) if last == placement.start else f"{placement.start}-{last}"
+
+
+def product_label(product_name: str) -> str:
+    """Return a product's name as part of a label, without the vendor: ``a100-sxm4-40gb``."""
+    words = re.sub(r"[^a-z0-9]+", "-", product_name.lower()).strip("-")
+    return words.removeprefix("nvidia-")[:30].strip("-")

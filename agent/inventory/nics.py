@@ -1,0 +1,81 @@
+"""NICs and their VFs as composite devices.
+
+A physical function has one slot for each of its VFs and a VF takes one, so that a NIC given whole and
+its VFs exclude each other by counting alone. A NIC without VFs is a plain device.
+"""
+
+from __future__ import annotations
+
+from agent.hardware.types import PhysicalFunction, VirtualFunction
+from agent.inventory.model import Group, NicVf, PublishedDevice, WholeNic
+from agent.inventory.names import nic_name, vf_name
+from agent.inventory.topology import address_attribute, topology_attributes
+from scheduler_core.model.composite import CompositeDevice, Mixin
+from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
+from scheduler_core.names import qualified
+from scheduler_core.quantity import Quantity
+
+
+class NicDescriber:
+    """Describes the NICs of one node; collects the mixins that they share."""
+
+    def __init__(self, driver: str) -> None:
+        self.driver = driver
+        self.shared: dict[str, Mixin] = {}
+        self.by_name: dict[DeviceName, PublishedDevice] = {}
+
+    def describe(self, pf: PhysicalFunction) -> Group:
+        """Return the NIC and its VFs."""
+        name = nic_name(pf.function.bdf)
+        common = Mixin(name=name, attributes=self._common(pf))
+        whole = CompositeDevice(
+            name=name,
+            includes=(name,),
+            attributes=self._own(
+                {
+                    "type": "nic",
+                    "deviceID": pf.function.device_id,
+                    "rdmaCapable": pf.rdma_device is not None,
+                }
+            )
+            | dict(address_attribute(pf.function)),
+            capacity={self._key("vfSlots"): Quantity.of(len(pf.vfs))} if pf.vfs else {},
+        )
+        self.by_name[name] = WholeNic(pf)
+        return Group(mixins=(common,), devices=(whole, *(self._vf(pf, vf) for vf in pf.vfs)))
+
+    def _vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> CompositeDevice:
+        name = vf_name(pf.function.bdf, vf.index)
+        self.by_name[name] = NicVf(pf, vf)
+        return CompositeDevice(
+            name=name,
+            includes=(nic_name(pf.function.bdf), self._share_kind(vf)),
+            sources=(nic_name(pf.function.bdf),),
+            attributes=self._own({"vfIndex": vf.index}) | dict(address_attribute(vf.function)),
+        )
+
+    def _share_kind(self, vf: VirtualFunction) -> str:
+        """Name the mixin of all VFs of one device id."""
+        is_rdma = vf.rdma_device is not None
+        name = f"vf-{vf.function.vendor_id}-{vf.function.device_id}" + ("-rdma" if is_rdma else "")
+        attributes = self._own({"type": "vf", "deviceID": vf.function.device_id, "rdmaCapable": is_rdma})
+        self.shared[name] = Mixin(
+            name=name, attributes=attributes, capacity={self._key("vfSlots"): Quantity.of(1)}
+        )
+        return name
+
+    def _common(self, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
+        found: dict[str, AttributeValue | None] = {
+            "vendorID": pf.function.vendor_id,
+            "linkType": pf.link_type,
+            "cardID": pf.card_id,
+            "pfPciAddress": str(pf.function.bdf),
+        }
+        known = {key: value for key, value in found.items() if value is not None}
+        return self._own(known) | topology_attributes(pf.function, self.driver)
+
+    def _own(self, values: dict[str, AttributeValue]) -> dict[QualifiedName, AttributeValue]:
+        return {self._key(key): value for key, value in values.items()}
+
+    def _key(self, key: str) -> QualifiedName:
+        return qualified(key, self.driver)

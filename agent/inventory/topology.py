@@ -1,0 +1,56 @@
+"""Where a device hangs, as attributes: the standard ones, their common alias, and our finer ones.
+
+A level that is unknown is left out, so that nothing ever matches on "unknown". Standard names:
+``resource.kubernetes.io/{pciBusID,pcieRoot,numaNode}``; ``dra.net/numaNode`` is what earlier drivers
+publish; ``pcieSwitch`` and ``pcieRootPort`` are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from agent.hardware.types import PciFunction
+from scheduler_core.model.device import AttributeValue, QualifiedName
+from scheduler_core.names import qualified
+
+_STANDARD_BDF: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_STANDARD_ROOT: Final = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
+PCI_BUS_ID: Final = QualifiedName("resource.kubernetes.io/pciBusID")
+PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
+NUMA_NODE: Final = QualifiedName("resource.kubernetes.io/numaNode")
+NUMA_ALIAS: Final = QualifiedName("dra.net/numaNode")
+
+
+def topology_attributes(function: PciFunction | None, driver: str) -> dict[QualifiedName, AttributeValue]:
+    """Return the attributes of a function's place, its own address left out."""
+    if function is None:
+        return {}
+    path = function.path
+    found: dict[QualifiedName, AttributeValue | None] = {
+        PCIE_ROOT: path.root_complex if _STANDARD_ROOT.fullmatch(path.root_complex or "") else None,
+        NUMA_NODE: function.numa_node,
+        NUMA_ALIAS: function.numa_node,
+        qualified("pcieSwitch", driver): path.switch,
+        qualified("pcieRootPort", driver): path.root_port,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def address_attribute(function: PciFunction | None) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the function's address, where it has the standard form (four-digit domain)."""
+    if function is None or not _STANDARD_BDF.fullmatch(function.bdf):
+        return {}
+    return {PCI_BUS_ID: function.bdf}
+
+
+def expendable(driver: str) -> tuple[QualifiedName, ...]:
+    """Return what a device gives up first when it has too many attributes and capacities, in order.
+
+    First what repeats another attribute, then what the parent tells, then what people rarely select by.
+    Source: docs/decisions/0006-attribute-budget.md.
+    """
+    own = ("pcieRootPort", "parentIndex", "index", "brand", "parentMinor", "architecture", "pcieSwitch")
+    first = (NUMA_ALIAS, qualified(own[0], driver), PCI_BUS_ID)
+    return (*first, *(qualified(key, driver) for key in own[1:]))
