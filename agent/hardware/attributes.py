@@ -58,6 +58,11 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)
 
 
+def exists(path: Path) -> bool:
+    """Whether ``path`` leads to anything; no for what may not be looked at."""
+    return os.path.exists(path)
+
+
 def resolved(path: Path) -> Path:
     """Return ``path`` with its links followed as far as they lead; a loop ends where it begins."""
     return Path(os.path.realpath(path))

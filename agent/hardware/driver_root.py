@@ -1,0 +1,167 @@
+"""The device nodes and files that an installed NVIDIA driver offers to containers.
+
+A root folder enters (``/``, or where a driver container keeps its own), paths leave. It makes no node
+and no link: a node that is not there is described by its numbers, for the runtime to make.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.hardware import attributes
+from agent.hardware.errors import NotFound
+from agent.hardware.types import DeviceNode, HostFile
+
+LIBRARY_DIRS: Final = (
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current",
+    "/usr/lib",
+    "/lib64",
+    "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/local/nvidia/lib64",
+)
+"""Where distributions, the vendor's installer and driver containers put the driver's libraries."""
+
+_TOOL_DIRS: Final = ("/usr/bin", "/usr/local/bin", "/bin", "/usr/local/nvidia/bin")
+_TOOLS: Final = (
+    "nvidia-smi",
+    "nvidia-debugdump",
+    "nvidia-persistenced",
+    "nvidia-cuda-mps-control",
+    "nvidia-cuda-mps-server",
+)
+_OPTIONAL_CONTROL_NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
+_CAPABILITY_MAJOR: Final = re.compile(r"^\s*(\d+)\s+nvidia-caps$", re.MULTILINE)
+_CAPABILITY_MINOR: Final = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
+
+_MAKE_NODES: Final = "the operator must load the driver and let nvidia-modprobe create its device nodes"
+_SHOW_PROC: Final = "the operator must make the driver's part of /proc visible to this process"
+_INSTALL: Final = "the operator must install the driver's user-space libraries of exactly this version"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverRoot:
+    """The ``DriverFiles`` of a driver installed below ``root``.
+
+    Shape: ``library_dirs`` absolute paths below ``root``, the preferred ones first; each library keeps
+           its folder in the container.
+    """
+
+    root: Path = Path("/")
+    library_dirs: tuple[str, ...] = LIBRARY_DIRS
+
+    def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the node of a whole GPU. Raises: NotFound."""
+        return (self._required_node(f"/dev/nvidia{minor}"),)
+
+    def control_nodes(self) -> tuple[DeviceNode, ...]:
+        """Return ``/dev/nvidiactl`` and those of uvm, uvm-tools and modeset that exist.
+
+        Raises: NotFound without ``nvidiactl``.
+        """
+        optional = (self._node(path) for path in _OPTIONAL_CONTROL_NODES)
+        return (self._required_node("/dev/nvidiactl"), *(node for node in optional if node))
+
+    def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
+        """Return the capability nodes of a GI and of its CI.
+
+        The numbers come from the instance's own files: they exist while the instance does.
+        Raises: NotFound.
+        """
+        instance = f"gpu{minor}/mig/gi{gi_id}"
+        return self._capability(f"{instance}/access"), self._capability(f"{instance}/ci{ci_id}/access")
+
+    def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
+        """Return the driver's libraries of this version under every name they go by, and its tools.
+
+        A loader asks for ``libcuda.so.1``; with the file mounted under that name too, no container needs
+        a hook that makes the links.
+        Shape: by path in the container, each once. Raises: NotFound where there is no such library.
+        """
+        found: dict[str, HostFile] = {}
+        for folder in self._folders(self.library_dirs):
+            for file in self._libraries_in(folder, driver_version):
+                found.setdefault(file.path, file)
+        if not found:
+            looked = ", ".join(self.library_dirs)
+            reason = f"no library of that version in {looked} below {self.root}"
+            raise NotFound("find libraries", f"driver {driver_version}", reason, _INSTALL)
+        return tuple(sorted((*found.values(), *self._tools()), key=lambda file: file.path))
+
+    def _below(self, path: str) -> Path:
+        return self.root / path.removeprefix("/")
+
+    def _node(self, path: str) -> DeviceNode | None:
+        here = self._below(path)
+        return DeviceNode(path, here) if attributes.exists(here) else None
+
+    def _required_node(self, path: str) -> DeviceNode:
+        node = self._node(path)
+        if node is None:
+            raise NotFound("find device node", path, f"there is no {self._below(path)}", _MAKE_NODES)
+        return node
+
+    def _capability(self, name: str) -> DeviceNode:
+        subject = f"capability {name}"
+        file = self._below(f"/proc/driver/nvidia/capabilities/{name}")
+        minor = _CAPABILITY_MINOR.search(attributes.text(file) or "")
+        if minor is None:
+            raise NotFound("read DeviceFileMinor", subject, f"{file} does not tell", _SHOW_PROC)
+        path = f"/dev/nvidia-caps/nvidia-cap{minor[1]}"
+        return self._node(path) or DeviceNode(path, None, self._capability_major(subject), int(minor[1]))
+
+    def _capability_major(self, subject: str) -> int:
+        file = self._below("/proc/devices")
+        characters, _, _ = (attributes.text(file) or "").partition("Block devices:")
+        major = _CAPABILITY_MAJOR.search(characters)
+        if major is None:
+            raise NotFound("find major number", subject, f"{file} has no nvidia-caps", _SHOW_PROC)
+        return int(major[1])
+
+    def _folders(self, paths: tuple[str, ...]) -> Iterator[str]:
+        """Yield the folders that exist, one name for each: ``/lib64`` may be a link to ``/usr/lib64``."""
+        seen: set[Path] = set()
+        for path in paths:
+            real = attributes.resolved(self._below(path))
+            if real not in seen and attributes.is_folder(real):
+                seen.add(real)
+                yield path
+
+    def _libraries_in(self, folder: str, version: str) -> Iterator[HostFile]:
+        here = self._below(folder)
+        names = attributes.names(here)
+        for library in (name for name in names if name.startswith("lib") and name.endswith(f".so.{version}")):
+            file = here / library
+            if not attributes.exists(file):
+                continue
+            for name in {library, *_other_names(here, names, library)}:
+                yield HostFile(os.path.join(folder, name), file)
+
+    def _tools(self) -> Iterator[HostFile]:
+        folders = tuple(self._folders(_TOOL_DIRS))
+        for tool in _TOOLS:
+            places = (os.path.join(folder, tool) for folder in folders)
+            place = next((path for path in places if attributes.exists(self._below(path))), None)
+            if place:
+                yield HostFile(place, self._below(place))
+
+
+def _other_names(folder: Path, names: tuple[str, ...], library: str) -> set[str]:
+    """Return the names that lead to a library in its folder.
+
+    Not every soname ends in 1 (``libnvidia-nvvm.so.4``), so the links on the host decide; where a package
+    left them to the loader's cache, 1 is what nearly all of the driver's libraries have.
+    """
+    stem = library.partition(".so.")[0]
+    links = (name for name in names if name.startswith(f"{stem}.so") and (folder / name).is_symlink())
+    target = attributes.resolved(folder / library)
+    return {name for name in links if attributes.resolved(folder / name) == target} or {f"{stem}.so.1"}
