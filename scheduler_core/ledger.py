@@ -53,6 +53,14 @@ class Ledger:
         reason = self.obstacle(name)
         if reason is not None:
             raise Overdrawn(name, reason)
+        self._enter(name, holder)
+
+    def record(self, name: DeviceName, holder: str) -> None:
+        """Enter what somebody already holds, overdrawn or not; devices that are gone hold nothing."""
+        if name in self._devices and name not in self._holders:
+            self._enter(name, holder)
+
+    def _enter(self, name: DeviceName, holder: str) -> None:
         for device in self._activated_by(name):
             self._draw(device, 1)
         self._count_users(name, 1)
@@ -69,7 +77,8 @@ class Ledger:
         """Return why the device cannot be taken now, None where it can."""
         device = self._devices.get(name)
         if device is None:
-            return self._pool.rejected.get(name, f"pool {self._pool.id} has no such device")
+            rejected = self._pool.rejected.get(name)
+            return rejected.reason if rejected else f"pool {self._pool.id} has no such device"
         if name in self._holders:
             return f"{name} is held by {self._holders[name]}"
         if self._users.get(name):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import AllNodes
-from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.model.pool import Pool, PoolId, Rejected
 from scheduler_core.names import bare
 from scheduler_core.quantity import Quantity
 
@@ -58,6 +58,7 @@ def flatten(slices: Sequence[CompositeSlice]) -> Pool:
         generation=newest,
         problem=parts.problem,
         is_complete=len(current) == current[0].slice_count,
+        seen_from=tuple(dict.fromkeys(composite.nodes or AllNodes() for composite in current)),
     )
     return pool if parts.problem else _resolve(pool, parts)
 
@@ -110,7 +111,11 @@ def _resolve(pool: Pool, parts: _Parts) -> Pool:
             rejected[name] = str(error)
     _reject_chains(flats, rejected)
     devices = tuple(_device(flats[name], draws[name]) for name in parts.order if name not in rejected)
-    ordered = {name: rejected[name] for name in (*parts.order, *parts.broken) if name in rejected}
+    ordered = {
+        name: Rejected(rejected[name], _readable(name, flats, parts))
+        for name in (*parts.order, *parts.broken)
+        if name in rejected
+    }
     return replace(pool, devices=devices, sources=_sources(devices, flats), rejected=ordered)
 
 
@@ -123,6 +128,22 @@ def _apply(device: CompositeDevice, parts: _Parts) -> _Flat:
         attributes |= parts.mixins[name].attributes
         capacity |= parts.mixins[name].capacity
     return _Flat(device, attributes | dict(device.attributes), capacity | dict(device.capacity))
+
+
+def _readable(name: DeviceName, flats: Mapping[DeviceName, _Flat], parts: _Parts) -> Device:
+    """Return what can be said of a rejected device, for explanations."""
+    flat = flats.get(name)
+    if flat is not None:
+        return _device(flat, ())
+    written = parts.devices.get(name)
+    if written is None:
+        return Device(name=name)
+    return Device(
+        name=name,
+        attributes=written.attributes,
+        capacity=written.capacity,
+        nodes=written.nodes or AllNodes(),
+    )
 
 
 def _parents(device: CompositeDevice) -> tuple[DeviceName, ...]:

@@ -122,9 +122,10 @@ class GpuDescriber:
 
     def _own_attributes(self, entry: GpuEntry, keys: tuple[str, str, str]) -> _Attributes:
         gpu = entry.gpu
-        identity = dict(zip(keys, (gpu.index, gpu.minor, str(gpu.uuid)), strict=True))
+        values: tuple[AttributeValue, ...] = (gpu.index, gpu.minor, str(gpu.uuid))
+        identity = {qualified(key, self.driver): value for key, value in zip(keys, values, strict=True)}
         return (
-            {qualified(key, self.driver): value for key, value in identity.items()}
+            identity
             | topology_attributes(entry.function, self.driver)
             | dict(address_attribute(entry.function))
         )

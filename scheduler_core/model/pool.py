@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
+from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, admits
 from scheduler_core.quantity import Quantity
 
 
@@ -20,6 +21,14 @@ class PoolId:
         return f"{self.driver}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A device that broke a rule: the sentence that says which, and what could be read of it."""
+
+    reason: str
+    device: Device
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """One pool at its newest generation.
@@ -28,16 +37,22 @@ class Pool:
            ``sources`` what each source holds, by dimension: exactly those that a device draws from;
            ``rejected`` the devices that broke a rule, each with its reason, in slice order;
            ``problem`` why nothing of the pool may be used, None when it may;
-           ``is_complete`` whether every slice of the generation was seen.
+           ``is_complete`` whether every slice of the generation was seen;
+           ``seen_from`` the node selection of each slice, all nodes where its devices have their own.
     """
 
     id: PoolId
     generation: int = 1
     devices: tuple[Device, ...] = ()
     sources: Mapping[SourceName, Mapping[str, Quantity]] = field(default_factory=dict)
-    rejected: Mapping[DeviceName, str] = field(default_factory=dict)
+    rejected: Mapping[DeviceName, Rejected] = field(default_factory=dict)
     problem: str | None = None
     is_complete: bool = True
+    seen_from: tuple[NodeSelection, ...] = (AllNodes(),)
+
+    def is_seen_from(self, node: Node) -> bool:
+        """Whether a slice of the pool concerns the node."""
+        return any(admits(selection, node) for selection in self.seen_from)
 
     def id_of(self, device: Device) -> DeviceId:
         """Return the cluster-wide identity of one of the pool's devices."""

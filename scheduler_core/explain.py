@@ -1,0 +1,143 @@
+"""Why claims do not fit: the cause that decides, then a sentence per request that is in trouble.
+
+Causes have an order of precedence (``Cause``). After the plain ones, causes are found by leaving things
+out: where the claims fit without their constraints, the constraints are to blame; otherwise there is
+not enough left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scheduler_core.candidates import rejected_offers, select, selectors_of
+from scheduler_core.ledger import Ledger
+from scheduler_core.limits import RESULTS
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Cause, Reason
+from scheduler_core.search import Problem, Search, Slot, Want
+
+if TYPE_CHECKING:
+    from scheduler_core.allocate import Cluster
+
+_SHOWN = 3  # neighbours that a sentence names before it says "and N more"
+
+
+def explain(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, ledgers: Sequence[Ledger]
+) -> tuple[Reason, ...]:
+    """Return the reasons, the decisive one first; never empty."""
+    plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
+    if plain:
+        return tuple(plain)
+    if problem.rules and Search(_without_rules(problem)).run():
+        return tuple(_constraint_reasons(claims))
+    return tuple(_shortages(claims, problem, ledgers))
+
+
+def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
+    for number, claim in enumerate(claims):
+        least = sum(_least(slot) for slot in problem.slots if slot.claim == number)
+        if least > RESULTS:
+            detail = f"needs at least {least} devices; a claim can hold {RESULTS}"
+            yield Reason(claim.ref, claim.requests[0].name, Cause.TOO_MANY_DEVICES, detail)
+    for slot in problem.slots:
+        claim = claims[slot.claim]
+        incomplete = [pool for pool in cluster.pools if not pool.is_complete]
+        if incomplete and all(want.count is None for want in slot.wants):
+            detail = f"wants all matching devices, but pool {incomplete[0].id} is incomplete"
+            yield Reason(claim.ref, slot.wants[0].name, Cause.POOL_INCOMPLETE, detail)
+        if not any(want.candidates for want in slot.wants):
+            yield _no_match(slot, claim, cluster, node)
+
+
+def _least(slot: Slot) -> int:
+    return min(len(want.candidates) if want.count is None else want.count for want in slot.wants)
+
+
+def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
+    name = slot.wants[0].name
+    for pool in cluster.pools:
+        if pool.problem is not None:
+            return Reason(claim.ref, name, Cause.POOL_INVALID, f"pool {pool.id} is invalid: {pool.problem}")
+        if not pool.is_complete:
+            detail = f"pool {pool.id} is incomplete: not all slices of generation {pool.generation} are there"
+            return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
+    return _invalid_match(slot, claim, cluster, node) or Reason(
+        claim.ref, name, Cause.NO_MATCHING_DEVICE, f"no device on node {node.name} matches its selectors"
+    )
+
+
+def _invalid_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason | None:
+    seen = rejected_offers(cluster.pools, node)
+    options = {option.name: option for request in claim.requests for option in request.alternatives}
+    for want in slot.wants:
+        matched = [
+            c for c in select(selectors_of(options[want.name], claim, cluster.classes), seen) if not c.error
+        ]
+        if matched:
+            pool, device = cluster.pools[matched[0].offer.pool], matched[0].offer.device
+            detail = (
+                f"every device that matches is invalid: {device.name}: {pool.rejected[device.name].reason}"
+            )
+            return Reason(claim.ref, want.name, Cause.DEVICE_INVALID, detail)
+    return None
+
+
+def _without_rules(problem: Problem) -> Problem:
+    slots = tuple(
+        Slot(slot.claim, tuple(replace(want, rules=()) for want in slot.wants)) for slot in problem.slots
+    )
+    return replace(problem, slots=slots, rules=())
+
+
+def _constraint_reasons(claims: Sequence[Claim]) -> Iterator[Reason]:
+    for claim in claims:
+        for constraint in claim.constraints:
+            named = constraint.requests or tuple(request.name for request in claim.requests)
+            what = type(constraint).__name__.replace("Attribute", "").lower()
+            detail = f"the devices would fit, but not with {what}Attribute {constraint.attribute} over {_list(named)}"
+            yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail)
+
+
+def _shortages(claims: Sequence[Claim], problem: Problem, ledgers: Sequence[Ledger]) -> Iterator[Reason]:
+    reasons = [
+        Reason(claims[slot.claim].ref, slot.wants[0].name, Cause.INSUFFICIENT, detail)
+        for slot in problem.slots
+        if (detail := _shortage(slot.wants, ledgers)) is not None
+    ]
+    if reasons:
+        yield from reasons
+        return
+    names = tuple(slot.wants[0].name for slot in problem.slots)
+    claim = claims[problem.slots[0].claim]
+    detail = f"each of {_list(names)} would fit alone, but they do not fit together"
+    yield Reason(claim.ref, names[0], Cause.INSUFFICIENT, detail)
+
+
+def _shortage(wants: Sequence[Want], ledgers: Sequence[Ledger]) -> str | None:
+    """Return why the alternatives cannot be filled from what is left, None where one alone could."""
+    sentences = []
+    for want in wants:
+        blocked = []
+        free = 0
+        for candidate in want.candidates:
+            reason = ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name)
+            if reason is None:
+                free += 1
+            else:
+                blocked.append(f"{candidate.offer.device.name}: {reason}")
+        needed = len(want.candidates) if want.count is None else want.count
+        if free >= needed:
+            return None
+        found = f"needs {needed} of {len(want.candidates)} matching devices, {free} of them free"
+        sentences.append(f"{found}; {_list(blocked, '; ')}" if blocked else found)
+    return " or ".join(sentences)
+
+
+def _list(items: Sequence[str], separator: str = ", ") -> str:
+    rest = len(items) - _SHOWN
+    text = separator.join(items[:_SHOWN])
+    return f"{text} and {rest} more" if rest > 0 else text

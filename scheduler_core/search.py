@@ -1,0 +1,138 @@
+"""The search: depth first, in order of preference, complete.
+
+The only backtracking in the project. Requests are filled in claim order; the devices of one request are
+tried as combinations, and requests that ask for the same thing in the same claim take devices in
+ascending order, since swapping them changes nothing. The first full assignment is the answer: that is
+policy ``first-fit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scheduler_core.candidates import Candidate
+from scheduler_core.constraints import Rule
+from scheduler_core.ledger import Ledger
+from scheduler_core.limits import RESULTS
+from scheduler_core.model.device import DeviceName
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One alternative of a request, ready to be searched.
+
+    Shape: ``count`` is None where all candidates must be taken; ``rules`` index the problem's rules;
+           ``kind`` is equal for wants that are interchangeable.
+    """
+
+    name: str
+    count: int | None
+    candidates: tuple[Candidate, ...]
+    rules: tuple[int, ...]
+    kind: object
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One request: its alternatives, and which claim it belongs to."""
+
+    claim: int
+    wants: tuple[Want, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is searched: slots in order, rules of all claims, the books of all pools."""
+
+    slots: tuple[Slot, ...]
+    rules: tuple[Rule, ...]
+    ledgers: Sequence[Ledger]
+
+
+@dataclass(slots=True)
+class Search:
+    """One run over a problem. The ledgers and rules are left as they were found.
+
+    Shape: ``chosen`` has, per slot, the alternative and its candidates; ``steps`` counts devices tried.
+    """
+
+    problem: Problem
+    steps: int = 0
+    chosen: list[tuple[Want, list[Candidate]]] = field(default_factory=list)
+    _taken_by_claim: dict[int, int] = field(default_factory=dict)
+    _last: dict[object, int] = field(default_factory=dict)
+
+    def run(self) -> bool:
+        """Search; True where ``chosen`` is a full answer. Raises: SelectorError on a failing candidate."""
+        found = self._slot(0)
+        for want, candidates in self.chosen:
+            for candidate in reversed(candidates):
+                self._leave(want, candidate)
+        return found
+
+    def _slot(self, index: int) -> bool:
+        if index == len(self.problem.slots):
+            return True
+        return any(self._want(index, want) for want in self.problem.slots[index].wants)
+
+    def _want(self, index: int, want: Want) -> bool:
+        claim = self.problem.slots[index].claim
+        count = len(want.candidates) if want.count is None else want.count
+        if count == 0 or self._taken_by_claim.get(claim, 0) + count > RESULTS:
+            return False
+        self._taken_by_claim[claim] = self._taken_by_claim.get(claim, 0) + count
+        self.chosen.append((want, []))
+        start = self._last.get(want.kind, -1) + 1 if want.count == 1 else 0
+        if self._fill(index, want, count, start):
+            return True
+        self.chosen.pop()
+        self._taken_by_claim[claim] -= count
+        return False
+
+    def _fill(self, index: int, want: Want, needed: int, start: int) -> bool:
+        if needed == 0:
+            return self._slot(index + 1)
+        mine = self.chosen[index][1]
+        for position in range(start, len(want.candidates) - needed + 1):
+            candidate = want.candidates[position]
+            if not self._join(want, candidate):
+                if want.count is None:
+                    return False
+                continue
+            mine.append(candidate)
+            before = self._last.get(want.kind)
+            self._last[want.kind] = position
+            if self._fill(index, want, needed - 1, position + 1):
+                return True
+            self._restore(want.kind, before)
+            self._leave(want, mine.pop())
+            if want.count is None:
+                return False
+        return False
+
+    def _restore(self, kind: object, before: int | None) -> None:
+        if before is None:
+            del self._last[kind]
+        else:
+            self._last[kind] = before
+
+    def _join(self, want: Want, candidate: Candidate) -> bool:
+        if candidate.error is not None:
+            raise candidate.error
+        self.steps += 1
+        device = candidate.offer.device
+        rules = [self.problem.rules[rule] for rule in want.rules]
+        ledger = self.problem.ledgers[candidate.offer.pool]
+        if not all(rule.admits(device) for rule in rules) or not ledger.admits(device.name):
+            return False
+        ledger.take(DeviceName(device.name), want.name)
+        for rule in rules:
+            rule.add(device)
+        return True
+
+    def _leave(self, want: Want, candidate: Candidate) -> None:
+        device = candidate.offer.device
+        self.problem.ledgers[candidate.offer.pool].release(device.name)
+        for rule in want.rules:
+            self.problem.rules[rule].remove(device)
