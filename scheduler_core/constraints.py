@@ -49,8 +49,10 @@ class Match:
         self._values.append(value)
 
     def remove(self, device: Device) -> None:
-        """Let the device leave; all values are equal, so any will do."""
-        self._values.pop()
+        """Let the device leave."""
+        value = _typed(device, self._attribute)
+        assert value is not None
+        self._values.remove(value)
 
 
 class Distinct:

@@ -45,7 +45,7 @@ def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Probl
             yield Reason(claim.ref, claim.requests[0].name, Cause.TOO_MANY_DEVICES, detail)
     for slot in problem.slots:
         claim = claims[slot.claim]
-        incomplete = [pool for pool in cluster.pools if not pool.is_complete]
+        incomplete = [pool for pool in cluster.pools if not pool.is_complete and pool.is_seen_from(node)]
         if incomplete and all(want.count is None for want in slot.wants):
             detail = f"wants all matching devices, but pool {incomplete[0].id} is incomplete"
             yield Reason(claim.ref, slot.wants[0].name, Cause.POOL_INCOMPLETE, detail)
@@ -60,10 +60,12 @@ def _least(slot: Slot) -> int:
 def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
     name = slot.wants[0].name
     for pool in cluster.pools:
+        if not pool.is_seen_from(node):
+            continue
         if pool.problem is not None:
             return Reason(claim.ref, name, Cause.POOL_INVALID, f"pool {pool.id} is invalid: {pool.problem}")
         if not pool.is_complete:
-            detail = f"pool {pool.id} is incomplete: not all slices of generation {pool.generation} are there"
+            detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
     return _invalid_match(slot, claim, cluster, node) or Reason(
         claim.ref, name, Cause.NO_MATCHING_DEVICE, f"no device on node {node.name} matches its selectors"
