@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scheduler_core.candidates import offers, select, selectors_of
-from scheduler_core.constraints import applies, rule_of
+from scheduler_core.constraints import Rule, applies, rule_of
 from scheduler_core.explain import explain
 from scheduler_core.ledger import Ledger
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceClass
@@ -45,7 +45,8 @@ def allocate(claims: Sequence[Claim], cluster: Cluster, node: Node) -> Allocatio
     problem = _problem(claims, replace(cluster, pools=pools), node, ledgers)
     search = Search(problem)
     if not search.run():
-        return Unallocatable(node=node.name, reasons=explain(claims, cluster, node, problem, ledgers))
+        sorted_cluster = replace(cluster, pools=pools)
+        return Unallocatable(node=node.name, reasons=explain(claims, sorted_cluster, node, problem, ledgers))
     return _allocation(claims, problem, search, pools, node)
 
 
@@ -83,8 +84,9 @@ def books(pools: Sequence[Pool], allocated: Sequence[AllocatedClaim]) -> tuple[L
 
 def _problem(claims: Sequence[Claim], cluster: Cluster, node: Node, ledgers: Sequence[Ledger]) -> Problem:
     seen = offers(cluster.pools, node)
+    all_seen = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
     slots: list[Slot] = []
-    rules = []
+    rules: list[Rule] = []
     for number, claim in enumerate(claims):
         first_rule = len(rules)
         rules += [rule_of(constraint) for constraint in claim.constraints]
@@ -97,8 +99,9 @@ def _problem(claims: Sequence[Claim], cluster: Cluster, node: Node, ledgers: Seq
                     for index, constraint in enumerate(claim.constraints)
                     if applies(constraint, option.name)
                 )
-                kind = (number, option.class_name, option.selectors, bound, len(request.alternatives) > 1)
-                wants.append(Want(option.name, option.count, tuple(select(selectors, seen)), bound, kind))
+                kind = (number, option.class_name, option.selectors, option.count, bound)
+                candidates = tuple(select(selectors, seen)) if option.count or all_seen else ()
+                wants.append(Want(option.name, option.count, candidates, bound, kind))
             slots.append(Slot(number, tuple(wants)))
     return Problem(tuple(slots), tuple(rules), ledgers)
 

@@ -76,14 +76,12 @@ def _invalid_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Re
     seen = rejected_offers(cluster.pools, node)
     options = {option.name: option for request in claim.requests for option in request.alternatives}
     for want in slot.wants:
-        matched = [
-            c for c in select(selectors_of(options[want.name], claim, cluster.classes), seen) if not c.error
-        ]
+        selectors = selectors_of(options[want.name], claim, cluster.classes)
+        matched = [candidate.offer for candidate in select(selectors, seen) if candidate.error is None]
         if matched:
-            pool, device = cluster.pools[matched[0].offer.pool], matched[0].offer.device
-            detail = (
-                f"every device that matches is invalid: {device.name}: {pool.rejected[device.name].reason}"
-            )
+            pool, device = cluster.pools[matched[0].pool], matched[0].device
+            reason = pool.rejected[device.name].reason
+            detail = f"every device that matches is invalid: {device.name}: {reason}"
             return Reason(claim.ref, want.name, Cause.DEVICE_INVALID, detail)
     return None
 
@@ -100,7 +98,8 @@ def _constraint_reasons(claims: Sequence[Claim]) -> Iterator[Reason]:
         for constraint in claim.constraints:
             named = constraint.requests or tuple(request.name for request in claim.requests)
             what = type(constraint).__name__.replace("Attribute", "").lower()
-            detail = f"the devices would fit, but not with {what}Attribute {constraint.attribute} over {_list(named)}"
+            over = f"{what}Attribute {constraint.attribute} over {_list(named)}"
+            detail = f"the devices would fit, but not with {over}"
             yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail)
 
 
