@@ -1,0 +1,14 @@
+"""What the user got wrong, as the command line sees it. One message each, never a traceback."""
+
+from __future__ import annotations
+
+from scheduler_core.errors import message
+
+
+class BadInput(Exception):
+    """Something that the user must change: an argument, a file, or what a file says."""
+
+
+def bad_argument(option: str, value: object, rule: str) -> BadInput:
+    """Return the error for one option: the option, the value found and the rule it breaks."""
+    return BadInput(message("tangram", option, value, rule))

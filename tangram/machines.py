@@ -1,0 +1,75 @@
+"""What the face needs of machines: ports, so that ``__main__`` alone knows who answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agent.hardware.ports import Machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSummary:
+    """A shipped machine in a line. Shape: ``gpus`` and ``nics`` such as ``8 × NVIDIA H200``."""
+
+    name: str
+    gpus: str
+    mig: str
+    nics: str
+    topology: str
+
+
+class SimulatedNode(Protocol):
+    """A simulated machine in a directory of its own."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the node."""
+        ...
+
+    @property
+    def machine(self) -> Machine:
+        """Return its hardware, as the real readers see it."""
+        ...
+
+    def inject(self, faults: Sequence[str]) -> None:
+        """Add faults, all or none of them."""
+        ...
+
+    def faults(self) -> tuple[str, ...]:
+        """Return the present faults in the form that ``inject`` takes."""
+        ...
+
+    def clear_faults(self) -> None:
+        """Take all faults away."""
+        ...
+
+    def reboot(self) -> str:
+        """Reboot it and return the new boot id."""
+        ...
+
+
+class Machines(Protocol):
+    """Every machine that can be looked at from here."""
+
+    def shipped(self) -> tuple[NodeSummary, ...]:
+        """Return the simulated machines that come with the package, by name."""
+        ...
+
+    def text(self, name: str) -> str:
+        """Return the file of a shipped machine."""
+        ...
+
+    def simulated(self, name: str, directory: Path) -> SimulatedNode:
+        """Make a machine from a shipped name or a node file, in an empty or its own directory."""
+        ...
+
+    def attached(self, directory: Path) -> SimulatedNode:
+        """Return the machine that lives in a directory."""
+        ...
+
+    def real(self) -> Machine:
+        """Return the machine that this process runs on."""
+        ...

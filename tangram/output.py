@@ -1,0 +1,66 @@
+"""Where a command's answer goes: pictures for people, one JSON object for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import yaml
+from rich.console import Console, RenderableType
+
+from tangram.plain import plain
+
+PLAIN_WIDTH: Final = 120  # holds the widest diagram where there is no terminal to ask
+
+
+class Output:
+    """Standard output. Colours and widths follow the terminal; a file or pipe gets plain text."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or _console()
+
+    @property
+    def width(self) -> int:
+        """Return how wide a picture may be. Units: characters."""
+        return self.console.width
+
+    def show(self, *pictures: RenderableType) -> None:
+        """Print pictures, one below the other."""
+        for picture in pictures:
+            self.console.print(picture, soft_wrap=isinstance(picture, str))
+
+    def heading(self, title: str, made_by: str = "") -> None:
+        """Print a line that opens a part; ``made_by`` names the function that the part came from."""
+        self.console.print()
+        self.console.print(f"[bold]{title}[/bold]" + (f"  [dim]{made_by}[/dim]" if made_by else ""))
+        self.console.print("─" * min(self.width, PLAIN_WIDTH), style="dim")
+
+    def text(self, text: str) -> None:
+        """Print text as it is, for other programs to read."""
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+    def json(self, value: object) -> None:
+        """Print one value as JSON."""
+        self.text(json.dumps(plain(value), indent=2))
+
+    def documents(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        """Print API objects as one YAML stream."""
+        self.text(yaml_text(documents))
+
+
+def yaml_text(documents: Iterable[Mapping[str, Any]]) -> str:
+    """Return API objects as one YAML stream, keys in their own order."""
+    return yaml.dump_all(
+        [plain(document) for document in documents],
+        Dumper=yaml.CSafeDumper,
+        sort_keys=False,
+        width=100,
+    )
+
+
+def _console() -> Console:
+    is_free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(width=PLAIN_WIDTH if is_free else None, highlight=False, emoji=False)

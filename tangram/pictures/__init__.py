@@ -1,0 +1,1 @@
+"""Values to pictures: pure functions that return rich renderables and print nothing."""

@@ -1,0 +1,74 @@
+"""Devices as a table: one row for all that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from scheduler_core.model.device import Device
+from scheduler_core.model.pool import Pool
+from scheduler_core.names import domain_and_identifier
+from tangram.pictures.counted import counted
+from tangram.pictures.properties import attribute, capacity, type_of
+
+_STYLES: Final = {"gpu": "green", "mig": "green", "nic": "cyan", "vf": "cyan"}
+_WHAT: Final = ("profile", "productName", "linkType")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Devices that differ in place only. Shape: ``names`` in pool order, never empty."""
+
+    kind: str
+    what: str
+    memory: str
+    multiprocessors: str
+    cut_from: str
+    names: tuple[str, ...]
+
+
+def rows(pool: Pool) -> tuple[Row, ...]:
+    """Group the devices of a pool by kind, product or profile, and size, in order of appearance."""
+    kinds = {device.name: type_of(device) for device in pool.devices}
+    grouped: dict[tuple[str, str, str, str, str], list[str]] = {}
+    for device in pool.devices:
+        cut_from = ", ".join(sorted({kinds.get(parent, "") for parent in device.parents}))
+        grouped.setdefault((*_alike(device), cut_from), []).append(device.name)
+    return tuple(Row(*alike, tuple(names)) for alike, names in grouped.items())
+
+
+def _alike(device: Device) -> tuple[str, str, str, str]:
+    what = next((str(found) for key in _WHAT if (found := attribute(device, key))), None)
+    sizes = (capacity(device, "memory"), capacity(device, "multiprocessors"))
+    memory, multiprocessors = (str(size) if size is not None else "" for size in sizes)
+    return type_of(device), what or _capacities(device), memory, multiprocessors
+
+
+def _capacities(device: Device) -> str:
+    """Tell a device apart by what it holds, where its driver says no more."""
+    found = [f"{domain_and_identifier(name)[1]} {value}" for name, value in device.capacity.items()]
+    return ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+
+
+def devices_table(pool: Pool) -> RenderableType:
+    """Draw the devices of a pool; what was refused follows with its reason."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("kind", "what", "devices", "memory", "SMs", "cut from", "names"):
+        table.add_column(head, justify="right" if head in ("devices", "memory", "SMs") else "left")
+    for row in rows(pool):
+        cells = (row.what, str(len(row.names)), row.memory, row.multiprocessors, row.cut_from)
+        table.add_row(Text(row.kind, style=_STYLES.get(row.kind, "")), *cells, _span(row.names))
+    total = Text(f"{counted(len(pool.devices), 'device')} in pool {pool.id}", style="dim")
+    problems = [Text(f"{name} is left out: {why}", style="red") for name, why in pool.rejected.items()]
+    if pool.problem is not None:
+        problems.append(Text(f"the pool cannot be used: {pool.problem}", style="red"))
+    return Group(table, total, *problems)
+
+
+def _span(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"

@@ -1,0 +1,99 @@
+"""A node as its PCIe tree: sockets, root ports and switches, with the GPUs and NICs that hang there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+from rich.tree import Tree
+
+from agent.hardware.types import Gpu, GpuInstance, PciFunction, PhysicalFunction
+from agent.inventory.model import GpuEntry, Inventory
+from agent.inventory.names import gpu_name, nic_name
+from scheduler_core.quantity import Quantity
+from tangram.pictures.counted import counted
+
+_Leaf = tuple[PciFunction | None, Tree]
+
+
+def pcie_tree(inventory: Inventory) -> Tree:
+    """Draw the node. Shape: by NUMA node, root complex, root port, switch; the unreadable comes last."""
+    tree = Tree(_title(inventory), guide_style="dim")
+    branches: dict[tuple[str, ...], Tree] = {}
+    for function, leaf in sorted(_leaves(inventory), key=lambda found: _levels(found[0])):
+        branch, levels = tree, _levels(function)
+        for depth, level in enumerate(levels, start=1):
+            path = levels[:depth]
+            if path not in branches:
+                branches[path] = branch.add(Text(level, style="bold" if depth == 1 else ""))
+            branch = branches[path]
+        branch.children.append(leaf)
+    for gone in inventory.unreadable:
+        tree.add(Text(f"unreadable: {gone.what}: {gone.reason}", style="red"))
+    return tree
+
+
+def _title(inventory: Inventory) -> Text:
+    title = Text(inventory.node, style="bold")
+    if inventory.versions is not None:
+        title.append(
+            f"  driver {inventory.versions.driver}, CUDA {inventory.versions.cuda}", style="not bold"
+        )
+    return title
+
+
+def _leaves(inventory: Inventory) -> Iterator[_Leaf]:
+    for entry in inventory.gpus:
+        yield entry.function, _gpu(entry)
+    for nic in inventory.nics:
+        yield nic.function, Tree(_nic(nic))
+
+
+def _levels(function: PciFunction | None) -> tuple[str, ...]:
+    """Return what leads to a function, from the socket down; what is unknown is left out."""
+    if function is None:
+        return ("place unknown",)
+    numa = "NUMA node unknown" if function.numa_node is None else f"NUMA node {function.numa_node}"
+    path = function.path
+    named = (
+        ("", f"{numa}, {path.root_complex or 'root complex unknown'}"),
+        ("root port ", path.root_port),
+        ("switch ", path.switch),
+    )
+    return tuple(f"{kind}{name}" for kind, name in named if name is not None)
+
+
+def _gpu(entry: GpuEntry) -> Tree:
+    gpu = entry.gpu
+    leaf = Text(gpu_name(gpu.minor), style="bold green")
+    leaf.append(f"  {gpu.product_name}  {Quantity.bytes_of(gpu.memory_bytes)}", style="not bold")
+    leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="not bold dim")
+    tree = Tree(leaf)
+    for instance in entry.instances:
+        tree.add(Text(_instance(entry, instance), style="green"))
+    return tree
+
+
+def mig_text(gpu: Gpu) -> str:
+    """Return the MIG mode in words."""
+    if gpu.mig is None:
+        return "no MIG"
+    now, later = ("on" if enabled else "off" for enabled in (gpu.mig.current, gpu.mig.pending))
+    return f"MIG {now}" if gpu.mig.is_settled else f"MIG {now}, {later} after the next reset"
+
+
+def _instance(entry: GpuEntry, instance: GpuInstance) -> str:
+    names = {profile.profile_id: profile.name for profile in entry.profiles}
+    name = names.get(instance.profile_id, f"profile {instance.profile_id}")
+    start, last = instance.placement.start, instance.placement.start + instance.placement.size - 1
+    uuids = ", ".join(compute.uuid for compute in instance.compute_instances) or "no compute instance"
+    return f"GI {instance.gi_id}: {name} at memory slices {start}-{last}, {uuids}"
+
+
+def _nic(nic: PhysicalFunction) -> Text:
+    leaf = Text(nic_name(nic.function.bdf), style="bold cyan")
+    names = [name for name in (nic.netdev, nic.rdma_device, nic.link_type) if name]
+    vfs = counted(len(nic.vfs), "VF") if nic.total_vfs else "no SR-IOV"
+    leaf.append(f"  {' '.join(names)}", style="not bold")
+    leaf.append(f"  {nic.function.vendor_id}:{nic.function.device_id}  {vfs}", style="not bold dim")
+    return leaf

@@ -1,0 +1,37 @@
+"""What people call a device: read from its attributes, whatever the driver's domain."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scheduler_core.model.device import AttributeValue, Device
+from scheduler_core.names import domain_and_identifier
+from scheduler_core.quantity import Quantity
+
+UNNAMED: Final = "device"
+
+
+def attribute(device: Device, identifier: str) -> AttributeValue | None:
+    """Return the attribute of that identifier, in the first domain that has one."""
+    for name, value in device.attributes.items():
+        if domain_and_identifier(name)[1] == identifier:
+            return value
+    return None
+
+
+def capacity(device: Device, identifier: str) -> Quantity | None:
+    """Return the capacity of that identifier, in the first domain that has one."""
+    for name, value in device.capacity.items():
+        if domain_and_identifier(name)[1] == identifier:
+            return value
+    return None
+
+
+def type_of(device: Device) -> str:
+    """Return the kind of device that its driver names, such as ``gpu``, ``mig``, ``vf``."""
+    return str(attribute(device, "type") or UNNAMED)
+
+
+def profile_of(device: Device) -> str:
+    """Return the profile of a partition; the kind of device where it has none."""
+    return str(attribute(device, "profile") or type_of(device))

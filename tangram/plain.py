@@ -1,0 +1,33 @@
+"""Values to what JSON can say: dataclasses become objects, amounts and versions their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+from scheduler_core.quantity import Quantity
+from scheduler_core.version import Version
+
+
+def plain(value: object) -> Any:
+    """Return ``value`` as JSON says it. Raises: TypeError for what has no plain form."""
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case Enum():
+            return value.value
+        case str():
+            return str(value)
+        case Quantity() | Version() | PurePath():
+            return str(value)
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(item) for item in value]
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            raise TypeError(f"{type(value).__name__} has no plain form")
