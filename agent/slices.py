@@ -1,1 +1,114 @@
-"""Devices to slices within the limits. Pure."""
+"""A node's devices as slices within the limits of each dialect. Pure.
+
+The composite slices are the source of truth; the v1 slices are their exact projection. Order is meaning:
+schedulers take the first device that fits, so devices keep the order of their description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent.inventory.model import Group, NodeDevices
+from scheduler_core.codec import composite, v1
+from scheduler_core.layout import Layout
+from scheduler_core.limits import COMPOSITE_ITEMS_BELOW
+from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
+from scheduler_core.model.nodes import NodeSelection, OnNode
+from scheduler_core.project import project
+
+_MOST = COMPOSITE_ITEMS_BELOW - 1
+
+
+def composite_slices(devices: NodeDevices, generation: int = 1) -> tuple[CompositeSlice, ...]:
+    """Return the pool's slices in the composite dialect, at least one.
+
+    Shape: shared mixins come first; a group lies in one slice where it fits; names sort in order.
+    """
+    contents = list(_contents(devices)) or [Group(mixins=(), devices=())]
+    nodes = OnNode(devices.pool.id.name)
+    return tuple(
+        _slice(devices, content, nodes, generation, index, len(contents))
+        for index, content in enumerate(contents)
+    )
+
+
+def v1_slices(devices: NodeDevices, layout: Layout = Layout.SEPARATE) -> tuple[dict[str, Any], ...]:
+    """Return the pool's slices as ``resource.k8s.io/v1`` objects. Raises: CannotProject."""
+    return v1.encode_pool(project(devices.pool), layout)
+
+
+def encoded(slices: Sequence[CompositeSlice]) -> tuple[dict[str, Any], ...]:
+    """Return composite slices as API objects."""
+    return tuple(composite.encode_slice(one) for one in slices)
+
+
+def flattened(devices: NodeDevices) -> tuple[dict[str, Any], ...]:
+    """Return the composite pool with every mixin written out in every device: what mixins save.
+
+    Shape: one object, whatever its size; sources are kept, so that it means the same.
+    """
+    flat = {device.name: device for device in devices.pool.devices}
+    written = tuple(
+        replace(
+            device,
+            includes=(),
+            attributes=flat[device.name].attributes,
+            capacity=flat[device.name].capacity,
+        )
+        for group in devices.groups
+        for device in group.devices
+    )
+    content = Group(mixins=(), devices=written)
+    return encoded([_slice(devices, content, OnNode(devices.pool.id.name), 1, 0, 1)])
+
+
+def _contents(devices: NodeDevices) -> Iterator[Group]:
+    """Fill slices with whole groups; a group that is larger than a slice is split at its devices."""
+    current = Group(mixins=(), devices=())
+    for group in (Group(mixins=devices.shared, devices=()), *devices.groups):
+        for part in _parts(group):
+            joined = Group(mixins=current.mixins + part.mixins, devices=current.devices + part.devices)
+            if _size(joined) > _MOST or (current.devices and _delegates(current) != _delegates(part)):
+                yield current
+                joined = part
+            current = joined
+    if _size(current):
+        yield current
+
+
+def _parts(group: Group) -> Iterator[Group]:
+    items: list[Mixin | CompositeDevice] = [*group.mixins, *group.devices]
+    for start in range(0, len(items), _MOST):
+        part = items[start : start + _MOST]
+        yield Group(
+            mixins=tuple(item for item in part if isinstance(item, Mixin)),
+            devices=tuple(item for item in part if isinstance(item, CompositeDevice)),
+        )
+
+
+def _size(group: Group) -> int:
+    return len(group.mixins) + len(group.devices)
+
+
+def _delegates(group: Group) -> bool:
+    """Whether a device of the group has nodes of its own; then all of its slice must."""
+    return any(device.nodes is not None for device in group.devices)
+
+
+def _slice(
+    devices: NodeDevices, content: Group, nodes: NodeSelection, generation: int, index: int, count: int
+) -> CompositeSlice:
+    delegates = _delegates(content)
+    placed = tuple(replace(device, nodes=device.nodes or nodes) for device in content.devices)
+    pool = devices.pool.id
+    return CompositeSlice(
+        name=f"{pool.name}-{pool.driver}-{index:02d}",
+        pool=pool,
+        generation=generation,
+        slice_count=count,
+        nodes=None if delegates else nodes,
+        mixins=content.mixins,
+        devices=placed if delegates else content.devices,
+    )

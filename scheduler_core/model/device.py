@@ -26,7 +26,7 @@ AttributeValue = bool | int | str | Version
 class Draw:
     """What a device takes from one source while it is active.
 
-    Shape: ``amounts`` holds positive amounts only; one draw per source and device.
+    Shape: ``amounts`` are not negative; one draw per source and device.
     Units: those of the dimension, exact.
     """
 

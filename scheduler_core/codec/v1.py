@@ -1,0 +1,243 @@
+"""ResourceSlices of ``resource.k8s.io/v1``, from and to the model. Read are v1beta1 and v1beta2 too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler_core import limits
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.codec.properties import (
+    read_amount,
+    read_attributes,
+    read_capacity,
+    read_selection,
+    write_attributes,
+    write_selection,
+)
+from scheduler_core.errors import InvalidSlice
+from scheduler_core.layout import Cut, Layout, cut
+from scheduler_core.model.device import Device, DeviceName, Draw, SourceName
+from scheduler_core.model.nodes import AllNodes, NodeSelection
+from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.names import DRIVER_RULE, LABEL_RULE, POOL_RULE, bare, is_driver, is_label, is_pool
+from scheduler_core.quantity import Quantity
+
+API_VERSION: Final = "resource.k8s.io/v1"
+_SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
+_SPEC: Final = ("driver", "pool", *_SELECTION, "perDeviceNodeSelection", "devices", "sharedCounters")
+_DEVICE: Final = ("attributes", "capacity", "consumesCounters", *_SELECTION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class V1Slice:
+    """One slice as read. Shape: ``nodes`` is None where each device has its own."""
+
+    name: str
+    pool: PoolId
+    generation: int
+    slice_count: int
+    nodes: NodeSelection | None
+    sources: Mapping[SourceName, Mapping[str, Quantity]] = field(default_factory=dict)
+    devices: tuple[Device, ...] = ()
+    broken: Mapping[DeviceName, str] = field(default_factory=dict)
+
+
+def encode_pool(pool: Pool, layout: Layout) -> tuple[dict[str, Any], ...]:
+    """Return the slices of a projected pool.
+
+    Shape: in the order of their names, counters first; versions in full semver form.
+    Raises: CannotProject where the old layout cannot hold it.
+    """
+    cuts = cut(pool, layout)
+    own = sorted({repr(device.nodes): device.nodes for device in pool.devices}.items())
+    shared = own[0][1] if len(own) == 1 else None
+    if not own:
+        shared = pool.seen_from[0]
+    return tuple(_slice(pool, content, index, len(cuts), shared) for index, content in enumerate(cuts))
+
+
+def _slice(pool: Pool, content: Cut, index: int, count: int, shared: NodeSelection | None) -> dict[str, Any]:
+    driver = pool.id.driver
+    spec: dict[str, Any] = {
+        "driver": driver,
+        "pool": {"name": pool.id.name, "generation": pool.generation, "resourceSliceCount": count},
+    }
+    if shared is not None:
+        spec |= write_selection(shared)
+    elif content.devices:
+        spec["perDeviceNodeSelection"] = True
+    else:
+        spec["allNodes"] = True
+    if content.sources:
+        spec["sharedCounters"] = [
+            {"name": source, "counters": _write_amounts(pool.sources[source])} for source in content.sources
+        ]
+    if content.devices:
+        spec["devices"] = [_write_device(device, driver, shared is None) for device in content.devices]
+    name = f"{pool.id.name}-{driver}-{index:02d}".replace("/", "-")
+    return {"apiVersion": API_VERSION, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+
+def _write_device(device: Device, driver: str, with_nodes: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": device.name}
+    if device.attributes:
+        entry["attributes"] = write_attributes(device.attributes, driver, as_semver=True)
+    if device.capacity:
+        entry["capacity"] = _write_amounts(
+            {bare(name, driver): amount for name, amount in sorted(device.capacity.items())}
+        )
+    if device.draws:
+        entry["consumesCounters"] = [
+            {"counterSet": draw.source, "counters": _write_amounts(draw.amounts)} for draw in device.draws
+        ]
+    return entry | (write_selection(device.nodes) if with_nodes else {})
+
+
+def _write_amounts(amounts: Mapping[str, Quantity]) -> dict[str, Any]:
+    return {name: {"value": str(amount)} for name, amount in amounts.items()}
+
+
+def decode_slice(obj: Mapping[str, Any]) -> V1Slice:
+    """Read one slice. Raises: InvalidSlice where the object as a whole cannot be read."""
+    top = Fields(obj, subject_of(obj, "ResourceSlice"), "", InvalidSlice)
+    spec = top.child("spec")
+    spec.only(*_SPEC)
+    driver = spec.text("driver", rule=lambda text: None if is_driver(text) else DRIVER_RULE)
+    pool = spec.child("pool")
+    nodes = read_selection(spec)
+    if spec.flag("perDeviceNodeSelection", False) == (nodes is not None):
+        raise spec.refuse(
+            "", "must have exactly one of nodeName, nodeSelector, allNodes, perDeviceNodeSelection"
+        )
+    devices, broken = _devices(spec, driver, nodes)
+    return V1Slice(
+        name=top.optional("metadata").text("name", ""),
+        pool=PoolId(driver, pool.text("name", rule=lambda text: None if is_pool(text) else POOL_RULE)),
+        generation=pool.integer("generation", 1, least=0),
+        slice_count=pool.integer("resourceSliceCount", 1, least=1),
+        nodes=nodes,
+        sources=_sources(spec),
+        devices=tuple(devices),
+        broken=broken,
+    )
+
+
+def _sources(spec: Fields) -> dict[SourceName, Mapping[str, Quantity]]:
+    found: dict[SourceName, Mapping[str, Quantity]] = {}
+    for fields in spec.children("sharedCounters", limits.COUNTER_SETS):
+        name = SourceName(fields.text("name", rule=_label))
+        if name in found:
+            raise fields.refuse("name", "is listed twice: names must be unique", name)
+        found[name] = _amounts(fields.child("counters"))
+    return found
+
+
+def _devices(
+    spec: Fields, driver: str, nodes: NodeSelection | None
+) -> tuple[list[Device], dict[DeviceName, str]]:
+    devices: list[Device] = []
+    broken: dict[DeviceName, str] = {}
+    for fields in spec.children("devices", limits.DEVICES):
+        name = DeviceName(fields.text("name", rule=_label))
+        try:
+            devices.append(_device(_body(fields), name, driver, nodes))
+        except InvalidSlice as error:
+            broken[name] = str(error)
+    return devices, broken
+
+
+def _body(fields: Fields) -> Fields:
+    """Return where the content stands: v1beta1 wraps it in ``basic``."""
+    if fields.has("basic"):
+        fields.only("name", "basic")
+        return fields.child("basic")
+    values = {key: value for key, value in fields.values.items() if key != "name"}
+    return Fields(values, fields.subject, fields.path, fields.error)
+
+
+def _device(body: Fields, name: DeviceName, driver: str, shared: NodeSelection | None) -> Device:
+    body.only(*_DEVICE)
+    attributes = read_attributes(body.optional("attributes"), driver)
+    capacity = read_capacity(body.optional("capacity"), driver)
+    if len(attributes) + len(capacity) > limits.PROPERTIES:
+        raise body.refuse("", f"has more than {limits.PROPERTIES} attributes and capacities")
+    own = read_selection(body)
+    if (own is None) == (shared is None):
+        raise body.refuse("", "must select nodes exactly when the slice has perDeviceNodeSelection")
+    consumed = body.children("consumesCounters", limits.COUNTER_SETS_PER_DEVICE)
+    return Device(
+        name=name,
+        attributes=attributes,
+        capacity=capacity,
+        draws=tuple(_draw(fields) for fields in consumed),
+        nodes=own or shared or AllNodes(),
+    )
+
+
+def _draw(fields: Fields) -> Draw:
+    fields.only("counterSet", "counters")
+    return Draw(SourceName(fields.text("counterSet", rule=_label)), _amounts(fields.child("counters")))
+
+
+def _amounts(fields: Fields) -> dict[str, Quantity]:
+    if len(fields.values) > limits.COUNTERS:
+        raise fields.refuse("", f"has {len(fields.values)} counters; at most {limits.COUNTERS} are allowed")
+    for name in fields.values:
+        if not is_label(str(name)):
+            raise fields.refuse("", LABEL_RULE, name)
+    return {name: read_amount(fields, name) for name in fields.values}
+
+
+def _label(text: str) -> str | None:
+    return None if is_label(text) else LABEL_RULE
+
+
+def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
+    """Return every pool of the slices at its newest generation, by driver and name."""
+    by_id: dict[PoolId, list[V1Slice]] = {}
+    for one in slices:
+        by_id.setdefault(one.pool, []).append(one)
+    return tuple(_pool(by_id[pool]) for pool in sorted(by_id))
+
+
+def _pool(slices: list[V1Slice]) -> Pool:
+    newest = max(one.generation for one in slices)
+    current = sorted((one for one in slices if one.generation == newest), key=lambda one: one.name)
+    devices = tuple(device for one in current for device in one.devices)
+    sources = {name: amounts for one in current for name, amounts in one.sources.items()}
+    broken = {name: reason for one in current for name, reason in one.broken.items()}
+    return Pool(
+        id=current[0].pool,
+        generation=newest,
+        devices=devices,
+        sources=sources,
+        rejected={
+            name: Rejected(reason, Device(name=name))
+            for one in current
+            for name, reason in one.broken.items()
+        },
+        problem=_problem(current, devices, sources),
+        is_complete=len(current) == current[0].slice_count,
+        seen_from=tuple(dict.fromkeys(one.nodes or AllNodes() for one in current)),
+    )
+
+
+def _problem(
+    slices: list[V1Slice], devices: tuple[Device, ...], sources: Mapping[SourceName, Mapping[str, Quantity]]
+) -> str | None:
+    """Return what makes the pool invalid: in v1 one wrong reference spoils all of it."""
+    names = [device.name for device in devices]
+    if len(set(names)) < len(names):
+        return f"device {next(name for name in names if names.count(name) > 1)} is listed twice"
+    if sum(len(one.sources) for one in slices) > len(sources):
+        return "a counter set is listed twice"
+    for device in devices:
+        for draw in device.draws:
+            missing = [name for name in draw.amounts if name not in sources.get(draw.source, {})]
+            if missing:
+                return (
+                    f"device {device.name} draws {missing[0]} from {draw.source}, which has no such counter"
+                )
+    return None

@@ -1,0 +1,118 @@
+"""A pool of composite devices as ``resource.k8s.io/v1`` can say it: exactly, or not at all.
+
+Every source becomes a counter set, every draw a consumption, and a device that others draw from consumes
+its whole set, so that it and its parts exclude each other by counting. What counting cannot say is
+refused with the reason: a device that is both cut and cut from another (it would be paid for once), and
+a source that is named without drawing from it (it would not be blocked).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from scheduler_core import limits
+from scheduler_core.errors import CannotProject
+from scheduler_core.model.device import Device, DeviceName, Draw, QualifiedName, SourceName
+from scheduler_core.model.nodes import NOWHERE
+from scheduler_core.model.pool import Pool
+from scheduler_core.quantity import Quantity
+from scheduler_core.spelling import Table, table
+
+
+def project(pool: Pool) -> Pool:
+    """Return the same pool with counters instead of parents, in v1's names.
+
+    Shape: devices in the same order; rejected ones, and those that are available nowhere and only
+           supply others, are left out; sources hold what somebody draws, by counter name.
+    Raises: CannotProject with every obstacle.
+    """
+    names = table(_dimensions(pool), (device.name for device in pool.devices))
+    obstacles = (*_obstacles(pool), *names.problems)
+    if obstacles:
+        raise CannotProject(str(pool.id), obstacles)
+    sources = _counter_sets(pool, names)
+    devices = tuple(_device(device, names, sources) for device in pool.devices if device.nodes != NOWHERE)
+    return replace(pool, devices=devices, sources=sources, rejected={})
+
+
+def spellings(pool: Pool) -> Table:
+    """Return the table by which ``project`` spells the pool's names."""
+    return table(_dimensions(pool), (device.name for device in pool.devices))
+
+
+def _dimensions(pool: Pool) -> Iterator[QualifiedName]:
+    for device in pool.devices:
+        yield from device.capacity
+
+
+def _obstacles(pool: Pool) -> Iterator[str]:
+    if pool.problem is not None:
+        yield pool.problem
+    parents = {parent for device in pool.devices for parent in device.parents}
+    for device in pool.devices:
+        if device.parents and device.name in parents:
+            yield f"{device.name} is cut into devices and itself cut from {', '.join(device.parents)}"
+        drawn = {DeviceName(draw.source) for draw in device.draws}
+        idle = [parent for parent in device.parents if parent not in drawn]
+        if idle:
+            yield f"{device.name} names {idle[0]} without drawing anything from it"
+        if len(device.draws) > limits.COUNTER_SETS_PER_DEVICE:
+            yield f"{device.name} draws from {len(device.draws)} sources; v1 allows 2 counter sets"
+        size = len(device.attributes) + len(device.capacity)
+        if size > limits.PROPERTIES:
+            yield f"{device.name} has {size} attributes and capacities; v1 allows {limits.PROPERTIES}"
+    for source, drawn_dimensions in _drawn(pool).items():
+        if len(drawn_dimensions) > limits.COUNTERS:
+            yield f"{source} supplies {len(drawn_dimensions)} dimensions; v1 allows {limits.COUNTERS}"
+
+
+def _drawn(pool: Pool) -> dict[SourceName, dict[str, None]]:
+    """Return the dimensions that somebody draws, by source, in the pool's order of first use."""
+    drawn: dict[SourceName, dict[str, None]] = {}
+    for device in pool.devices:
+        for draw in device.draws:
+            drawn.setdefault(draw.source, {}).update(dict.fromkeys(draw.amounts))
+    return drawn
+
+
+def _counter_sets(pool: Pool, names: Table) -> dict[SourceName, Mapping[str, Quantity]]:
+    """Return the counter sets in the order of the devices they stand for."""
+    drawn = _drawn(pool)
+    return {
+        SourceName(names.devices[device.name]): {
+            names.dimensions[QualifiedName(dimension)].counter: pool.sources[SourceName(device.name)][
+                dimension
+            ]
+            for dimension in sorted(drawn[SourceName(device.name)])
+        }
+        for device in pool.devices
+        if SourceName(device.name) in drawn
+    }
+
+
+def _device(device: Device, names: Table, sources: Mapping[SourceName, Mapping[str, Quantity]]) -> Device:
+    label = names.devices[device.name]
+    whole = sources.get(SourceName(label))
+    draws = (
+        (Draw(SourceName(label), {name: amount for name, amount in whole.items() if amount.nano > 0}),)
+        if whole is not None
+        else tuple(_draw(draw, names) for draw in device.draws)
+    )
+    return replace(
+        device,
+        name=label,
+        capacity={names.dimensions[name].capacity: amount for name, amount in device.capacity.items()},
+        draws=draws,
+        parents=(),
+    )
+
+
+def _draw(draw: Draw, names: Table) -> Draw:
+    return Draw(
+        SourceName(names.devices[DeviceName(draw.source)]),
+        {
+            names.dimensions[QualifiedName(dimension)].counter: amount
+            for dimension, amount in sorted(draw.amounts.items())
+        },
+    )
