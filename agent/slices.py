@@ -15,7 +15,7 @@ from scheduler_core.codec import composite, v1
 from scheduler_core.layout import Layout
 from scheduler_core.limits import COMPOSITE_ITEMS_BELOW
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
-from scheduler_core.model.nodes import NodeSelection, OnNode
+from scheduler_core.model.nodes import OnNode
 from scheduler_core.project import project
 
 _MOST = COMPOSITE_ITEMS_BELOW - 1
@@ -27,10 +27,8 @@ def composite_slices(devices: NodeDevices, generation: int = 1) -> tuple[Composi
     Shape: shared mixins come first; a group lies in one slice where it fits; names sort in order.
     """
     contents = list(_contents(devices)) or [Group(mixins=(), devices=())]
-    nodes = OnNode(devices.pool.id.name)
     return tuple(
-        _slice(devices, content, nodes, generation, index, len(contents))
-        for index, content in enumerate(contents)
+        _slice(devices, content, generation, index, len(contents)) for index, content in enumerate(contents)
     )
 
 
@@ -61,7 +59,7 @@ def flattened(devices: NodeDevices) -> tuple[dict[str, Any], ...]:
         for device in group.devices
     )
     content = Group(mixins=(), devices=written)
-    return encoded([_slice(devices, content, OnNode(devices.pool.id.name), 1, 0, 1)])
+    return encoded([_slice(devices, content, 1, 0, 1)])
 
 
 def _contents(devices: NodeDevices) -> Iterator[Group]:
@@ -97,12 +95,10 @@ def _delegates(group: Group) -> bool:
     return any(device.nodes is not None for device in group.devices)
 
 
-def _slice(
-    devices: NodeDevices, content: Group, nodes: NodeSelection, generation: int, index: int, count: int
-) -> CompositeSlice:
-    delegates = _delegates(content)
+def _slice(devices: NodeDevices, content: Group, generation: int, index: int, count: int) -> CompositeSlice:
+    pool, delegates = devices.pool.id, _delegates(content)
+    nodes = OnNode(pool.name)
     placed = tuple(replace(device, nodes=device.nodes or nodes) for device in content.devices)
-    pool = devices.pool.id
     return CompositeSlice(
         name=f"{pool.name}-{pool.driver}-{index:02d}",
         pool=pool,

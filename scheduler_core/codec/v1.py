@@ -213,11 +213,7 @@ def _pool(slices: list[V1Slice]) -> Pool:
         generation=newest,
         devices=devices,
         sources=sources,
-        rejected={
-            name: Rejected(reason, Device(name=name))
-            for one in current
-            for name, reason in one.broken.items()
-        },
+        rejected={name: Rejected(reason, Device(name=name)) for name, reason in broken.items()},
         problem=_problem(current, devices, sources),
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(one.nodes or AllNodes() for one in current)),
