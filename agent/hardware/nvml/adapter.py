@@ -1,0 +1,190 @@
+"""The ``Gpus`` port over NVML: asks, creates, destroys.
+
+UUIDs and specs enter, values and refusals leave. It remembers handles and nothing else: what is on the
+GPU is asked anew each time, since other processes change it too. Whoever changes a GPU holds that GPU's
+lock, so that a slow one delays nobody else.
+"""
+
+from __future__ import annotations
+
+from ctypes import byref
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+import pynvml
+
+from agent.hardware.errors import HardwareError, InUse, NotSupported
+from agent.hardware.nvml.boards import read_gpu, read_memory_bytes, read_mig_mode
+from agent.hardware.nvml.calls import call, refusal
+from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
+from agent.hardware.nvml.profiles import compute_profiles, full_width, read_profiles
+from agent.hardware.types import (
+    ComputeInstance,
+    DriverVersions,
+    Gpu,
+    GpuInstance,
+    GpuUuid,
+    MigMode,
+    MigProfile,
+    MigSpec,
+    ModeChange,
+    Unreadable,
+)
+
+_MODE_CHANGES = {
+    pynvml.NVML_SUCCESS: ModeChange.ACTIVE,
+    pynvml.NVML_ERROR_IN_USE: ModeChange.PENDING_IN_USE,
+    pynvml.NVML_ERROR_RESET_REQUIRED: ModeChange.PENDING_RESET,
+}
+
+
+class Nvml:
+    """An open NVML session. Use it as a context manager, or close it."""
+
+    def __init__(self) -> None:
+        self._handles: dict[GpuUuid, Any] = {}
+        self._locks: dict[GpuUuid, Lock] = {}
+
+    @classmethod
+    def open(cls) -> Self:
+        """Load the driver's library and start a session; a node without GPUs is fine.
+
+        Raises: DriverMissing where the library or the kernel module is absent, or they do not match.
+        """
+        call("initialise", "NVML", pynvml.nvmlInitWithFlags, pynvml.NVML_INIT_FLAG_NO_GPUS)
+        return cls()
+
+    def close(self) -> None:
+        """End the session."""
+        self._handles.clear()
+        call("shut down", "NVML", pynvml.nvmlShutdown)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def versions(self) -> DriverVersions:
+        """Return the driver's versions. Raises: HardwareError."""
+        driver = str(call("read driver version", "this node", pynvml.nvmlSystemGetDriverVersion))
+        cuda = int(call("read CUDA version", "this node", pynvml.nvmlSystemGetCudaDriverVersion))
+        return DriverVersions(driver, f"{cuda // 1000}.{cuda % 1000 // 10}")
+
+    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
+        """Return every GPU by index; one that cannot be read stands as ``Unreadable``."""
+        count = int(call("count GPUs", "this node", pynvml.nvmlDeviceGetCount))
+        return tuple(self._gpu(index) for index in range(count))
+
+    def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
+        """Return the MIG mode, None on a model without MIG. Raises: HardwareError."""
+        return read_mig_mode(self._handle(gpu), f"GPU {gpu}")
+
+    def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
+        """Return the GPU-instance profiles by name, empty on a model without MIG. Raises: HardwareError."""
+        device = self._handle(gpu)
+        return read_profiles(device, f"GPU {gpu}", read_memory_bytes(device, f"GPU {gpu}"))
+
+    def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
+        """Return the existing GIs by id, also those without a CI; empty with MIG off."""
+        return read_gpu_instances(self._handle(gpu), gpu)
+
+    def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
+        """Ask for the mode and say what became of it.
+
+        NVML reports success even where the mode stays pending; the activation status beside it says why.
+        Raises: NotSupported on a model without MIG; InUse while instances exist and it is turned off.
+        """
+        attempted, subject = f"turn MIG {'on' if enabled else 'off'}", f"GPU {gpu}"
+        mode = pynvml.NVML_DEVICE_MIG_ENABLE if enabled else pynvml.NVML_DEVICE_MIG_DISABLE
+        with self._lock(gpu):
+            existing = () if enabled else self.gpu_instances(gpu)
+            if existing:
+                raise InUse(attempted, subject, f"it has {len(existing)} GPU instance(s)")
+            status = call(attempted, subject, pynvml.nvmlDeviceSetMigMode, self._handle(gpu), mode)
+        if status not in _MODE_CHANGES:
+            raise refusal(attempted, subject, status)
+        return _MODE_CHANGES[status]
+
+    def create_gpu_instance(self, spec: MigSpec) -> int:
+        """Create the GI that ``spec`` describes and return its id.
+
+        Raises: NotSupported with MIG off; InvalidArgument for an unknown profile or placement;
+                InsufficientResources where the placement or an engine is taken.
+        """
+        placement = pynvml.c_nvmlGpuInstancePlacement_t(spec.placement.start, spec.placement.size)
+        subject = f"GPU {spec.parent}"
+        attempted = f"create GI of profile {spec.profile_id} at {spec.placement.start}"
+        with self._lock(spec.parent):
+            instance = call(
+                attempted,
+                subject,
+                pynvml.nvmlDeviceCreateGpuInstanceWithPlacement,
+                self._handle(spec.parent),
+                spec.profile_id,
+                byref(placement),
+            )
+            return int(read_gpu_instance_info(instance, spec.parent).id)
+
+    def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
+        """Create the CI that fills the GI; from then on its MIG device exists.
+
+        Raises: NotFound for an unknown GI; InsufficientResources where the GI has a CI already.
+        """
+        subject = f"GI {gi_id} of GPU {gpu}"
+        with self._lock(gpu):
+            return _fill(self._gpu_instance(gpu, gi_id), subject)
+
+    def destroy_compute_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> None:
+        """Destroy a CI. Raises: NotFound; InUse while a process uses its MIG device."""
+        subject = f"CI {ci_id} of GI {gi_id} of GPU {gpu}"
+        with self._lock(gpu):
+            instance = self._gpu_instance(gpu, gi_id)
+            found = call("find", subject, pynvml.nvmlGpuInstanceGetComputeInstanceById, instance, ci_id)
+            call("destroy", subject, pynvml.nvmlComputeInstanceDestroy, found)
+
+    def destroy_gpu_instance(self, gpu: GpuUuid, gi_id: int) -> None:
+        """Destroy a GI. Raises: NotFound; InUse while it has CIs."""
+        with self._lock(gpu):
+            instance = self._gpu_instance(gpu, gi_id)
+            call("destroy", f"GI {gi_id} of GPU {gpu}", pynvml.nvmlGpuInstanceDestroy, instance)
+
+    def _gpu(self, index: int) -> Gpu | Unreadable:
+        subject = f"GPU {index}"
+        try:
+            device = call("find", subject, pynvml.nvmlDeviceGetHandleByIndex, index)
+            gpu = read_gpu(device, index)
+        except HardwareError as error:
+            return Unreadable(subject, str(error))
+        self._handles[gpu.uuid] = device
+        return gpu
+
+    def _handle(self, gpu: GpuUuid) -> Any:
+        """Return the handle; finding one by UUID takes seconds while others do it too, so it is kept."""
+        if gpu not in self._handles:
+            self._handles[gpu] = call("find", f"GPU {gpu}", pynvml.nvmlDeviceGetHandleByUUID, gpu)
+        return self._handles[gpu]
+
+    def _lock(self, gpu: GpuUuid) -> Lock:
+        return self._locks.setdefault(gpu, Lock())
+
+    def _gpu_instance(self, gpu: GpuUuid, gi_id: int) -> Any:
+        subject = f"GI {gi_id} of GPU {gpu}"
+        return call("find", subject, pynvml.nvmlDeviceGetGpuInstanceById, self._handle(gpu), gi_id)
+
+
+def _fill(instance: Any, subject: str) -> ComputeInstance:
+    """Create the full-width CI: the first of the filling profiles that the driver does not refuse."""
+    refused = NotSupported("create CI", subject, "it offers no compute instance profile")
+    for profile in full_width(compute_profiles(instance, subject)):
+        create = pynvml.nvmlGpuInstanceCreateComputeInstance
+        try:
+            created = call("create CI", subject, create, instance, profile.profile_id)
+        except NotSupported as error:
+            refused = error
+            continue
+        return read_compute_instance(created, subject)
+    raise refused

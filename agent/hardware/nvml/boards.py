@@ -1,0 +1,66 @@
+"""One GPU as NVML describes it: a device handle enters, a ``Gpu`` leaves. It changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pynvml
+
+from agent.hardware.errors import HardwareFault, NotSupported
+from agent.hardware.nvml.calls import call
+from agent.hardware.nvml.names import architecture_name, brand_name
+from agent.hardware.types import Bdf, Gpu, GpuUuid, MigMode, normal_bdf
+
+
+def read_gpu(device: Any, index: int) -> Gpu:
+    """Read one GPU. Raises: HardwareError, naming the first question that it did not answer."""
+    subject = f"GPU {index}"
+    uuid = GpuUuid(str(call("read UUID", subject, pynvml.nvmlDeviceGetUUID, device)))
+    subject = f"GPU {index} ({uuid})"
+    brand = call("read brand", subject, pynvml.nvmlDeviceGetBrand, device)
+    architecture = call("read architecture", subject, pynvml.nvmlDeviceGetArchitecture, device)
+    major, minor = call("read compute capability", subject, pynvml.nvmlDeviceGetCudaComputeCapability, device)
+    return Gpu(
+        uuid=uuid,
+        index=index,
+        minor=int(call("read minor number", subject, pynvml.nvmlDeviceGetMinorNumber, device)),
+        bdf=_bdf(device, subject),
+        product_name=str(call("read name", subject, pynvml.nvmlDeviceGetName, device)),
+        architecture=architecture_name(architecture),
+        brand=brand_name(brand),
+        cuda_compute_capability=f"{major}.{minor}",
+        memory_bytes=read_memory_bytes(device, subject),
+        mig=read_mig_mode(device, subject),
+        is_passthrough=_is_passthrough(device, subject),
+    )
+
+
+def read_mig_mode(device: Any, subject: str) -> MigMode | None:
+    """Return the MIG mode, None on a model without MIG. Raises: HardwareError."""
+    try:
+        current, pending = call("read MIG mode", subject, pynvml.nvmlDeviceGetMigMode, device)
+    except NotSupported:
+        return None
+    enabled = pynvml.NVML_DEVICE_MIG_ENABLE
+    return MigMode(current == enabled, pending == enabled)
+
+
+def read_memory_bytes(device: Any, subject: str) -> int:
+    """Return the total framebuffer. Units: bytes. Raises: HardwareError."""
+    return int(call("read memory", subject, pynvml.nvmlDeviceGetMemoryInfo, device).total)
+
+
+def _bdf(device: Any, subject: str) -> Bdf:
+    address = str(call("read PCI address", subject, pynvml.nvmlDeviceGetPciInfo, device).busId)
+    try:
+        return normal_bdf(address)
+    except ValueError as error:
+        raise HardwareFault("read PCI address", subject, str(error)) from error
+
+
+def _is_passthrough(device: Any, subject: str) -> bool:
+    try:
+        mode = call("read virtualization mode", subject, pynvml.nvmlDeviceGetVirtualizationMode, device)
+    except NotSupported:
+        return False
+    return bool(mode == pynvml.NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH)

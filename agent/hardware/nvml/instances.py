@@ -1,0 +1,96 @@
+"""What a GPU is cut into now: its GIs, their CIs and the MIG devices that these make.
+
+Handles enter, values leave. GIs are listed by profile and not by MIG device, because one without a CI
+has none and would hold its placement unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_uint
+from typing import Any, Final
+
+import pynvml
+
+from agent.hardware.errors import InvalidArgument, NotFound, NotSupported
+from agent.hardware.nvml.calls import call
+from agent.hardware.nvml.profiles import compute_profiles, gpu_instance_profiles
+from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
+
+# NVML writes as many handles as there are and cannot be told to stop. Drivers have reported too small a
+# number of instances per profile, so the buffer never has less room than any board can fill.
+_LEAST_ROOM: Final = 16
+
+_Gone = (NotFound, InvalidArgument)
+"""How NVML answers for a handle whose instance another process destroyed meanwhile."""
+
+
+def read_gpu_instances(device: Any, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
+    """Return the GIs by id; empty with MIG off and on a model without MIG. Raises: HardwareError."""
+    found: dict[int, GpuInstance] = {}
+    for _, profile in gpu_instance_profiles(device, f"GPU {gpu}"):
+        for handle in _gpu_instance_handles(device, gpu, profile):
+            try:
+                instance = _gpu_instance(handle, gpu)
+            except _Gone:
+                continue
+            found[instance.gi_id] = instance
+    return tuple(found[gi_id] for gi_id in sorted(found))
+
+
+def read_gpu_instance_info(handle: Any, gpu: GpuUuid) -> Any:
+    """Return NVML's record of a GI. Raises: HardwareError."""
+    return call("read GI", f"GPU {gpu}", pynvml.nvmlGpuInstanceGetInfo, handle)
+
+
+def read_compute_instance(handle: Any, subject: str) -> ComputeInstance:
+    """Return a CI with the UUID of its MIG device. Raises: HardwareError.
+
+    The CI's record holds the device's handle; walking all MIG devices instead takes seconds under load.
+    """
+    info = call("read CI", subject, pynvml.nvmlComputeInstanceGetInfo, handle)
+    uuid = call("read MIG UUID", f"CI {info.id} of {subject}", pynvml.nvmlDeviceGetUUID, info.device)
+    return ComputeInstance(info.id, MigUuid(str(uuid)))
+
+
+def _gpu_instance(handle: Any, gpu: GpuUuid) -> GpuInstance:
+    info = read_gpu_instance_info(handle, gpu)
+    placement = Placement(info.placement.start, info.placement.size)
+    instances = _compute_instances(handle, f"GI {info.id} of GPU {gpu}")
+    return GpuInstance(gpu, info.id, info.profileId, placement, instances)
+
+
+def _gpu_instance_handles(device: Any, gpu: GpuUuid, profile: Any) -> Iterator[Any]:
+    def fill(handles: Any, count: Any) -> None:
+        function = pynvml.nvmlDeviceGetGpuInstances
+        call("list GIs", f"GPU {gpu}", function, device, profile.id, handles, count)
+
+    return _handles(pynvml.c_nvmlGpuInstance_t, profile.instanceCount, fill)
+
+
+def _compute_instances(instance: Any, subject: str) -> tuple[ComputeInstance, ...]:
+    found: dict[int, ComputeInstance] = {}
+    for profile in compute_profiles(instance, subject):
+
+        def fill(handles: Any, count: Any, profile_id: int = profile.profile_id) -> None:
+            function = pynvml.nvmlGpuInstanceGetComputeInstances
+            call("list CIs", subject, function, instance, profile_id, handles, count)
+
+        for handle in _handles(pynvml.c_nvmlComputeInstance_t, profile.max_instances, fill):
+            try:
+                compute_instance = read_compute_instance(handle, subject)
+            except _Gone:
+                continue
+            found[compute_instance.ci_id] = compute_instance
+    return tuple(found[ci_id] for ci_id in sorted(found))
+
+
+def _handles(kind: Any, most: int, fill: Callable[[Any, Any], None]) -> Iterator[Any]:
+    """Yield what a listing call writes; nothing where it does not apply, as with MIG off."""
+    room = max(most, _LEAST_ROOM)
+    handles, count = (kind * room)(), c_uint(room)
+    try:
+        fill(handles, byref(count))
+    except NotSupported:
+        return
+    yield from handles[: count.value]

@@ -1,0 +1,137 @@
+"""What a GPU can be cut into: GPU-instance profiles with their placements, compute-instance profiles.
+
+Profiles are found by asking for NVML's constants one by one. The constant serves for that question only:
+everything else (create, list, placements) takes the id inside the answer, which is another number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_uint
+from dataclasses import dataclass
+from typing import Any
+
+import pynvml
+
+from agent.hardware.errors import InvalidArgument, NotSupported
+from agent.hardware.nvml.calls import call
+from agent.hardware.nvml.names import profile_name
+from agent.hardware.types import MIB, MigProfile, Placement
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeProfile:
+    """One compute-instance profile of one GI. Shape: ``constant`` orders equals, the older one first."""
+
+    constant: int
+    profile_id: int
+    compute_slices: int
+    multiprocessors: int
+    max_instances: int
+
+
+def read_profiles(device: Any, subject: str, total_bytes: int) -> tuple[MigProfile, ...]:
+    """Return the GPU-instance profiles by name; empty on a model without MIG.
+
+    Units: ``total_bytes`` bytes, for names that the driver does not tell. Raises: HardwareError.
+    """
+    found = []
+    for constant, info in gpu_instance_profiles(device, subject):
+        try:
+            placements = _placements(device, subject, info.id)
+        except NotSupported:
+            continue
+        found.append(_profile(constant, info, placements, total_bytes))
+    return tuple(sorted(found, key=lambda profile: profile.name))
+
+
+def gpu_instance_profiles(device: Any, subject: str) -> Iterator[tuple[int, Any]]:
+    """Yield the constant and NVML's record of each GPU-instance profile that the GPU has."""
+
+    def query(constant: int, version: int) -> Any:
+        function = pynvml.nvmlDeviceGetGpuInstanceProfileInfo
+        return call(f"read GI profile {constant}", subject, function, device, constant, version)
+
+    return _probe(pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT, query)
+
+
+def compute_profiles(instance: Any, subject: str) -> tuple[ComputeProfile, ...]:
+    """Return the compute-instance profiles of a GI, by constant. Raises: HardwareError."""
+
+    def query(constant: int, version: int) -> Any:
+        function = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo
+        engines = pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
+        return call(f"read CI profile {constant}", subject, function, instance, constant, engines, version)
+
+    return tuple(
+        ComputeProfile(
+            constant=constant,
+            profile_id=info.id,
+            compute_slices=info.sliceCount,
+            multiprocessors=info.multiprocessorCount,
+            max_instances=info.instanceCount,
+        )
+        for constant, info in _probe(pynvml.NVML_COMPUTE_INSTANCE_PROFILE_COUNT, query)
+    )
+
+
+def full_width(profiles: tuple[ComputeProfile, ...]) -> tuple[ComputeProfile, ...]:
+    """Return the profiles that fill their GI, the best first.
+
+    The constants do not tell: a double-memory 1g of Hopper has two one-slice profiles, of which only the
+    younger owns all its multiprocessors, and a 7g may show a second seven-slice profile that ordinary
+    boards refuse at creation. So what each one reports decides, the older constant among equals, and the
+    others stay as what to try next.
+    """
+    usable = tuple(profile for profile in profiles if profile.max_instances > 0)
+    widest = max((profile.compute_slices for profile in usable), default=0)
+    filling = (profile for profile in usable if profile.compute_slices == widest)
+    return tuple(sorted(filling, key=lambda profile: (-profile.multiprocessors, profile.constant)))
+
+
+def _probe(count: int, query: Callable[[int, int], Any]) -> Iterator[tuple[int, Any]]:
+    """Ask for each constant: not supported means go on, invalid means the driver knows no higher one."""
+    for constant in range(count):
+        try:
+            yield constant, _newest_form(constant, query)
+        except NotSupported:
+            continue
+        except InvalidArgument:
+            return
+
+
+def _newest_form(constant: int, query: Callable[[int, int], Any]) -> Any:
+    """Ask in the form that tells names too; old drivers lack it, and answer as for a missing profile."""
+    try:
+        return query(constant, 2)
+    except NotSupported:
+        return query(constant, 1)
+
+
+def _placements(device: Any, subject: str, profile_id: int) -> tuple[Placement, ...]:
+    function = pynvml.nvmlDeviceGetGpuInstancePossiblePlacements
+    attempted = f"read placements of profile {profile_id}"
+    count = c_uint()
+    call(attempted, subject, function, device, profile_id, None, byref(count))
+    found = (pynvml.c_nvmlGpuInstancePlacement_t * count.value)()
+    call(attempted, subject, function, device, profile_id, found, byref(count))
+    return tuple(sorted(Placement(at.start, at.size) for at in found[: count.value]))
+
+
+def _profile(constant: int, info: Any, placements: tuple[Placement, ...], total_bytes: int) -> MigProfile:
+    memory_bytes = info.memorySizeMB * MIB
+    reported = getattr(info, "name", "")
+    return MigProfile(
+        name=profile_name(constant, reported, info.sliceCount, memory_bytes, total_bytes),
+        profile_id=info.id,
+        compute_slices=info.sliceCount,
+        memory_bytes=memory_bytes,
+        multiprocessors=info.multiprocessorCount,
+        copy_engines=info.copyEngineCount,
+        decoders=info.decoderCount,
+        encoders=info.encoderCount,
+        jpeg_engines=info.jpegCount,
+        ofa_engines=info.ofaCount,
+        max_instances=info.instanceCount,
+        placements=placements,
+    )
