@@ -1,0 +1,153 @@
+"""From the checker's answer, ``Any(cel.expr.CheckedExpr)`` as bytes, to the tree.
+
+Source: cel.expr checked.proto and syntax.proto of the CEL specification.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from google.protobuf import any_pb2
+from google.protobuf.message import DecodeError
+
+from scheduler_core.cel import tree
+from scheduler_core.cel._pb import checked_pb2, syntax_pb2
+from scheduler_core.cel.errors import CompileError
+from scheduler_core.cel.tree import CelType, Node
+from scheduler_core.cel.values import Uint
+
+ROOT: Final = "device"
+_PRIMITIVES: Final = (tree.DYN, tree.BOOL, tree.INT, tree.UINT, tree.DOUBLE, tree.STRING, tree.BYTES)
+_WELL_KNOWN: Final = ("dyn", "dyn", "google.protobuf.Timestamp", "google.protobuf.Duration")
+TOO_DEEP: Final = "it is nested too deeply: about 32 levels are read"
+
+
+def decode(serialized: bytes) -> Node:
+    """Return the tree of a serialized checked expression.
+
+    Raises: CompileError where it is nested deeper than protobuf reads, or builds a protobuf message.
+    """
+    try:
+        envelope = any_pb2.Any.FromString(serialized)
+        checked = checked_pb2.CheckedExpr.FromString(envelope.value)
+    except DecodeError as error:
+        raise CompileError(TOO_DEEP) from error
+    return _Decoder(checked).node(checked.expr)
+
+
+class _Decoder:
+    """One expression with the types and references of its nodes."""
+
+    def __init__(self, checked: checked_pb2.CheckedExpr) -> None:
+        self._types = checked.type_map
+        self._references = checked.reference_map
+
+    def node(self, expr: syntax_pb2.Expr) -> Node:
+        reference = self._references[expr.id] if expr.id in self._references else None
+        if reference is not None and reference.name and not reference.overload_id:
+            return self._named(reference.name, self._type(expr))
+        match expr.WhichOneof("expr_kind"):
+            case "const_expr":
+                return _literal(expr.const_expr, self._type(expr))
+            case "ident_expr":
+                return self._named(expr.ident_expr.name, self._type(expr))
+            case "select_expr":
+                return self._select(expr)
+            case "call_expr":
+                return self._call(expr, tuple(reference.overload_id) if reference else ())
+            case "list_expr":
+                return self._list(expr)
+            case "struct_expr":
+                return self._map(expr)
+            case "comprehension_expr":
+                return self._fold(expr)
+            case _:
+                raise AssertionError("the checker leaves no node without a kind")
+
+    def _type(self, expr: syntax_pb2.Expr) -> CelType:
+        return cel_type(self._types[expr.id]) if expr.id in self._types else tree.DYN
+
+    def _named(self, name: str, type_: CelType) -> Node:
+        """``device.driver`` is one name to the checker, so that its type can be declared."""
+        root, dot, field = name.partition(".")
+        if root == ROOT and dot:
+            return tree.Select(type_, tree.Name(tree.DEVICE, ROOT), field)
+        return tree.Name(type_, name)
+
+    def _select(self, expr: syntax_pb2.Expr) -> Node:
+        select = expr.select_expr
+        make = tree.Presence if select.test_only else tree.Select
+        return make(self._type(expr), self.node(select.operand), select.field)
+
+    def _call(self, expr: syntax_pb2.Expr, overloads: tuple[str, ...]) -> Node:
+        call = expr.call_expr
+        arguments = tuple(map(self.node, call.args))
+        is_member = call.HasField("target")
+        if is_member:
+            arguments = (self.node(call.target), *arguments)
+        return tree.Call(self._type(expr), call.function, overloads, arguments, is_member)
+
+    def _list(self, expr: syntax_pb2.Expr) -> Node:
+        elements = tuple(map(self.node, expr.list_expr.elements))
+        return tree.ListOf(self._type(expr), elements, frozenset(expr.list_expr.optional_indices))
+
+    def _map(self, expr: syntax_pb2.Expr) -> Node:
+        struct = expr.struct_expr
+        if struct.message_name:
+            raise CompileError(f"protobuf messages such as {struct.message_name} are not supported")
+        entries = (
+            tree.Entry(self.node(entry.map_key), self.node(entry.value), entry.optional_entry)
+            for entry in struct.entries
+        )
+        return tree.MapOf(self._type(expr), tuple(entries))
+
+    def _fold(self, expr: syntax_pb2.Expr) -> Node:
+        fold = expr.comprehension_expr
+        return tree.Fold(
+            self._type(expr),
+            fold.iter_var,
+            fold.iter_var2,
+            self.node(fold.iter_range),
+            fold.accu_var,
+            self.node(fold.accu_init),
+            self.node(fold.loop_condition),
+            self.node(fold.loop_step),
+            self.node(fold.result),
+        )
+
+
+def _literal(constant: syntax_pb2.Constant, type_: CelType) -> Node:
+    match constant.WhichOneof("constant_kind"):
+        case "uint64_value":
+            return tree.Literal(type_, Uint(constant.uint64_value))
+        case "null_value" | None:
+            return tree.Literal(type_, None)
+        case kind:
+            return tree.Literal(type_, getattr(constant, kind))
+
+
+def cel_type(message: checked_pb2.Type) -> CelType:
+    """Return the type that the checker's message describes."""
+    match message.WhichOneof("type_kind"):
+        case "primitive":
+            return _PRIMITIVES[message.primitive]
+        case "wrapper":
+            return tree.DYN  # a primitive or null: only known at run time
+        case "well_known":
+            return CelType(_WELL_KNOWN[message.well_known])
+        case "list_type":
+            return CelType("list", (cel_type(message.list_type.elem_type),))
+        case "map_type":
+            pair = message.map_type
+            return CelType("map", (cel_type(pair.key_type), cel_type(pair.value_type)))
+        case "message_type":
+            return CelType(message.message_type)
+        case "type":
+            return CelType("type", (cel_type(message.type),))
+        case "abstract_type":
+            abstract = message.abstract_type
+            return CelType(abstract.name, tuple(map(cel_type, abstract.parameter_types)))
+        case "null":
+            return tree.NULL
+        case _:
+            return tree.DYN

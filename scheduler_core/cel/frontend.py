@@ -1,0 +1,58 @@
+"""From text to a checked tree: parser and type checker, and the rules that Kubernetes adds to theirs.
+
+What leaves is well typed, with a result that is a bool or known at run time only.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+from cel_expr_python import cel
+
+from scheduler_core.cel.decode import TOO_DEEP, decode
+from scheduler_core.cel.environment import new_environment
+from scheduler_core.cel.errors import CompileError
+from scheduler_core.cel.rules import check_rules
+from scheduler_core.cel.tree import BOOL, DYN, CelType, Node
+from scheduler_core.limits import EXPRESSION_LENGTH
+
+_PROBLEM: Final = re.compile(r"ERROR: <input>:(\d+:\d+: [^\n]*)")
+_TOO_DEEP: Final = re.compile(r"recursion (?:depth|limit)", re.IGNORECASE)
+
+
+@cache
+def _environment() -> cel.Env:
+    return new_environment()
+
+
+def check(text: str) -> Node:
+    """Parse and check an expression.
+
+    Raises: CompileError with what is wrong and where (line:column).
+    """
+    size = len(text.encode(errors="surrogatepass"))
+    if size > EXPRESSION_LENGTH:
+        raise CompileError(f"it has {size} bytes; at most {EXPRESSION_LENGTH}")
+    try:
+        serialized = _environment().compile(text).serialize()
+    except (RuntimeError, ValueError) as error:
+        raise CompileError(_reason(str(error))) from None
+    node = decode(serialized)
+    _check_result(node.type)
+    check_rules(node)
+    return node
+
+
+def _check_result(type_: CelType) -> None:
+    if type_ not in (BOOL, DYN):
+        raise CompileError(f"must evaluate to bool or the unknown type, not {type_}")
+
+
+def _reason(answer: str) -> str:
+    """Return the problems that the checker found, in one line."""
+    if _TOO_DEEP.search(answer):
+        return TOO_DEEP
+    problems = _PROBLEM.findall(answer)
+    return "; ".join(problems) if problems else " ".join(answer.split())

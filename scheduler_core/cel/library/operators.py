@@ -1,0 +1,167 @@
+"""Arithmetic, negation and membership: the operators that are no control flow.
+
+Integers have 64 bits and overflow is an error; division and remainder truncate towards zero.
+Source: the CEL specification; cel-go ``common/types``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from scheduler_core.cel.errors import CostExceeded, EvaluationError, no_such_overload
+from scheduler_core.cel.library.equality import ORDER, equal, has_key
+from scheduler_core.cel.library.times import add_times, subtract_times
+from scheduler_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, Domains, Duration, Timestamp, Uint
+
+MAX_SIZE: Final = 1 << 20
+"""The most characters or elements of one value: above it memory, not time, would be the limit."""
+
+_TIMES: Final = frozenset({Duration, Timestamp})
+
+
+def in_range(amount: int, kind: type) -> int:
+    """Return ``amount`` as an ``int`` or ``Uint``.
+
+    Raises: EvaluationError where 64 bits do not hold it.
+    """
+    if kind is Uint:
+        if 0 <= amount <= UINT_MAX:
+            return Uint(amount)
+        raise EvaluationError("unsigned integer overflow")
+    if INT_MIN <= amount <= INT_MAX:
+        return amount
+    raise EvaluationError("integer overflow")
+
+
+def sized(size: int) -> int:
+    """Return ``size`` when a value may be that large.
+
+    Raises: CostExceeded above MAX_SIZE.
+    """
+    if size > MAX_SIZE:
+        raise CostExceeded(f"a value of {size} characters or elements; at most {MAX_SIZE}")
+    return size
+
+
+def add(left: Any, right: Any) -> Any:
+    """Add numbers or times, join strings, bytes or lists."""
+    kind, other = type(left), type(right)
+    if kind in _TIMES and other in _TIMES:
+        return add_times(left, right)
+    if kind is not other:
+        raise no_such_overload("_+_", left, right)
+    if kind is int or kind is Uint:
+        return in_range(int(left) + int(right), kind)
+    if kind is float:
+        return left + right
+    if kind in (str, bytes, list):
+        sized(len(left) + len(right))
+        return left + right
+    raise no_such_overload("_+_", left, right)
+
+
+def subtract(left: Any, right: Any) -> Any:
+    """Subtract numbers or times."""
+    if type(left) in _TIMES and type(right) in _TIMES:
+        return subtract_times(left, right)
+    return _arithmetic("_-_", left, right, lambda a, b: a - b, lambda a, b: a - b)
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """Multiply numbers."""
+    return _arithmetic("_*_", left, right, lambda a, b: a * b, lambda a, b: a * b)
+
+
+def divide(left: Any, right: Any) -> Any:
+    """Divide numbers; integers towards zero."""
+    return _arithmetic("_/_", left, right, _quotient, _float_quotient)
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """Return what integer division leaves; it has the sign of the dividend."""
+    if type(left) is float:
+        raise no_such_overload("_%_", left, right)
+    return _arithmetic("_%_", left, right, _remainder, _float_quotient)
+
+
+def _arithmetic(
+    symbol: str,
+    left: Any,
+    right: Any,
+    whole: Callable[[int, int], int],
+    real: Callable[[float, float], float],
+) -> Any:
+    kind = type(left)
+    if kind is not type(right):
+        raise no_such_overload(symbol, left, right)
+    if kind is int or kind is Uint:
+        return in_range(whole(int(left), int(right)), kind)
+    if kind is float:
+        return real(left, right)
+    raise no_such_overload(symbol, left, right)
+
+
+def _quotient(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("division by zero")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) is (right < 0) else -quotient
+
+
+def _float_quotient(left: float, right: float) -> float:
+    if right != 0:
+        return left / right
+    return math.nan if left == 0 or left != left else math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+def _remainder(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    return left - right * _quotient(left, right)
+
+
+def negate(value: Any) -> Any:
+    """Return ``-value`` of an int or a double."""
+    kind = type(value)
+    if kind is int:
+        return in_range(-value, int)
+    if kind is float:
+        return -value
+    raise no_such_overload("-_", value)
+
+
+def logical_not(value: Any) -> bool:
+    """Return ``!value``."""
+    if value is True:
+        return False
+    if value is False:
+        return True
+    raise no_such_overload("!_", value)
+
+
+def contains(element: Any, container: Any) -> bool:
+    """Return ``element in container``, for a list or the keys of a map."""
+    kind = type(container)
+    if kind is dict or kind is Domains:
+        return has_key(container, element)
+    if kind is list:
+        return any(equal(element, other) for other in container)
+    raise no_such_overload("@in", element, container)
+
+
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {
+    "_+_": add,
+    "_-_": subtract,
+    "_*_": multiply,
+    "_/_": divide,
+    "_%_": remainder,
+    "-_": negate,
+    "!_": logical_not,
+    "@in": contains,
+    "_==_": equal,
+    "_!=_": lambda left, right: not equal(left, right),
+    **ORDER,
+}
+"""By the checker's name of the operator. ``_!=_`` passes errors of ``_==_`` on."""

@@ -1,0 +1,110 @@
+"""What CEL values are in Python.
+
+bool, int, float, str, bytes, None, list and dict stand for themselves (a list or dict is never changed
+once another value can see it); quantities and versions are the core's own. The rest is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Any, Final
+
+from scheduler_core.quantity import Quantity
+from scheduler_core.version import Version
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
+
+
+class Uint(int):
+    """An unsigned integer; equal to an int of the same amount, but of another type."""
+
+    __slots__ = ()
+
+
+class Domains(dict[str, dict[str, Any]]):
+    """Values by domain: an unknown domain reads as empty, but is not a member. Source: Kubernetes."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: object) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An optional of CEL: a value, or none (``is_present`` is False and ``value`` None)."""
+
+    is_present: bool
+    value: Any = None
+
+
+NONE: Final = Option(False)
+
+
+def some(value: Any) -> Option:
+    """Return an optional that holds ``value``."""
+    return Option(True, value)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value, as ``type(x)`` and names such as ``int`` give it."""
+
+    name: str
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A signed time span. Units: nanoseconds."""
+
+    nanoseconds: int
+
+    def __lt__(self, other: Duration) -> bool:
+        return self.nanoseconds < other.nanoseconds
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A point in time. Units: nanoseconds since 1970-01-01T00:00:00Z."""
+
+    nanoseconds: int
+
+    def __lt__(self, other: Timestamp) -> bool:
+        return self.nanoseconds < other.nanoseconds
+
+
+TYPE_NAMES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    dict: "map",
+    Domains: "map",
+    Option: "optional_type",
+    TypeValue: "type",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    Quantity: "kubernetes.Quantity",
+    Version: "kubernetes.Semver",
+}
+"""The CEL type of each Python type; libraries with types of their own add them."""
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's CEL type."""
+    return TYPE_NAMES.get(type(value), type(value).__name__)
+
+
+def python_types(name: str) -> Iterator[type]:
+    """Yield the Python types that represent the CEL type ``name``."""
+    return (python for python, cel in TYPE_NAMES.items() if cel == name)
