@@ -65,6 +65,10 @@ class Sysfs:
             driver=attributes.link_name(folder / "driver"),
         )
 
+    def chain(self, bdf: Bdf) -> Chain:
+        """Return every bridge above a function. Raises: NotFound."""
+        return Chain.of(self._folder(bdf).parts)
+
     def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
         """Return the NICs that are PCI functions, with their VFs, by BDF.
 

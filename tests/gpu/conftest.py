@@ -1,0 +1,29 @@
+"""The real adapters on this machine, where it has an NVIDIA GPU. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from agent.hardware.errors import DriverMissing
+from agent.hardware.nvml import Nvml
+from agent.hardware.types import Gpu
+
+
+@pytest.fixture(scope="session")
+def nvml() -> Iterator[Nvml]:
+    try:
+        session = Nvml.open()
+    except DriverMissing as error:
+        pytest.skip(f"no NVIDIA driver here: {error.reason}")
+    with session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def gpus(nvml: Nvml) -> tuple[Gpu, ...]:
+    found = tuple(gpu for gpu in nvml.gpus() if isinstance(gpu, Gpu))
+    if not found:
+        pytest.skip("the NVIDIA driver here has no GPU")
+    return found
