@@ -8,7 +8,7 @@ _KINDS: Final = ("gpu", "mig", "nic", "vf")
 
 
 def class_name(kind: str, driver: str) -> str:
-    """Return the class of a kind of device: ``mig.tangram.dev``; of ``gpu.nvidia.com``, ``mig.nvidia.com``."""
+    """Return the class of a kind of device: ``mig.tangram.dev``, or ``mig.nvidia.com`` of ``gpu.nvidia.com``."""
     return f"{kind}.{driver.removeprefix('gpu.')}"
 
 

@@ -38,12 +38,16 @@ def read_documents(path: str) -> tuple[Document, ...]:
 
     Raises: BadInput with file and line for what cannot be read.
     """
-    text = _text(path)
-    found = _json(path, text) if path.endswith(".json") else _yaml(path, text)
+    return parse_documents(path, _text(path))
+
+
+def parse_documents(name: str, text: str) -> tuple[Document, ...]:
+    """Return the documents of a text; ``name`` stands for the file in messages. Raises: BadInput."""
+    found = _json(name, text) if name.endswith(".json") else _yaml(name, text)
     try:
         return tuple(item for document in found for item in _items(document))
     except RecursionError:
-        raise BadInput(f"{path}: nested deeper than {MAX_DEPTH} levels") from None
+        raise BadInput(f"{name}: nested deeper than {MAX_DEPTH} levels") from None
 
 
 def _text(path: str) -> str:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agent.hardware.ports import Machine
+from agent.hardware.errors import DriverMissing
+from agent.hardware.ports import Machine, Readers
+from agent.hardware.types import (
+    DriverVersions,
+    Gpu,
+    GpuInstance,
+    GpuUuid,
+    MigMode,
+    MigProfile,
+    Unreadable,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +80,33 @@ class Machines(Protocol):
         """Return the machine that lives in a directory."""
         ...
 
-    def real(self) -> Machine:
-        """Return the machine that this process runs on."""
+    def real(self) -> Readers:
+        """Return the machine that this process runs on, to be read only."""
         ...
+
+
+class Driverless:
+    """The GPUs of a machine whose driver is missing: every question is answered with that."""
+
+    def __init__(self, missing: DriverMissing) -> None:
+        self._missing = missing
+
+    def versions(self) -> DriverVersions:
+        """Raises: DriverMissing."""
+        raise self._missing
+
+    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
+        """Raises: DriverMissing."""
+        raise self._missing
+
+    def mig_mode(self, _gpu: GpuUuid) -> MigMode | None:
+        """Raises: DriverMissing."""
+        raise self._missing
+
+    def profiles(self, _gpu: GpuUuid) -> tuple[MigProfile, ...]:
+        """Raises: DriverMissing."""
+        raise self._missing
+
+    def gpu_instances(self, _gpu: GpuUuid) -> tuple[GpuInstance, ...]:
+        """Raises: DriverMissing."""
+        raise self._missing

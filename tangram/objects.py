@@ -38,7 +38,7 @@ class Objects:
     """What a set of files describes. Shape: each list in the order of the files."""
 
     composite_slices: list[CompositeSlice] = field(default_factory=list)
-    v1_slices: list[v1.Slice] = field(default_factory=list)
+    v1_slices: list[v1.V1Slice] = field(default_factory=list)
     classes: dict[str, DeviceClass] = field(default_factory=dict)
     claims: list[Claim] = field(default_factory=list)
     allocated: list[AllocatedClaim] = field(default_factory=list)
@@ -110,6 +110,8 @@ def _node(document: Document) -> Node:
         raise BadInput(message(f"{document.place}: Node", "metadata.name", name, "must be a string"))
     if not isinstance(labels, Mapping) or not all(isinstance(value, str) for value in labels.values()):
         raise BadInput(
-            message(f"{document.place}: Node {name}", "metadata.labels", labels, "must map strings to strings")
+            message(
+                f"{document.place}: Node {name}", "metadata.labels", labels, "must map strings to strings"
+            )
         )
     return Node(name, labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
@@ -46,9 +46,12 @@ class Output:
         """Print one value as JSON."""
         self.text(json.dumps(plain(value), indent=2))
 
-    def documents(self, documents: Iterable[Mapping[str, Any]]) -> None:
-        """Print API objects as one YAML stream."""
-        self.text(yaml_text(documents))
+    def documents(self, documents: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+        """Print API objects, as one YAML stream or as a JSON list."""
+        if as_json:
+            self.json(documents)
+        else:
+            self.text(yaml_text(documents))
 
 
 def yaml_text(documents: Iterable[Mapping[str, Any]]) -> str:

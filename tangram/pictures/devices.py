@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from scheduler_core.model.device import Device
+from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
 from scheduler_core.names import domain_and_identifier
 from tangram.pictures.counted import counted
@@ -37,7 +37,8 @@ def rows(pool: Pool) -> tuple[Row, ...]:
     kinds = {device.name: type_of(device) for device in pool.devices}
     grouped: dict[tuple[str, str, str, str, str], list[str]] = {}
     for device in pool.devices:
-        cut_from = ", ".join(sorted({kinds.get(parent, "") for parent in device.parents}))
+        drawn = {DeviceName(draw.source) for draw in device.draws} | set(device.parents)
+        cut_from = ", ".join(sorted({kinds.get(source, "") for source in drawn - {device.name}}))
         grouped.setdefault((*_alike(device), cut_from), []).append(device.name)
     return tuple(Row(*alike, tuple(names)) for alike, names in grouped.items())
 
@@ -64,7 +65,10 @@ def devices_table(pool: Pool) -> RenderableType:
         cells = (row.what, str(len(row.names)), row.memory, row.multiprocessors, row.cut_from)
         table.add_row(Text(row.kind, style=_STYLES.get(row.kind, "")), *cells, _span(row.names))
     total = Text(f"{counted(len(pool.devices), 'device')} in pool {pool.id}", style="dim")
-    problems = [Text(f"{name} is left out: {why}", style="red") for name, why in pool.rejected.items()]
+    problems = [
+        Text(f"{name} is left out: {rejected.reason}", style="red")
+        for name, rejected in pool.rejected.items()
+    ]
     if pool.problem is not None:
         problems.append(Text(f"the pool cannot be used: {pool.problem}", style="red"))
     return Group(table, total, *problems)

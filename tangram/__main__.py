@@ -1,0 +1,165 @@
+"""The ``tangram`` command. Here, and nowhere else in the face, the adapters are named.
+
+Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Final
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.nvml import Nvml
+from agent.hardware.ports import Machine, Readers
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import SimulatedMachine, load_node, node_text, parse_fault, shipped_nodes
+from agent.hardware.simulated.errors import SimulationError
+from agent.hardware.sysfs import Sysfs
+from plugin.__main__ import main as plugin_main
+from plugin.errors import PluginError
+from scheduler_core.errors import CoreError
+from tangram.commands import allocate, demo, node, show
+from tangram.errors import BadInput
+from tangram.face import DONE, WRONG_INPUT, Face, Parser
+from tangram.machines import Driverless, NodeSummary
+from tangram.output import Output
+
+_EXPECTED: Final = (BadInput, CoreError, HardwareError, PluginError, SimulationError, OSError)
+_INTERRUPTED: Final = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status; never raises for what a user can get wrong."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["plugin"]:
+        return plugin_main(arguments[1:])
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        _forget_output()
+        return DONE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except _EXPECTED as error:
+        print(f"tangram: {_told(error)}", file=sys.stderr)
+        return WRONG_INPUT
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal that cannot show a character must not end us
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as end:  # --help and --version have printed and are done
+        return int(end.code or DONE)
+    status: int = options.command(options, Face(AllMachines(), Output()))
+    sys.stdout.flush()
+    return status
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="tangram",
+        description="Cut and combine the accelerators and NICs of a node.",
+        epilog="example:\n  tangram demo --node dgx-a100",
+    )
+    parser.add_argument("--version", action="version", version=f"tangram {version('tangram-dra')}")
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (demo, show, allocate, node):
+        command.add(parsers)
+    parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")
+    return parser
+
+
+def _told(error: BaseException) -> str:
+    """Return the one line that a user reads."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _forget_output() -> None:
+    """Let the interpreter flush into nothing: the reader of our output has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class AllMachines:
+    """Simulated machines, shipped and in directories, and the real one."""
+
+    def shipped(self) -> tuple[NodeSummary, ...]:
+        """Return the simulated machines that come with the package, by name."""
+        return tuple(_summary(name) for name in shipped_nodes())
+
+    def text(self, name: str) -> str:
+        """Return the file of a shipped machine."""
+        return node_text(name)
+
+    def simulated(self, name: str, directory: Path) -> Simulated:
+        """Make a machine from a shipped name or a node file, in an empty or its own directory."""
+        return Simulated(SimulatedMachine.open(load_node(name), directory))
+
+    def attached(self, directory: Path) -> Simulated:
+        """Return the machine that lives in a directory."""
+        return Simulated(SimulatedMachine.attach(directory))
+
+    def real(self) -> Readers:
+        """Return the machine that this process runs on, to be read only."""
+        try:
+            return Readers(Nvml.open(), Sysfs(), ProcBoot())
+        except DriverMissing as missing:
+            return Readers(Driverless(missing), Sysfs(), ProcBoot())
+
+
+class Simulated:
+    """A simulated machine, seen through the real readers of sysfs, procfs and device nodes."""
+
+    def __init__(self, simulated: SimulatedMachine) -> None:
+        self._simulated = simulated
+        self.name = simulated.node.name
+        root = simulated.root
+        self.machine = Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+
+    def inject(self, faults: Sequence[str]) -> None:
+        """Add faults, all or none of them."""
+        for fault in [parse_fault(text) for text in faults]:
+            self._simulated.inject(fault)
+
+    def faults(self) -> tuple[str, ...]:
+        """Return the present faults in the form that ``inject`` takes."""
+        return tuple(str(fault) for fault in self._simulated.faults())
+
+    def clear_faults(self) -> None:
+        """Take all faults away."""
+        self._simulated.clear_faults()
+
+    def reboot(self) -> str:
+        """Reboot it and return the new boot id."""
+        return self._simulated.reboot()
+
+
+def _counts(names: Iterable[str]) -> str:
+    """Return ``8 × connectx-6`` for eight of a kind."""
+    return ", ".join(f"{count} × {name}" for name, count in Counter(names).items()) or "none"
+
+
+def _summary(name: str) -> NodeSummary:
+    file = load_node(name)
+    has_mig = any(card.model.is_mig_capable for card in file.cards)
+    return NodeSummary(
+        name=name,
+        gpus=_counts(card.model.product_name for card in file.cards),
+        mig="yes" if has_mig else "no",
+        nics=_counts(nic.model.name for nic in file.nics),
+        topology=file.document.topology,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""``tangram node``: the simulated machines that come with the package, and those in directories."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from rich.table import Table
+
+from tangram.documents import parse_documents
+from tangram.errors import bad_argument
+from tangram.face import DONE, Face, Parser, Subparsers, add_command
+from tangram.pictures.counted import counted
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand and its own subcommands."""
+    node = parsers.add_parser(
+        "node",
+        help="simulated machines: list, show, break and reboot them",
+        description="Simulated machines: those that come with the package, and those in directories.",
+        epilog="example:\n  tangram node show dgx-a100",
+    )
+    below = node.add_subparsers(required=True, metavar="list|show|fault|reboot")
+    add_command(below, "list", "list the shipped machines", "tangram node list", _list)
+    show = add_command(below, "show", "print a machine's file", "tangram node show a100x2", _show)
+    show.add_argument("node", metavar="NODE", help="a name that tangram node list prints")
+    _add_fault(below)
+    reboot = add_command(
+        below, "reboot", "reboot a simulated machine", "tangram node reboot --machine /tmp/m", _reboot
+    )
+    _add_machine(reboot)
+
+
+def _add_fault(below: Subparsers) -> None:
+    fault = add_command(
+        below,
+        "fault",
+        "inject faults into a simulated machine",
+        "tangram node fault --machine /tmp/m gpu-3:lost",
+        _fault,
+    )
+    _add_machine(fault)
+    fault.add_argument("faults", nargs="*", metavar="FAULT", help="such as gpu-3:lost")
+    fault.add_argument("--list", action="store_true", help="print the present faults")
+    fault.add_argument("--clear", action="store_true", help="take all faults away")
+
+
+def _add_machine(parser: Parser) -> None:
+    parser.add_argument(
+        "--machine", metavar="DIR", type=Path, required=True, help="the directory that the machine lives in"
+    )
+
+
+def _list(options: Namespace, face: Face) -> int:
+    machines = face.machines.shipped()
+    if options.json:
+        face.out.json(machines)
+        return DONE
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("name", "GPUs", "MIG", "NICs", "topology"):
+        table.add_column(head, no_wrap=head == "name")
+    for machine in machines:
+        cells = (machine.gpus, machine.mig, machine.nics, machine.topology)
+        table.add_row(f"[bold]{machine.name}[/bold]", *cells)
+    face.out.show(table)
+    return DONE
+
+
+def _show(options: Namespace, face: Face) -> int:
+    text = face.machines.text(options.node)
+    if options.json:
+        face.out.json(parse_documents(options.node, text)[0].content)
+    else:
+        face.out.text(text)
+    return DONE
+
+
+def _fault(options: Namespace, face: Face) -> int:
+    wishes = [bool(options.faults), options.list, options.clear]
+    if wishes.count(True) != 1:
+        raise bad_argument("fault", None, "give faults, or one of --list and --clear")
+    node = face.machines.attached(options.machine)
+    if options.clear:
+        node.clear_faults()
+    elif options.faults:
+        node.inject(options.faults)
+    present = node.faults()
+    if options.json:
+        face.out.json({"machine": node.name, "faults": present})
+    elif options.list:
+        face.out.text("\n".join(present) if present else "no faults")
+    else:
+        face.out.text(f"{node.name} has {counted(len(present), 'fault')}: {', '.join(present) or 'none'}")
+    return DONE
+
+
+def _reboot(options: Namespace, face: Face) -> int:
+    node = face.machines.attached(options.machine)
+    boot_id = node.reboot()
+    if options.json:
+        face.out.json({"machine": node.name, "bootID": boot_id})
+    else:
+        face.out.text(f"{node.name} rebooted; its boot id is now {boot_id}")
+    return DONE

@@ -1,0 +1,127 @@
+"""``tangram show``: what a node publishes: its PCIe tree, its devices, the slices and their sizes."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.hardware.ports import Readers
+from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory.model import Inventory, NodeDevices
+from tangram.commands import show_files
+from tangram.errors import bad_argument
+from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.options import add_driver_name, host_name
+from tangram.pictures.devices import devices_table, rows
+from tangram.pictures.pcie import pcie_tree
+from tangram.pictures.sizes import sizes_markdown, sizes_table
+from tangram.sizes import FORMS, sizes_of
+
+SLICE_FORMS = ("composite", "v1", "v1-1.34")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A node as it publishes itself."""
+
+    inventory: Inventory
+    devices: NodeDevices
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    parser = add_command(
+        parsers, "show", "show what a node publishes", "tangram show --node dgx-a100 --as v1", _run
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--node", metavar="NODE", help="a shipped simulated machine, or the path of a node file"
+    )
+    source.add_argument("--machine", metavar="DIR", type=Path, help="a simulated machine in its directory")
+    source.add_argument("--real", action="store_true", help="the machine that this runs on")
+    source.add_argument(
+        "-f", "--file", action="append", metavar="FILE", dest="files", help="slices in YAML or JSON files"
+    )
+    parser.add_argument(
+        "--node-name", metavar="NAME", help="the node's name with --real; default: the host's"
+    )
+    add_driver_name(parser)
+    parser.add_argument("--as", choices=SLICE_FORMS, dest="form", help="print the slices in this form")
+    parser.add_argument(
+        "--sizes", action="store_true", help="print the slice sizes of every shipped machine and nothing else"
+    )
+
+
+def _run(options: Namespace, face: Face) -> int:
+    if options.sizes:
+        return _sizes(options, face)
+    if options.files:
+        return show_files.run(options, face)
+    with _readers(options, face) as (readers, name):
+        shown = shown_of(readers, name, options.driver_name)
+    if options.form is not None:
+        face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
+    elif options.json:
+        face.out.json(_plain(shown))
+    else:
+        _draw(shown, face)
+    return DONE
+
+
+def shown_of(readers: Readers, node: str, driver: str) -> Shown:
+    """Read a node and describe what can be prepared on it without an operator."""
+    inventory = discover(readers, node)
+    return Shown(inventory, describe(as_mode_allows(inventory), driver))
+
+
+@contextmanager
+def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str]]:
+    if options.real:
+        yield face.machines.real(), options.node_name or host_name()
+    elif options.machine is not None:
+        node = face.machines.attached(options.machine)
+        yield node.machine.readers, node.name
+    elif options.node is not None:
+        with tempfile.TemporaryDirectory(prefix="tangram-") as directory:
+            node = face.machines.simulated(options.node, Path(directory) / "machine")
+            yield node.machine.readers, node.name
+    else:
+        raise bad_argument("show", None, "say what to show: --node, --machine, --real or --file")
+
+
+def _plain(shown: Shown) -> dict[str, Any]:
+    return {
+        "inventory": shown.inventory,
+        "devices": rows(shown.devices.pool),
+        "leftOut": shown.devices.left_out,
+        "sizes": list(sizes_of(shown.devices)),
+    }
+
+
+def _draw(shown: Shown, face: Face) -> None:
+    face.out.show(pcie_tree(shown.inventory))
+    face.out.heading("Devices")
+    face.out.show(devices_table(shown.devices.pool))
+    for sentence in shown.devices.left_out:
+        face.out.show(f"[yellow]left out:[/yellow] {sentence}")
+    face.out.heading("Slices")
+    face.out.show(sizes_table(list(sizes_of(shown.devices))))
+
+
+def _sizes(options: Namespace, face: Face) -> int:
+    found = {}
+    for summary in face.machines.shipped():
+        with tempfile.TemporaryDirectory(prefix="tangram-") as directory:
+            node = face.machines.simulated(summary.name, Path(directory) / "machine")
+            shown = shown_of(node.machine.readers, node.name, options.driver_name)
+            found[summary.name] = (len(shown.devices.pool.devices), list(sizes_of(shown.devices)))
+    if options.json:
+        face.out.json({name: {"devices": count, "sizes": sizes} for name, (count, sizes) in found.items()})
+    else:
+        face.out.text(sizes_markdown(found))
+    return DONE

@@ -1,0 +1,81 @@
+"""``tangram show -f``: slices from files: their devices, their sizes, and their other dialect."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scheduler_core.codec.composite import encode_slice
+from scheduler_core.codec.v1 import encode_pool
+from scheduler_core.errors import CannotProject
+from scheduler_core.layout import Layout
+from scheduler_core.model.pool import Pool
+from scheduler_core.project import project
+from tangram.documents import read_documents
+from tangram.errors import BadInput, bad_argument
+from tangram.face import DONE, Face
+from tangram.objects import Objects, read_objects
+from tangram.pictures.devices import devices_table, rows
+from tangram.pictures.sizes import sizes_table
+from tangram.sizes import Size, size_of
+
+_LAYOUTS = {"v1": Layout.SEPARATE, "v1-1.34": Layout.TOGETHER}
+
+
+def run(options: Namespace, face: Face) -> int:
+    """Show the slices of ``options.files``."""
+    objects = read_objects(document for path in options.files for document in read_documents(path))
+    if not objects.composite_slices and not objects.v1_slices:
+        raise BadInput(f"{', '.join(options.files)}: no ResourceSlice: nothing to show")
+    if options.form is not None:
+        face.out.documents(list(_slices(objects, options.form)), as_json=options.json)
+    elif options.json:
+        face.out.json([_plain(pool, objects) for pool in objects.pools()])
+    else:
+        for pool in objects.pools():
+            face.out.heading(f"Pool {pool.id}")
+            face.out.show(devices_table(pool), sizes_table(list(_sizes(pool, objects))))
+    return DONE
+
+
+def _plain(pool: Pool, objects: Objects) -> dict[str, Any]:
+    return {
+        "pool": pool.id,
+        "generation": pool.generation,
+        "isComplete": pool.is_complete,
+        "problem": pool.problem,
+        "rejected": {name: rejected.reason for name, rejected in pool.rejected.items()},
+        "devices": rows(pool),
+        "sizes": list(_sizes(pool, objects)),
+    }
+
+
+def _slices(objects: Objects, form: str) -> Iterator[Mapping[str, Any]]:
+    for pool in objects.pools():
+        if form != "composite":
+            yield from encode_pool(_projected(pool, objects), _LAYOUTS[form])
+        elif _is_composite(pool, objects):
+            yield from (encode_slice(one) for one in objects.composite_slices if one.pool == pool.id)
+        else:
+            raise bad_argument("--as", form, f"pool {pool.id} is written in v1, which has no composite form")
+
+
+def _sizes(pool: Pool, objects: Objects) -> Iterator[Size]:
+    if _is_composite(pool, objects):
+        yield size_of(
+            "composite", [encode_slice(one) for one in objects.composite_slices if one.pool == pool.id]
+        )
+    for form, layout in _LAYOUTS.items():
+        try:
+            yield size_of(form, encode_pool(_projected(pool, objects), layout))
+        except CannotProject as error:
+            yield Size(form, obstacle=str(error))
+
+
+def _projected(pool: Pool, objects: Objects) -> Pool:
+    return project(pool) if _is_composite(pool, objects) else pool
+
+
+def _is_composite(pool: Pool, objects: Objects) -> bool:
+    return any(one.pool == pool.id for one in objects.composite_slices)

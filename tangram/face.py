@@ -1,0 +1,54 @@
+"""What every subcommand is handed: the machines it may look at and where its answer goes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from tangram.errors import BadInput
+from tangram.machines import Machines
+from tangram.output import Output
+
+DONE: Final = 0
+DOES_NOT_FIT: Final = 1
+WRONG_INPUT: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """The surroundings of a subcommand."""
+
+    machines: Machines
+    out: Output
+
+
+Command = Callable[[argparse.Namespace, Face], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are ordinary errors, so that one place reports them all."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments. Raises: BadInput."""
+        raise BadInput(f"{message}; see {self.prog} --help")
+
+
+Subparsers = Any  # argparse's class of this is private
+
+
+def add_command(parsers: Subparsers, name: str, summary: str, example: str, command: Command) -> Parser:
+    """Add a subcommand that takes ``--json``; its help ends with the example."""
+    parser: Parser = parsers.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[:1].upper()}{summary[1:]}.",
+        epilog=f"example:\n  {example}",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON value, for machines")
+    parser.set_defaults(command=command)
+    return parser

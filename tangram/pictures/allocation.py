@@ -1,0 +1,70 @@
+"""An allocation as a picture: what is cut from which GPU, and the table of who got what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.model.device import Device, DeviceName
+from scheduler_core.model.pool import Pool
+from scheduler_core.model.result import Allocation, Unallocatable
+from tangram.pictures.memory_slices import layouts, picture
+from tangram.pictures.properties import capacity, profile_of
+
+
+def allocation_picture(
+    allocation: Allocation, pools: Sequence[Pool], held: Sequence[AllocatedClaim], width: int
+) -> RenderableType:
+    """Draw what the claims got; what other claims hold of the same GPUs is drawn faintly."""
+    parts: list[RenderableType] = []
+    for pool in pools:
+        new = {device: holder for device, holder in _given(allocation, pool)}
+        holders = {device: holder for device, holder in _held(held, pool)} | new
+        touched = {layout.source for layout in layouts(pool, new, frozenset(new))}
+        for layout in layouts(pool, holders, frozenset(new)):
+            if layout.source in touched:
+                parts += [Text(f"{layout.source} on {pool.id.name}", style="bold"), picture(layout, width)]
+    return Group(*parts, _table(allocation, pools))
+
+
+def refusal_picture(refusal: Unallocatable) -> RenderableType:
+    """Tell why the claims do not fit, a line per request."""
+    head = Text(f"does not fit on {refusal.node}", style="bold red")
+    return Group(head, *(Text(f"  {reason}") for reason in refusal.reasons))
+
+
+def _given(allocation: Allocation, pool: Pool) -> Iterator[tuple[DeviceName, str]]:
+    for ref, results in allocation.results.items():
+        for result in results:
+            if (result.device.driver, result.device.pool) == (pool.id.driver, pool.id.name):
+                yield result.device.device, str(ref)
+
+
+def _held(held: Sequence[AllocatedClaim], pool: Pool) -> Iterator[tuple[DeviceName, str]]:
+    for claim in held:
+        for result in claim.results:
+            if (result.device.driver, result.device.pool) == (pool.id.driver, pool.id.name):
+                yield result.device.device, str(claim.ref)
+
+
+def _table(allocation: Allocation, pools: Sequence[Pool]) -> Table:
+    known = {(pool.id.driver, pool.id.name, device.name): device for pool in pools for device in pool.devices}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("claim", "request", "device", "what", "memory", "pool"):
+        table.add_column(head, justify="right" if head == "memory" else "left")
+    for ref, results in allocation.results.items():
+        for result in results:
+            place = result.device
+            device = known[place.driver, place.pool, place.device]
+            pool = f"{place.driver}/{place.pool}"
+            table.add_row(str(ref), result.request, place.device, profile_of(device), _memory(device), pool)
+    return table
+
+
+def _memory(device: Device) -> str:
+    memory = capacity(device, "memory")
+    return "" if memory is None else str(memory)
