@@ -1,0 +1,113 @@
+"""How a call reaches the simulated hardware: past a missing driver, injected faults and lost GPUs.
+
+Faults are taken with the machine locked; waiting, dying and failing happen with it unlocked, so that one
+slow GPU delays nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from agent.hardware.errors import DriverMissing, GpuLost, NotFound
+from agent.hardware.simulated.devices import Card
+from agent.hardware.simulated.faults import REFUSALS, Call, Fail, Kill, Moment
+from agent.hardware.simulated.schema import Driver
+from agent.hardware.simulated.state import State
+from agent.hardware.simulated.store import Store
+from agent.hardware.simulated.strikes import Blow, is_lost, struck
+from agent.hardware.types import GpuUuid
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The way to one machine. ``sleep`` is what a slow call does; it takes seconds."""
+
+    store: Store
+    sleep: Callable[[float], None] = field(repr=False)
+
+    @contextmanager
+    def of_machine(self, call: Call, attempted: str) -> Iterator[Driver]:
+        """Make a call that is about no GPU. Raises: DriverMissing, and what was injected."""
+        driver = self._driver(attempted)
+        with self._struck(call, None, attempted, f"node {self.store.node.name}"):
+            yield driver
+
+    @contextmanager
+    def of_gpu(self, call: Call, uuid: GpuUuid, attempted: str) -> Iterator[tuple[Card, State]]:
+        """Make a call that reads one GPU. Raises: NotFound, GpuLost, and as above."""
+        card = self.card(uuid, attempted)
+        with self._struck(call, card.minor, attempted, str(card)):
+            state = self.store.read()
+            _need_presence(card, state, attempted)
+            yield card, state
+
+    def change(
+        self,
+        call: Call,
+        uuid: GpuUuid,
+        attempted: str,
+        decide: Callable[[Card, State], tuple[State, _Answer]],
+    ) -> _Answer:
+        """Make a call that changes one GPU, as ``decide`` says. Raises: as above, and what it raises."""
+        card = self.card(uuid, attempted)
+
+        def decide_on_presence(state: State) -> tuple[State, _Answer]:
+            _need_presence(card, state, attempted)
+            return decide(card, state)
+
+        with self._struck(call, card.minor, attempted, str(card)):
+            return self.store.change(decide_on_presence)
+
+    def card(self, uuid: GpuUuid, attempted: str) -> Card:
+        """Return the GPU with this UUID. Raises: DriverMissing, NotFound."""
+        self._driver(attempted)
+        for card in self.store.node.cards:
+            if card.uuid == uuid:
+                return card
+        raise NotFound(attempted, f"GPU {uuid}", f"node {self.store.node.name} has no such GPU")
+
+    def _driver(self, attempted: str) -> Driver:
+        driver = self.store.node.document.driver
+        if driver is None:
+            name = self.store.node.name
+            raise DriverMissing(attempted, f"node {name}", "the NVIDIA driver is not installed")
+        return driver
+
+    @contextmanager
+    def _struck(self, call: Call, gpu: int | None, attempted: str, subject: str) -> Iterator[None]:
+        blow = self._blow(call, gpu)
+        if blow.delay_s:
+            self.sleep(blow.delay_s)
+        fault = blow.outcome
+        if isinstance(fault, Fail):
+            raise REFUSALS[fault.error](attempted, subject, f"fault {fault} was injected")
+        if isinstance(fault, Kill) and fault.moment is Moment.BEFORE:
+            _die()
+        try:
+            yield
+        finally:
+            if isinstance(fault, Kill):
+                _die()
+
+    def _blow(self, call: Call, gpu: int | None) -> Blow:
+        state = self.store.read()
+        if struck(state, call, gpu)[1] == Blow():
+            return Blow()
+        return self.store.change(lambda latest: struck(latest, call, gpu))
+
+
+def _need_presence(card: Card, state: State, attempted: str) -> None:
+    if is_lost(state, card.minor):
+        raise GpuLost(attempted, str(card), f"the GPU at {card.site.bdf} fell off the bus")
+
+
+def _die() -> None:
+    """End this process as a crash would: no cleanup, no handler."""
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,187 @@
+"""What a node file must hold beyond its form: addresses, references, uniqueness.
+
+A document enters; the first broken rule leaves as ``InvalidNodeFile``. MIG's own rules are not repeated
+here: the machine's first state is made by the rules that hold for every later one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from agent.hardware.simulated.errors import InvalidNodeFile
+from agent.hardware.simulated.gpu_models import (
+    MemoryOverride,
+    gpu_models,
+    load_model,
+    profile_names,
+)
+from agent.hardware.simulated.nic_models import nic_models
+from agent.hardware.simulated.schema import Document, GpuForm, MemoryForm, NicForm
+from agent.hardware.simulated.tree import PortType, Site, shifted, sites
+from agent.hardware.types import Bdf, normal_bdf
+from scheduler_core.names import LABEL_RULE, is_label
+
+_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
+_CPUS: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_VERSION: Final = re.compile(r"\d+(\.\d+)+")
+LAST_MINOR: Final = 31
+"""The driver's table of capability minors ends at this GPU."""
+
+MOST_VFS: Final = 1024
+"""Far more than any NIC offers; keeps a slip of the pen from filling the disk."""
+
+_Problem = tuple[str, object, str]
+"""Field, value, rule."""
+
+
+def check(file: str, document: Document) -> None:
+    """Raise InvalidNodeFile for the first rule that the document breaks."""
+    for field, value, rule in _problems(document):
+        raise InvalidNodeFile(file, field, value, rule)
+
+
+def _problems(document: Document) -> Iterator[_Problem]:
+    """Yield what is wrong. Later checks rely on the earlier ones: only the first problem is certain."""
+    yield from _head(document)
+    yield from _numa(document)
+    yield from _root_complexes(document)
+    found = list(sites(document))
+    yield from _spelling(found)
+    yield from _gpus(found)
+    yield from _nics(found)
+    yield from _unique(found)
+    yield from _memory(document)
+
+
+def _head(document: Document) -> Iterator[_Problem]:
+    if not is_label(document.name):
+        yield "name", document.name, LABEL_RULE
+    if not document.topology:
+        yield "topology", document.topology, "must be illustrative, or name the source of the tree"
+    if document.driver is not None:
+        for field in ("version", "cuda"):
+            if not _VERSION.fullmatch(getattr(document.driver, field)):
+                yield f"driver.{field}", getattr(document.driver, field), "must be numbers joined by dots"
+
+
+def _numa(document: Document) -> Iterator[_Problem]:
+    for at, node in enumerate(document.numa):
+        if node.node != at:
+            yield f"numa[{at}].node", node.node, f"nodes are numbered from 0 without gaps: must be {at}"
+        if not _CPUS.fullmatch(node.cpus):
+            yield f"numa[{at}].cpus", node.cpus, "must be CPU numbers and ranges such as 0-15,64-79"
+        if len(node.distances) != len(document.numa):
+            count = len(document.numa)
+            yield f"numa[{at}].distances", len(node.distances), f"must be one per NUMA node, {count} here"
+
+
+def _root_complexes(document: Document) -> Iterator[_Problem]:
+    seen: set[str] = set()
+    for at, form in enumerate(document.pci):
+        name, field = form.root_complex, f"pci[{at}].root_complex"
+        if not _ROOT_COMPLEX.fullmatch(name):
+            yield field, name, "must be spelt as sysfs does, such as pci0000:3a"
+        if name in seen:
+            yield field, name, "is given twice"
+        seen.add(name)
+        if form.numa_node is not None and not 0 <= form.numa_node < len(document.numa):
+            yield f"pci[{at}].numa_node", form.numa_node, "must be one of the nodes under numa"
+
+
+def _spelling(found: list[Site]) -> Iterator[_Problem]:
+    for site in found:
+        yield from _address(site.field, site.bdf)
+        if site.port_type is PortType.ROOT_PORT:
+            above = site.folder.split("/")[-2].removeprefix("pci")
+            if not site.bdf.startswith(f"{above}:"):
+                yield site.field, site.bdf, f"a root port of pci{above} lies on bus {above}"
+
+
+def _address(field: str, text: str) -> Iterator[_Problem]:
+    try:
+        is_normal = normal_bdf(text) == text
+    except ValueError:
+        is_normal = False
+    if not is_normal:
+        yield field, text, "must be a PCI address such as 0000:3b:00.0, in lower case"
+
+
+def _gpus(found: list[Site]) -> Iterator[_Problem]:
+    for site in found:
+        gpu, field = site.form, _above(site.field)
+        if not isinstance(gpu, GpuForm):
+            continue
+        if gpu.model not in gpu_models():
+            yield f"{field}.model", gpu.model, f"must be one of {', '.join(gpu_models())}"
+        if not _UUID.fullmatch(gpu.uuid):
+            yield f"{field}.uuid", gpu.uuid, "must be GPU- and a UUID in lower case"
+        if not 0 <= gpu.minor <= LAST_MINOR:
+            yield f"{field}.minor", gpu.minor, f"must lie between 0 and {LAST_MINOR}"
+
+
+def _nics(found: list[Site]) -> Iterator[_Problem]:
+    for site in found:
+        nic, field = site.form, _above(site.field)
+        if not isinstance(nic, NicForm):
+            continue
+        if nic.model not in nic_models():
+            yield f"{field}.model", nic.model, f"must be one of {', '.join(nic_models())}"
+        if not 0 <= nic.total_vfs <= MOST_VFS:
+            yield f"{field}.total_vfs", nic.total_vfs, f"must lie between 0 and {MOST_VFS}"
+        if not 0 <= nic.vfs <= nic.total_vfs:
+            yield f"{field}.vfs", nic.vfs, f"must lie between 0 and total_vfs, {nic.total_vfs} here"
+        if nic.first_vf is not None:
+            yield from _address(f"{field}.first_vf", nic.first_vf)
+        yield from _last_vf(f"{field}.total_vfs", site.bdf, nic)
+
+
+def _last_vf(field: str, pf: Bdf, nic: NicForm) -> Iterator[_Problem]:
+    try:
+        shifted(Bdf(nic.first_vf or pf), nic.total_vfs)
+    except ValueError:
+        yield field, nic.total_vfs, "the last VF would lie beyond bus ff"
+
+
+def _unique(found: list[Site]) -> Iterator[_Problem]:
+    owners: dict[object, str] = {}
+    for site in found:
+        for field, value in _identities(site):
+            key = value if isinstance(value, str) else ("minor", value)
+            if key in owners:
+                yield field, value, f"is given twice, first at {owners[key]}"
+            owners[key] = field
+
+
+def _identities(site: Site) -> Iterator[tuple[str, str | int]]:
+    yield site.field, site.bdf
+    form, field = site.form, _above(site.field)
+    if isinstance(form, GpuForm):
+        yield f"{field}.uuid", form.uuid
+        yield f"{field}.minor", form.minor
+    if isinstance(form, NicForm):
+        first, by = (Bdf(form.first_vf), 0) if form.first_vf else (site.bdf, 1)
+        for index in range(form.total_vfs):
+            yield f"{field}.total_vfs", shifted(first, by + index)
+
+
+def _memory(document: Document) -> Iterator[_Problem]:
+    used = {site.form.model for site in sites(document) if isinstance(site.form, GpuForm)}
+    for name, override in document.memory.items():
+        if name not in used:
+            yield f"memory.{name}", None, "names a model that no GPU of the node has"
+            continue
+        known = profile_names(name)
+        for profile in override.profiles_mib:
+            if profile not in known:
+                yield f"memory.{name}.profiles_mib", profile, f"must be one of {', '.join(known)}"
+    for name in sorted(used):
+        given = document.memory.get(name, MemoryForm()).total_mib
+        if load_model(name, MemoryOverride(total_mib=given)).memory_bytes is None:
+            yield f"memory.{name}.total_mib", None, "must be given: no source has this model's memory"
+
+
+def _above(field: str) -> str:
+    return field.rpartition(".")[0]

@@ -1,0 +1,107 @@
+"""Files of a rendered tree. Every operation makes something so, and does nothing where it is so already.
+
+Paths are relative to the root and use ``/``. Readers may look at any time: what exists is replaced as a
+whole, what is new appears before the links that lead to it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_NULL = os.makedev(1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files below ``root``."""
+
+    root: Path
+
+    def write(self, path: str, content: str | bytes) -> None:
+        """Make a file with this content."""
+        data = content.encode() if isinstance(content, str) else content
+        full = f"{self.root}/{path}"
+        try:
+            with open(full, "rb") as file:
+                if file.read() == data:
+                    return
+            full_new = f"{full}.new"
+            _write(full_new, data)
+            os.replace(full_new, full)
+        except FileNotFoundError:
+            self._make(full, lambda: _write(full, data))
+
+    def folder(self, path: str) -> None:
+        """Make a folder."""
+        os.makedirs(f"{self.root}/{path}", exist_ok=True)
+
+    def link(self, path: str, target: str) -> None:
+        """Make a relative link to another path of the tree."""
+        full = f"{self.root}/{path}"
+        relative = posixpath.relpath(f"/{target}", posixpath.dirname(f"/{path}"))
+        try:
+            if os.readlink(full) == relative:
+                return
+            os.unlink(full)
+        except FileNotFoundError:
+            pass
+        self._make(full, lambda: os.symlink(relative, full))
+
+    def character_device(self, path: str) -> None:
+        """Make a copy of the null device, or a plain file where the process may make no devices.
+
+        A container runtime can inject the copy; whoever opens it finds an end of file.
+        """
+        full = f"{self.root}/{path}"
+        if os.path.lexists(full):
+            return
+        try:
+            self._make(full, lambda: os.mknod(full, stat.S_IFCHR | 0o666, _NULL))
+        except PermissionError:
+            self._make(full, lambda: _write(full, b""))
+        os.chmod(full, 0o666)  # noqa: S103 (mknod obeys the umask)
+
+    def program(self, path: str, content: str) -> None:
+        """Make a file that can be executed."""
+        self.write(path, content)
+        os.chmod(f"{self.root}/{path}", 0o755)  # noqa: S103 (a program for containers)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, a link, or a folder with all it holds."""
+        full = f"{self.root}/{path}"
+        try:
+            os.unlink(full)
+        except FileNotFoundError:
+            pass
+        except (IsADirectoryError, PermissionError):
+            shutil.rmtree(full)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the sorted names in a folder, none where it is not there."""
+        with suppress(FileNotFoundError):
+            return tuple(sorted(os.listdir(f"{self.root}/{path}")))
+        return ()
+
+    def exists(self, path: str) -> bool:
+        """Whether something is there, be it a dangling link."""
+        return os.path.lexists(f"{self.root}/{path}")
+
+    @staticmethod
+    def _make(full: str, make: Callable[[], None]) -> None:
+        try:
+            make()
+        except FileNotFoundError:
+            os.makedirs(posixpath.dirname(full), exist_ok=True)
+            make()
+
+
+def _write(full: str, data: bytes) -> None:
+    with open(full, "wb") as file:
+        file.write(data)

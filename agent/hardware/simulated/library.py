@@ -1,0 +1,55 @@
+"""Node files: one YAML text per machine, shipped in ``nodes/`` or written by a user.
+
+A name or path enters, a ``NodeFile`` that a machine can be made from leaves.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from agent.hardware.simulated.errors import InvalidNodeFile, UnknownNode
+from agent.hardware.simulated.first_state import first_state
+from agent.hardware.simulated.node import NodeFile, described
+
+_FOLDER: Final = resources.files("agent.hardware.simulated") / "nodes"
+
+
+@cache
+def shipped_nodes() -> tuple[str, ...]:
+    """Return the names of the machines that come with the package, sorted."""
+    return tuple(
+        sorted(file.name.removesuffix(".yaml") for file in _FOLDER.iterdir() if file.name.endswith(".yaml"))
+    )
+
+
+def node_text(name: str) -> str:
+    """Return the YAML text of a shipped machine. Raises: UnknownNode."""
+    if name not in shipped_nodes():
+        raise UnknownNode(name, shipped_nodes())
+    return (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def load_node(name_or_path: str) -> NodeFile:
+    """Return a shipped machine by name, or a user's by the path of its file.
+
+    Raises: UnknownNode where it is neither; InvalidNodeFile where the file breaks a rule or cannot be read.
+    """
+    if name_or_path in shipped_nodes():
+        return parse_node(name_or_path, node_text(name_or_path))
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise UnknownNode(name_or_path, shipped_nodes())
+    try:
+        return parse_node(name_or_path, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidNodeFile(name_or_path, "", None, f"cannot be read: {error}") from error
+
+
+def parse_node(source: str, text: str) -> NodeFile:
+    """Return the machine that a text describes. Raises: InvalidNodeFile."""
+    node = described(source, text)
+    first_state(node)
+    return node

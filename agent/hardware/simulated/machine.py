@@ -1,0 +1,155 @@
+"""A simulated machine in a directory: its GPUs, its rendered tree, and what an operator does to it.
+
+The directory holds everything (``machine.json``, ``lock``, ``rendered``, ``root/``). Any number of
+processes may attach to it; all see the same hardware.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agent.hardware.errors import InUse, InvalidArgument, NotFound, NotSupported
+from agent.hardware.simulated import rules
+from agent.hardware.simulated.calls import Calls
+from agent.hardware.simulated.devices import Nic
+from agent.hardware.simulated.errors import InvalidFault, NoMachine
+from agent.hardware.simulated.faults import Fault, Held, Lost
+from agent.hardware.simulated.first_state import first_state
+from agent.hardware.simulated.gpus import SimulatedGpus
+from agent.hardware.simulated.library import parse_node
+from agent.hardware.simulated.node import NodeFile
+from agent.hardware.simulated.state import State, StateFile
+from agent.hardware.simulated.store import Store, boot_id, with_gpu
+from agent.hardware.simulated.strikes import faults_of, is_held, without
+from agent.hardware.types import Bdf, GpuUuid
+
+Sleep = Callable[[float], None]
+
+
+class SimulatedMachine:
+    """One machine. ``open`` it with a node file, or ``attach`` to one that exists.
+
+    Shape: ``root`` is where readers of sysfs, /proc and /dev look; ``gpus`` implements ``Gpus``.
+    """
+
+    __slots__ = ("_store", "directory", "gpus", "node", "root")
+
+    def __init__(self, store: Store, sleep: Sleep) -> None:
+        self._store = store
+        self.node = store.node
+        self.directory = store.directory
+        self.root = store.root
+        self.gpus = SimulatedGpus(Calls(store, sleep))
+
+    @classmethod
+    def open(cls, node: NodeFile, directory: Path, sleep: Sleep = time.sleep) -> SimulatedMachine:
+        """Return the machine in ``directory``, made from ``node`` where there is none yet.
+
+        Raises: NoMachine where the directory holds another machine or cannot hold one; InvalidNodeFile
+                where the node's first instances or faults are impossible.
+        """
+        files = StateFile(directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with files.locked():
+                if not files.exists():
+                    _refuse_foreign(directory)
+                    files.write(first_state(node))
+        except OSError as error:
+            raise NoMachine(str(directory), f"it cannot be made: {error}") from error
+        machine = cls.attach(directory, sleep)
+        if machine.node != node:
+            raise NoMachine(str(directory), f"it holds another machine, made from {machine.node.source}")
+        return machine
+
+    @classmethod
+    def attach(cls, directory: Path, sleep: Sleep = time.sleep) -> SimulatedMachine:
+        """Return the machine that exists in ``directory``. Raises: NoMachine."""
+        state = StateFile(directory).read()
+        store = Store(parse_node(state.source, state.node), directory)
+        store.repair()
+        return cls(store, sleep)
+
+    def inject(self, fault: Fault) -> None:
+        """Add a fault. Raises: InvalidFault where the machine has no such GPU."""
+        minors = [card.minor for card in self.node.cards]
+        if fault.gpu is not None and fault.gpu not in minors:
+            raise InvalidFault(str(fault), f"node {self.node.name} has no gpu-{fault.gpu}")
+        self._apply(lambda state: replace(state, faults=(*state.faults, str(fault))))
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the faults that are left, in the order in which they were injected."""
+        return faults_of(self._store.read())
+
+    def clear_faults(self) -> None:
+        """Forget all faults."""
+        self._apply(lambda state: replace(state, faults=()))
+
+    def reboot(self) -> str:
+        """Reboot the machine and return the new boot id.
+
+        Instances are gone and VFs are as the node file says; an Ampere GPU keeps its MIG mode, a pending
+        one included, later ones lose it. Lost GPUs are back, clients gone; the faults of calls stay.
+        """
+
+        def decide(state: State) -> tuple[State, str]:
+            gpus = {card.uuid: rules.after_reboot(card, state.gpus[card.uuid]) for card in self.node.cards}
+            vfs = {nic.bdf: nic.form.vfs for nic in self.node.nics}
+            passing = (state_of(card.minor) for card in self.node.cards for state_of in (Lost, Held))
+            after = replace(without(state, *passing), gpus=gpus, vfs=vfs, boots=state.boots + 1)
+            return after, boot_id(self.node.name, after)
+
+        return self._store.change(decide)
+
+    def reset_gpu(self, gpu: GpuUuid) -> None:
+        """Reset a GPU from outside: a pending mode holds, instances are gone, a lost GPU is back.
+
+        Raises: NotFound; InUse while a client holds the GPU.
+        """
+        card = self.gpus.calls.card(gpu, "reset")
+
+        def decide(state: State) -> State:
+            if is_held(state, card.minor):
+                raise InUse("reset", str(card), "a client holds the GPU")
+            return with_gpu(without(state, Lost(card.minor)), gpu, rules.after_reset(state.gpus[gpu]))
+
+        self._apply(decide)
+
+    def set_vfs(self, pf: Bdf, count: int) -> None:
+        """Set the number of a NIC's VFs, with the kernel's checks in the kernel's order.
+
+        Raises: NotFound; NotSupported without SR-IOV; InvalidArgument beyond what the NIC can have (the
+                kernel's ERANGE); InUse where it has another number of VFs already (EBUSY).
+        Source: Linux, drivers/pci/iov.c, sriov_numvfs.
+        """
+        nic = self._nic(pf)
+        attempted, subject = f"enable {count} VFs", f"NIC {pf}"
+
+        def decide(state: State) -> State:
+            if not nic.form.total_vfs:
+                raise NotSupported(attempted, subject, "it has no SR-IOV")
+            if not 0 <= count <= nic.form.total_vfs:
+                raise InvalidArgument(attempted, subject, f"it can have {nic.form.total_vfs} at most")
+            if state.vfs[pf] and count not in (0, state.vfs[pf]):
+                raise InUse(attempted, subject, f"it has {state.vfs[pf]}; they must be disabled first")
+            return replace(state, vfs={**state.vfs, pf: count})
+
+        self._apply(decide)
+
+    def _nic(self, pf: Bdf) -> Nic:
+        for nic in self.node.nics:
+            if nic.bdf == pf:
+                return nic
+        raise NotFound("enable VFs", f"NIC {pf}", f"node {self.node.name} has no such NIC")
+
+    def _apply(self, decide: Callable[[State], State]) -> None:
+        self._store.change(lambda state: (decide(state), None))
+
+
+def _refuse_foreign(directory: Path) -> None:
+    if (directory / "root").exists():
+        raise NoMachine(str(directory), "it holds a folder root/ that no machine of ours made")

@@ -1,0 +1,54 @@
+"""NIC products: PCI ids of physical and virtual functions, from ``models/pci-ids.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from agent.hardware.simulated.gpu_models import FOLDER
+
+# The oldest BlueField answers the same name with two ids for different functions; it cannot be told apart.
+_AMBIGUOUS: Final = "bluefield"
+
+
+@dataclass(frozen=True, slots=True)
+class NicModel:
+    """One NIC product. Shape: ids are four lower-case hex digits."""
+
+    name: str
+    vendor_id: str
+    pf_device_id: str
+    vf_device_id: str
+
+
+@cache
+def nic_models() -> Mapping[str, NicModel]:
+    """Return the NIC products by the name that node files use, such as ``connectx-6``."""
+    file = msgspec.json.decode((FOLDER / "pci-ids.json").read_bytes(), type=_File)
+    shared_vf = next(row.device_id for row in file.nics if row.function == "VF" and "family" in row.name)
+    own_vf = {row.key: row.device_id for row in file.nics if row.function == "VF"}
+    return {
+        row.key: NicModel(row.key, file.mellanox_vendor_id, row.device_id, own_vf.get(row.key, shared_vf))
+        for row in file.nics
+        if row.function == "PF" and row.key != _AMBIGUOUS
+    }
+
+
+class _Row(msgspec.Struct, frozen=True):
+    name: str
+    device_id: str
+    function: str
+
+    @property
+    def key(self) -> str:
+        """Return ``connectx-6-dx`` for ``ConnectX-6 Dx``, without what stands in brackets."""
+        return self.name.partition(" (")[0].strip().lower().replace(" ", "-")
+
+
+class _File(msgspec.Struct, frozen=True):
+    mellanox_vendor_id: str
+    nics: tuple[_Row, ...]

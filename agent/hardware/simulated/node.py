@@ -1,0 +1,73 @@
+"""A node file, read: what a machine consists of, with its models looked up.
+
+A text enters, a ``NodeFile`` leaves. It holds what never changes; what changes is the machine's state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agent.hardware.simulated import devices
+from agent.hardware.simulated.checks import check
+from agent.hardware.simulated.devices import Card, Nic
+from agent.hardware.simulated.gpu_models import MemoryOverride, load_model
+from agent.hardware.simulated.nic_models import nic_models
+from agent.hardware.simulated.schema import (
+    Document,
+    GpuForm,
+    MemoryForm,
+    NicForm,
+    PortForm,
+    SwitchForm,
+    read_document,
+)
+from agent.hardware.simulated.tree import Site, sites
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFile:
+    """A machine, as a file describes it.
+
+    Shape: ``source`` the shipped name or the path; ``bridges`` from the root down; ``cards`` and ``nics``
+           by address. Two node files are equal when they describe the same machine.
+    """
+
+    source: str = field(compare=False)
+    text: str = field(compare=False, repr=False)
+    document: Document
+    bridges: tuple[Site, ...] = field(compare=False, repr=False)
+    cards: tuple[Card, ...] = field(compare=False, repr=False)
+    nics: tuple[Nic, ...] = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Return the machine's name."""
+        return self.document.name
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Return what the machine's GPUs leave out for want of a source, a sentence each."""
+        models = {card.model.name: card.model for card in self.cards}
+        return tuple(sentence for name in sorted(models) for sentence in models[name].left_out)
+
+
+def described(source: str, text: str) -> NodeFile:
+    """Return the machine that a text describes, its first state unchecked. Raises: InvalidNodeFile."""
+    document = read_document(source, text)
+    check(source, document)
+    bridges: list[Site] = []
+    gpus, nics = [], []
+    for site in sites(document):
+        match site.form:
+            case GpuForm() as form:
+                override = _override(document.memory.get(form.model, MemoryForm()))
+                gpus.append((site, form, load_model(form.model, override)))
+            case NicForm() as form:
+                nics.append((site, form, nic_models()[form.model]))
+            case PortForm() | SwitchForm():
+                bridges.append(site)
+    return NodeFile(source, text, document, tuple(bridges), devices.cards(gpus), devices.nics(nics))
+
+
+def _override(form: MemoryForm) -> MemoryOverride:
+    return MemoryOverride(total_mib=form.total_mib, profiles_mib=form.profiles_mib)

@@ -1,0 +1,90 @@
+"""The PCI part of a rendered sysfs: bridges, GPUs, NUMA nodes. Sites enter, files appear.
+
+Bridges carry the ids of the virtual ports of QEMU (root port 1b36:000c, switch 104c:8232 and 8233): the
+models of a real machine's bridges are not part of a node file.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agent.hardware.simulated.devices import Card
+from agent.hardware.simulated.files import Files
+from agent.hardware.simulated.node import NodeFile
+from agent.hardware.simulated.schema import NumaNode
+from agent.hardware.simulated.tree import PortType, Site
+
+_BRIDGE_IDS: Final = {
+    PortType.ROOT_PORT: ("1b36", "000c"),
+    PortType.SWITCH_UPSTREAM: ("104c", "8232"),
+    PortType.SWITCH_DOWNSTREAM: ("104c", "8233"),
+}
+_BRIDGE_CLASS: Final = "060400"
+_GPU_CLASS: Final = "030200"
+
+
+def render_pci(files: Files, node: NodeFile) -> None:
+    """Make the folders of all bridges and GPUs, and of the NUMA nodes."""
+    for numa_node in node.document.numa:
+        _numa_node(files, numa_node)
+    for site in node.bridges:
+        vendor, device = _BRIDGE_IDS[site.port_type]
+        render_function(files, site, (vendor, device), _BRIDGE_CLASS, "pcieport")
+    for card in node.cards:
+        _gpu(files, card, "nvidia" if node.document.driver else None)
+
+
+def render_function(
+    files: Files, site: Site, ids: tuple[str, str], class_code: str, driver: str | None
+) -> None:
+    """Make the folder of one PCI function, and the link that lists it last."""
+    folder = site.folder
+    files.write(f"{folder}/vendor", f"0x{ids[0]}\n")
+    files.write(f"{folder}/device", f"0x{ids[1]}\n")
+    files.write(f"{folder}/class", f"0x{class_code}\n")
+    files.write(f"{folder}/numa_node", f"{-1 if site.numa_node is None else site.numa_node}\n")
+    files.write(f"{folder}/config", configuration_space(ids, class_code, site.port_type))
+    if driver is not None:
+        files.folder(f"sys/bus/pci/drivers/{driver}")
+        files.link(f"{folder}/driver", f"sys/bus/pci/drivers/{driver}")
+    files.link(f"sys/bus/pci/devices/{site.bdf}", folder)
+
+
+def configuration_space(ids: tuple[str, str], class_code: str, port_type: PortType) -> bytes:
+    """Return the 256 bytes of a function's configuration space, with its PCI Express capability.
+
+    Source: PCI Local Bus Specification, type 0 and 1 headers; PCI Express Capabilities Register.
+    """
+    space = bytearray(256)
+    for at, digits in ((0x00, ids[0]), (0x02, ids[1]), (0x09, class_code)):
+        value = bytes.fromhex(digits)[::-1]
+        space[at : at + len(value)] = value
+    space[0x06] = 0x10  # the status register: there is a capability list
+    space[0x0E] = 0 if port_type is PortType.ENDPOINT else 1
+    space[0x34] = 0x40
+    space[0x40:0x44] = bytes((0x10, 0x00, port_type << 4 | 2, 0x00))
+    return bytes(space)
+
+
+def _gpu(files: Files, card: Card, driver: str | None) -> None:
+    model = card.model
+    if model.subsystem is not None:
+        files.write(f"{card.site.folder}/subsystem_vendor", f"0x{model.subsystem[0]}\n")
+        files.write(f"{card.site.folder}/subsystem_device", f"0x{model.subsystem[1]}\n")
+    render_function(files, card.site, (model.pci_vendor_id, model.pci_device_id), _GPU_CLASS, driver)
+
+
+def _numa_node(files: Files, form: NumaNode) -> None:
+    folder = f"sys/devices/system/node/node{form.node}"
+    files.write(f"{folder}/distance", f"{' '.join(map(str, form.distances))}\n")
+    files.write(f"{folder}/cpulist", f"{form.cpus}\n")
+    for cpu in _cpus(form.cpus):
+        files.write(f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id", f"{form.socket}\n")
+
+
+def _cpus(text: str) -> list[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found

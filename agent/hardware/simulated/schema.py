@@ -1,0 +1,145 @@
+"""The form of a node file. Text enters, structs leave; every deviation is one ``InvalidNodeFile``.
+
+The tree reads from the root down: root complexes, their root ports, and what lies below each port:
+switches with ports of their own, GPUs, NICs. Nothing is derived here but defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+import msgspec
+
+from agent.hardware.simulated.errors import InvalidNodeFile
+from agent.hardware.simulated.yaml_text import NotYaml, read_yaml
+
+
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The base of all parts: immutable, and strict about names."""
+
+
+class Driver(Form, frozen=True):
+    """The NVIDIA driver. Shape: ``version`` such as 560.35.03, ``cuda`` such as 12.6."""
+
+    version: str
+    cuda: str
+
+
+class NumaNode(Form, frozen=True):
+    """A NUMA node. Shape: ``cpus`` is a list such as ``0-15,64-79``; ``distances`` one per node."""
+
+    node: int
+    socket: int
+    cpus: str
+    distances: tuple[int, ...]
+
+
+class Instance(Form, frozen=True):
+    """A MIG partition that exists when the machine is first started. Units: ``start`` memory slices."""
+
+    profile: str
+    start: int
+
+
+class GpuForm(Form, frozen=True, tag_field="kind", tag="gpu"):
+    """A GPU. ``mig`` and ``instances`` are its state when the machine is first started."""
+
+    bdf: str
+    model: str
+    minor: int
+    uuid: str
+    mig: bool = False
+    instances: tuple[Instance, ...] = ()
+
+
+class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
+    """A NIC's physical function.
+
+    Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is how many there can be, 0 for no SR-IOV;
+           ``first_vf`` the address of VF 0, the function after the PF where it is not given.
+    """
+
+    bdf: str
+    model: str
+    link: Literal["ethernet", "infiniband"]
+    vfs: int = 0
+    total_vfs: int = 0
+    first_vf: str | None = None
+
+
+class SwitchForm(Form, frozen=True, tag_field="kind", tag="switch"):
+    """A PCIe switch: its upstream port and, below, its downstream ports."""
+
+    upstream: str
+    downstream: tuple[PortForm, ...]
+
+
+class PortForm(Form, frozen=True):
+    """A root port or downstream port, and the functions below it."""
+
+    port: str
+    below: tuple[SwitchForm | GpuForm | NicForm, ...] = ()
+
+
+class RootComplexForm(Form, frozen=True):
+    """A root complex such as ``pci0000:3a``. Shape: ``numa_node`` is None where the kernel says -1."""
+
+    root_complex: str
+    root_ports: tuple[PortForm, ...]
+    numa_node: int | None = None
+
+
+class MemoryForm(Form, frozen=True):
+    """What this machine's driver reports instead of a model's figures. Units: MiB."""
+
+    total_mib: int | None = None
+    profiles_mib: dict[str, int] = {}
+
+
+class Document(Form, frozen=True):
+    """A whole node file.
+
+    Shape: ``topology`` is ``illustrative`` for a plausible tree, else it names where the tree comes from;
+           ``driver`` is None without the NVIDIA driver; ``memory`` by GPU model; ``faults`` as the
+           command line spells them; ``passthrough`` means a virtual machine with GPUs passed through.
+    """
+
+    name: str
+    summary: str
+    topology: str
+    driver: Driver | None
+    numa: tuple[NumaNode, ...]
+    pci: tuple[RootComplexForm, ...]
+    passthrough: bool = False
+    memory: dict[str, MemoryForm] = {}
+    faults: tuple[str, ...] = ()
+
+
+def read_document(file: str, text: str) -> Document:
+    """Read the text of a node file. Raises: InvalidNodeFile for everything that the form forbids."""
+    try:
+        raw = read_yaml(text)
+        return msgspec.convert(raw, Document)
+    except NotYaml as error:
+        raise InvalidNodeFile(file, error.place, None, f"is not YAML: {error.reason}") from error
+    except msgspec.ValidationError as error:
+        rule, _, path = str(error).partition(" - at `$")
+        field = path.rstrip("`").removeprefix(".")
+        raise InvalidNodeFile(file, field, _value_at(raw, field), rule) from error
+
+
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+
+def _value_at(raw: object, field: str) -> object:
+    """Return what stands at a path of msgspec, None where it cannot be told or is no plain value."""
+    at: Any = raw
+    for name, index in _STEP.findall(field):
+        if index and isinstance(at, list):
+            at = at[int(index)]
+        elif name in at if isinstance(at, dict) else False:
+            at = at[name]
+        else:
+            return None
+    return at if isinstance(at, str | int) else None

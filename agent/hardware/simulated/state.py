@@ -1,0 +1,115 @@
+"""What changes on a simulated machine: values, and the one file that keeps them.
+
+Every change is read, decided and written under a lock file, so that threads, the agent, the plugin and a
+test see the same hardware. The file is replaced as a whole: a process killed at any moment leaves the
+state from before or from after.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from agent.hardware.simulated.errors import NoMachine
+
+FORMAT: Final = 1
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The base of all parts of the state: immutable, and strict about names."""
+
+
+class InstanceState(Part, frozen=True):
+    """A GPU instance. Shape: ``ci_uuid`` is None without a compute instance, whose id is always 0."""
+
+    gi_id: int
+    profile_id: int
+    start: int
+    size: int
+    ci_uuid: str | None = None
+
+
+class GpuState(Part, frozen=True):
+    """A GPU. Shape: ``instances`` by id."""
+
+    mig_current: bool = False
+    mig_pending: bool = False
+    instances: tuple[InstanceState, ...] = ()
+
+
+class State(Part, frozen=True):
+    """A machine.
+
+    Shape: ``source`` and ``node`` the node file's name and text; ``revision`` grows with every change;
+           ``boots`` counts boots; ``minted`` counts the UUIDs ever made; ``gpus`` by UUID; ``vfs`` the
+           enabled VFs by the PF's address; ``faults`` as the command line spells them.
+    """
+
+    source: str
+    node: str
+    gpus: dict[str, GpuState]
+    vfs: dict[str, int]
+    faults: tuple[str, ...] = ()
+    format: int = FORMAT
+    revision: int = 0
+    boots: int = 1
+    minted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """The state of the machine in ``directory``."""
+
+    directory: Path
+
+    @property
+    def _path(self) -> Path:
+        return self.directory / "machine.json"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other thread and process from changing the machine meanwhile."""
+        # Each use opens its own description: flock then excludes threads of one process too.
+        descriptor = os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def exists(self) -> bool:
+        """Whether a machine was ever made here."""
+        return self._path.exists()
+
+    def read(self) -> State:
+        """Return the state. Raises: NoMachine where there is none that we can read."""
+        try:
+            state = msgspec.json.decode(self._path.read_bytes(), type=State)
+        except FileNotFoundError as error:
+            raise NoMachine(str(self.directory), "there is none; open it with a node file first") from error
+        except (OSError, msgspec.MsgspecError) as error:
+            raise NoMachine(str(self.directory), f"{self._path.name} cannot be read: {error}") from error
+        if state.format != FORMAT:
+            raise NoMachine(str(self.directory), f"{self._path.name} has format {state.format}, not {FORMAT}")
+        return state
+
+    def write(self, state: State) -> None:
+        """Replace the state, durably. Call with the lock held."""
+        fresh = self._path.with_suffix(".new")
+        with open(fresh, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(state), indent=1))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, self._path)
+        folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

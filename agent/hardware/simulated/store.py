@@ -1,0 +1,126 @@
+"""One door to a machine's state and its rendered tree, which always change together.
+
+A decision (state in, state out) enters; it is written, then the tree follows. A process killed between
+the two leaves a stale tree: whoever attaches or changes something next renders it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+from uuid import UUID, uuid5
+
+from msgspec.structs import replace
+
+from agent.hardware.simulated.driver_tree import render_driver, render_instances
+from agent.hardware.simulated.files import Files
+from agent.hardware.simulated.nic_tree import render_nic, render_vfs
+from agent.hardware.simulated.node import NodeFile
+from agent.hardware.simulated.pci_tree import render_pci
+from agent.hardware.simulated.state import GpuState, State, StateFile
+
+_LAYOUT: Final = 1
+"""To be raised when the tree of an unchanged state would look different."""
+
+_NAMESPACE: Final = UUID("8f1f9a0e-53c5-5d1c-9a5e-2f7c4d1b6a90")
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The state and the tree of the machine in ``directory``."""
+
+    node: NodeFile
+    directory: Path
+
+    @property
+    def root(self) -> Path:
+        """Return the root of the rendered tree."""
+        return self.directory / "root"
+
+    @property
+    def files(self) -> StateFile:
+        """Return the file that keeps the state."""
+        return StateFile(self.directory)
+
+    def read(self) -> State:
+        """Return the present state."""
+        return self.files.read()
+
+    def repair(self) -> None:
+        """Render the tree where it is stale."""
+        self.change(lambda state: (state, None))
+
+    def change(self, decide: Callable[[State], tuple[State, _Answer]]) -> _Answer:
+        """Write what ``decide`` makes of the state, let the tree follow, and return its answer.
+
+        ``decide`` runs with the machine locked; where it raises, nothing changes.
+        """
+        with self.files.locked():
+            before = self.read()
+            if not self._is_rendered(before):
+                self._render(before)
+            after, answer = decide(before)
+            if after != before:
+                after = replace(after, revision=before.revision + 1)
+                self.files.write(after)
+                self._follow(before, after)
+            return answer
+
+    def _is_rendered(self, state: State) -> bool:
+        try:
+            return (self.directory / "rendered").read_text() == _stamp(state)
+        except FileNotFoundError:
+            return False
+
+    def _render(self, state: State) -> None:
+        files = Files(self.root)
+        _render_boot(files, self.node.name, state)
+        render_pci(files, self.node)
+        render_driver(files, self.node)
+        for nic in self.node.nics:
+            render_nic(files, nic, state.vfs[nic.bdf])
+        for card in self.node.cards:
+            if self.node.document.driver:
+                render_instances(files, card, state.gpus[card.uuid].instances)
+        Files(self.directory).write("rendered", _stamp(state))
+
+    def _follow(self, before: State, after: State) -> None:
+        files = Files(self.root)
+        if before.boots != after.boots:
+            _render_boot(files, self.node.name, after)
+        for nic in self.node.nics:
+            if before.vfs[nic.bdf] != after.vfs[nic.bdf]:
+                render_vfs(files, nic, after.vfs[nic.bdf])
+        for card in self.node.cards:
+            instances = after.gpus[card.uuid].instances
+            if self.node.document.driver and before.gpus[card.uuid].instances != instances:
+                render_instances(files, card, instances)
+        Files(self.directory).write("rendered", _stamp(after))
+
+
+def boot_id(name: str, state: State) -> str:
+    """Return the boot id of the present boot."""
+    return str(uuid5(_NAMESPACE, f"{name}/boot/{state.boots}"))
+
+
+def minted(name: str, state: State) -> tuple[State, str]:
+    """Return a MIG UUID that this machine never had, and the state that remembers it."""
+    count = state.minted + 1
+    return replace(state, minted=count), f"MIG-{uuid5(_NAMESPACE, f'{name}/mig/{count}')}"
+
+
+def with_gpu(state: State, uuid: str, gpu: GpuState) -> State:
+    """Return the state with one GPU changed."""
+    return replace(state, gpus={**state.gpus, uuid: gpu})
+
+
+def _stamp(state: State) -> str:
+    return f"layout {_LAYOUT} revision {state.revision}\n"
+
+
+def _render_boot(files: Files, name: str, state: State) -> None:
+    files.write("proc/sys/kernel/random/boot_id", f"{boot_id(name, state)}\n")

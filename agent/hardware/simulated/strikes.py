@@ -1,0 +1,71 @@
+"""Which faults strike a call, and what is left of them. Pure: a state enters, a state leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as changed
+
+from agent.hardware.simulated.faults import Call, Fail, Fault, Held, Kill, Lost, Slow, Strike, parse_fault
+from agent.hardware.simulated.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """What happens to one call. Units: ``delay_s`` seconds."""
+
+    delay_s: float = 0.0
+    outcome: Fail | Kill | None = None
+
+
+def faults_of(state: State) -> tuple[Fault, ...]:
+    """Return the faults in the order in which they were injected."""
+    return tuple(parse_fault(text) for text in state.faults)
+
+
+def is_lost(state: State, gpu: int) -> bool:
+    """Whether the GPU with this minor number fell off the bus."""
+    return str(Lost(gpu)) in state.faults
+
+
+def is_held(state: State, gpu: int) -> bool:
+    """Whether a client holds the GPU with this minor number."""
+    return str(Held(gpu)) in state.faults
+
+
+def struck(state: State, call: Call, gpu: int | None) -> tuple[State, Blow]:
+    """Take what strikes this call: every delay, and the first failure or death.
+
+    Shape: ``gpu`` is None for a call of the machine as a whole.
+    """
+    blow, left = Blow(), []
+    for fault in faults_of(state):
+        match fault:
+            case Slow() if _aims_at(fault, call, gpu):
+                blow = replace(blow, delay_s=blow.delay_s + fault.seconds)
+                left.extend(_spent(fault))
+            case Fail() | Kill() if blow.outcome is None and _aims_at(fault, call, gpu):
+                blow = replace(blow, outcome=fault)
+                left.extend(_spent(fault))
+            case _:
+                left.append(str(fault))
+    return changed(state, faults=tuple(left)), blow
+
+
+def without(state: State, *states: Lost | Held) -> State:
+    """Return the state without these faults."""
+    gone = {str(fault) for fault in states}
+    return changed(state, faults=tuple(text for text in state.faults if text not in gone))
+
+
+def _aims_at(fault: Strike, call: Call, gpu: int | None) -> bool:
+    if fault.call is not call:
+        return False
+    # Listing the GPUs is one call of the machine, and then one read per GPU: a fault strikes one of them.
+    return fault.gpu == gpu or (fault.gpu is None and call is not Call.GPUS)
+
+
+def _spent(fault: Strike) -> list[str]:
+    if fault.times is None:
+        return [str(fault)]
+    return [str(replace(fault, times=fault.times - 1))] if fault.times > 1 else []

@@ -1,0 +1,79 @@
+"""The PCIe tree of a node file, laid out flat: one ``Site`` per function, from the root down.
+
+A document enters, sites leave, each with its folder in sysfs and its place in the node file. Spelling
+and uniqueness of what they say is checked elsewhere (``checks.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from agent.hardware.simulated.schema import Document, GpuForm, NicForm, PortForm, SwitchForm
+from agent.hardware.types import Bdf, normal_bdf
+
+
+class PortType(IntEnum):
+    """What a function is to PCIe. Source: PCI Express Capabilities Register, Device/Port Type."""
+
+    ENDPOINT = 0
+    ROOT_PORT = 4
+    SWITCH_UPSTREAM = 5
+    SWITCH_DOWNSTREAM = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One function of the tree.
+
+    Shape: ``field`` where the node file gives its address; ``folder`` relative to the root, such as
+           ``sys/devices/pci0000:00/0000:00:01.0``; ``numa_node`` None where the kernel says -1.
+    """
+
+    field: str
+    bdf: Bdf
+    folder: str
+    numa_node: int | None
+    port_type: PortType
+    form: PortForm | SwitchForm | GpuForm | NicForm
+
+
+def sites(document: Document) -> Iterator[Site]:
+    """Yield every function of the tree, each bridge before what lies below it."""
+    for at, complex_ in enumerate(document.pci):
+        field, folder = f"pci[{at}].root_ports", f"sys/devices/{complex_.root_complex}"
+        for number, port in enumerate(complex_.root_ports):
+            yield from _port(port, f"{field}[{number}]", folder, complex_.numa_node, PortType.ROOT_PORT)
+
+
+def _port(port: PortForm, field: str, above: str, numa_node: int | None, kind: PortType) -> Iterator[Site]:
+    folder = f"{above}/{port.port}"
+    yield Site(f"{field}.port", Bdf(port.port), folder, numa_node, kind, port)
+    for at, form in enumerate(port.below):
+        below = f"{field}.below[{at}]"
+        match form:
+            case SwitchForm():
+                yield from _switch(form, below, folder, numa_node)
+            case GpuForm() | NicForm():
+                at_folder = f"{folder}/{form.bdf}"
+                yield Site(f"{below}.bdf", Bdf(form.bdf), at_folder, numa_node, PortType.ENDPOINT, form)
+
+
+def _switch(switch: SwitchForm, field: str, above: str, numa_node: int | None) -> Iterator[Site]:
+    folder = f"{above}/{switch.upstream}"
+    upstream = Bdf(switch.upstream)
+    yield Site(f"{field}.upstream", upstream, folder, numa_node, PortType.SWITCH_UPSTREAM, switch)
+    for at, port in enumerate(switch.downstream):
+        yield from _port(port, f"{field}.downstream[{at}]", folder, numa_node, PortType.SWITCH_DOWNSTREAM)
+
+
+def shifted(bdf: Bdf, by: int) -> Bdf:
+    """Return the address ``by`` functions further on, as routing ids count them.
+
+    Raises: ValueError beyond the last bus of the domain.
+    """
+    domain, bus, rest = bdf.split(":")
+    device, function = rest.split(".")
+    routing_id = (int(bus, 16) << 8 | int(device, 16) << 3 | int(function)) + by
+    return normal_bdf(f"{domain}:{routing_id >> 8:02x}:{routing_id >> 3 & 31:02x}.{routing_id & 7}")
