@@ -1,0 +1,132 @@
+"""The plugin as a program: options to adapters, then serve until a signal comes.
+
+Exit status: 0 after a signal, 1 where the node does not let it start, 2 for wrong options (one message
+on standard error, nothing made). The only place of the plugin that names adapters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.errors import HardwareError
+from agent.hardware.nvml import Nvml
+from agent.hardware.ports import Machine
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
+from agent.hardware.sysfs import Sysfs
+from agent.inventory.describe import DEFAULT_DRIVER
+from plugin.assembly import assemble
+from plugin.claim_directory import ClaimDirectory
+from plugin.errors import InvalidOptions, PluginError
+from plugin.options import Options
+from plugin.server import start
+
+_DONE: Final = 0
+_FAILED: Final = 1
+_WRONG_OPTIONS: Final = 2
+_EXAMPLES: Final = """examples:
+  a real node:
+    tangram plugin --node-name $(hostname) --claims /etc/tangram/claims
+  a simulated DGX A100, everything below one folder:
+    tangram plugin --simulated dgx-a100 --machine /tmp/t/machine --claims /tmp/t/claims \\
+                   --kubelet-dir /tmp/t/kubelet --cdi-dir /tmp/t/cdi
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT and return the exit status."""
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as end:  # argparse has printed help, or what is wrong
+        return int(end.code or _DONE)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        node = _simulated_node(arguments)
+        options = _options(arguments, node)
+    except (InvalidOptions, SimulationError, OSError) as error:
+        return _refused(error, _WRONG_OPTIONS)
+    try:
+        with _machine(node, arguments.machine) as machine:
+            return _serve(machine, options, arguments.claims)
+    except SimulationError as error:
+        return _refused(error, _WRONG_OPTIONS)
+    except (PluginError, HardwareError) as error:
+        return _refused(error, _FAILED)
+
+
+def _serve(machine: Machine, options: Options, claims: Path) -> int:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+    with start(driver, ClaimDirectory(claims), options):
+        stop.wait()
+    return _DONE
+
+
+@contextmanager
+def _machine(node: NodeFile | None, directory: Path) -> Iterator[Machine]:
+    if node is not None:
+        simulated = SimulatedMachine.open(node, directory)
+        root = simulated.root
+        yield Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+        return
+    with Nvml.open() as gpus:
+        yield Machine(gpus, Sysfs(), DriverRoot(), ProcBoot())
+
+
+def _simulated_node(arguments: argparse.Namespace) -> NodeFile | None:
+    if (arguments.simulated is None) != (arguments.machine is None):
+        raise InvalidOptions("use", "--simulated and --machine", "each needs the other")
+    return None if arguments.simulated is None else load_node(arguments.simulated)
+
+
+def _options(arguments: argparse.Namespace, node: NodeFile | None) -> Options:
+    if not arguments.claims.is_dir():
+        raise InvalidOptions("use", f"--claims {str(arguments.claims)!r}", "must be an existing folder")
+    return Options(
+        driver_name=arguments.driver_name,
+        node_name=arguments.node_name or (node.name if node else socket.gethostname().lower()),
+        kubelet_dir=arguments.kubelet_dir.absolute(),
+        cdi_dir=arguments.cdi_dir.absolute(),
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tangram plugin",
+        description="Prepare the devices of allocated claims on this node, as the kubelet asks.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--claims", type=Path, required=True, metavar="DIR", help="folder of ResourceClaims as YAML files")
+    add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
+    add("--node-name", metavar="NAME", help="also the pool's name; default: the host's or simulated name")
+    add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
+    add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
+    add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this one")
+    add("--machine", type=Path, metavar="DIR", help="folder of the simulated machine, made where missing")
+    return parser
+
+
+def _refused(error: Exception, status: int) -> int:
+    sys.stderr.write(f"tangram plugin: {' '.join(str(error).split())}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

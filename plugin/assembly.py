@@ -1,0 +1,30 @@
+"""How the parts of a driver hang together: the one place that knows all of them.
+
+A machine, options and the process's clock and sleep enter; a driver leaves. Nothing is opened or read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.hardware.ports import Machine
+from plugin.cdi_folder import CdiFolder
+from plugin.checkpoint import RecordStore
+from plugin.driver import Driver
+from plugin.locks import Locks
+from plugin.node import Node
+from plugin.options import Options
+
+
+def assemble(
+    machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> Driver:
+    """Return the driver of a machine. Units: ``clock`` and ``sleep`` count seconds."""
+    return Driver(
+        name=options.driver_name,
+        machine=machine,
+        node=Node(machine.readers, options.node_name, options.driver_name),
+        store=RecordStore(options.claims_dir),
+        cdi=CdiFolder(options.cdi_dir, options.driver_name),
+        locks=Locks(folder=options.locks_dir, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
+    )

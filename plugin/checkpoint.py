@@ -1,0 +1,160 @@
+"""The durable record of prepared claims: one file per claim, readable with ``cat``.
+
+Records enter and leave. A file holds a version, the SHA-256 of the stored bytes of the record, and the
+record: the checksum never depends on how this program would write the record today. A file that cannot
+be read is set aside and reported; it never stops the plugin. Writers of one claim exclude each other by
+its lock; readers need none, since files are replaced whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from plugin import files
+from plugin.errors import RecordTooNew
+from plugin.records import Record, is_uid
+from scheduler_core.model.claim import ClaimUid
+
+VERSION: Final = 1
+_SUFFIX: Final = ".json"
+_ASIDE: Final = ".corrupt"
+_MODE: Final = 0o600
+_log = logging.getLogger(__name__)
+
+
+class Corrupt(Exception):
+    """The bytes of a file are not a record; the text says why."""
+
+
+class _Header(msgspec.Struct):
+    version: int
+
+
+class _Stored(msgspec.Struct):
+    checksum: str
+    claim: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Census:
+    """All records at one moment.
+
+    Shape: ``records`` by claim UID; ``corrupt`` the claims whose file is no record; ``too_new`` one error
+           per file of a newer version; ``set_aside`` the claims with a file that was no record earlier;
+           ``unfinished`` those with a temporary file. A claim may stand in several.
+    """
+
+    records: tuple[Record, ...] = ()
+    corrupt: tuple[ClaimUid, ...] = ()
+    too_new: tuple[RecordTooNew, ...] = ()
+    set_aside: tuple[ClaimUid, ...] = ()
+    unfinished: tuple[ClaimUid, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStore:
+    """The records in one folder."""
+
+    folder: Path
+
+    def load(self, uid: ClaimUid) -> Record | None:
+        """Return a claim's record, None without one; a corrupt file is set aside and counts as none.
+
+        The caller holds the claim's lock. Raises: RecordTooNew, StorageFailed.
+        """
+        data = files.read(self._path(uid))
+        if data is None:
+            return None
+        try:
+            return decode(data, uid)
+        except Corrupt as problem:
+            self._set_aside(uid, problem)
+            return None
+
+    def save(self, record: Record) -> None:
+        """Make a record durable. The caller holds the claim's lock. Raises: StorageFailed."""
+        files.replace(self._path(record.uid), encode(record), _MODE)
+
+    def remove(self, uid: ClaimUid) -> None:
+        """Forget a claim. The caller holds the claim's lock. Raises: StorageFailed."""
+        files.remove(self._path(uid))
+
+    def census(self) -> Census:
+        """Read all records and change nothing. Raises: StorageFailed."""
+        records, corrupt, too_new = [], [], []
+        listed = files.names(self.folder)
+        for uid in _uids(listed, _SUFFIX):
+            try:
+                data = files.read(self._path(uid))
+                if data is not None:
+                    records.append(decode(data, uid))
+            except Corrupt:
+                corrupt.append(uid)
+            except RecordTooNew as error:
+                too_new.append(error)
+        temporary = (files.original_name(name) for name in listed)
+        return Census(
+            records=tuple(records),
+            corrupt=tuple(corrupt),
+            too_new=tuple(too_new),
+            set_aside=_uids(listed, _SUFFIX + _ASIDE),
+            unfinished=_uids((name for name in temporary if name), _SUFFIX),
+        )
+
+    def _path(self, uid: ClaimUid) -> Path:
+        return self.folder / f"{uid}{_SUFFIX}"
+
+    def _set_aside(self, uid: ClaimUid, problem: Corrupt) -> None:
+        path = self._path(uid)
+        aside = path.with_name(path.name + _ASIDE)
+        files.move(path, aside)
+        _log.error(
+            "claim %s: its record cannot be read (%s) and was set aside as %s; "
+            "the operator checks the disk and removes what the claim left on the hardware",
+            uid,
+            problem,
+            aside,
+        )
+
+
+def encode(record: Record) -> bytes:
+    """Return the bytes of a record's file."""
+    payload = msgspec.json.format(msgspec.json.encode(record), indent=2)
+    head = f'{{"version": {VERSION}, "checksum": "{_digest(payload)}",\n"claim": '
+    return head.encode() + payload + b"}\n"
+
+
+def decode(data: bytes, uid: ClaimUid) -> Record:
+    """Read a record's file. Raises: Corrupt; RecordTooNew for a version that this program does not know."""
+    try:
+        version = msgspec.json.decode(data, type=_Header).version
+        if version > VERSION:
+            reason = f"it has version {version}; this plugin reads versions up to {VERSION}"
+            error = RecordTooNew("read", f"the record of claim {uid}", reason)
+            error.claim_uid = uid
+            raise error
+        stored = msgspec.json.decode(data, type=_Stored)
+        if _digest(bytes(stored.claim)) != stored.checksum:
+            raise Corrupt("its checksum does not fit its content")
+        record = msgspec.json.decode(stored.claim, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Corrupt(str(error)) from error
+    if record.uid != uid:
+        raise Corrupt(f"it is the record of claim {record.uid}")
+    return record
+
+
+def _digest(payload: bytes) -> str:
+    return hashlib.sha256(payload).hexdigest()
+
+
+def _uids(names: Iterable[str], suffix: str) -> tuple[ClaimUid, ...]:
+    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return tuple(ClaimUid(stem) for stem in stems if is_uid(stem))

@@ -1,0 +1,217 @@
+"""Prepare and unprepare one claim: ask the table, record the intention, do the work, answer.
+
+Allocated claims enter, CDI devices leave. Whatever is done to the machine was recorded before, so that a
+crash between any two steps leaves a record from which the next call reaches the right end. Locks are per
+claim and per GPU, in that order, and nothing global is held while hardware works.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from agent.hardware.errors import HardwareError
+from agent.hardware.ports import Machine
+from agent.hardware.types import GpuUuid
+from plugin import claims
+from plugin.cdi_folder import CdiFolder
+from plugin.checkpoint import RecordStore
+from plugin.claims import PreparedDevice, PreparePlan
+from plugin.errors import HardwareFailed, PluginError, UnknownDevice
+from plugin.locks import Locks
+from plugin.mig import gpu_text
+from plugin.node import Node
+from plugin.overlap import refuse_overlap
+from plugin.prepare import Event, State, next_state
+from plugin.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.records import Record
+from plugin.work import Work
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
+
+_log = logging.getLogger(__name__)
+
+
+class Driver:
+    """The driver of one node. Any number of threads, and a second process, may call it at once."""
+
+    def __init__(
+        self, *, name: str, machine: Machine, node: Node, store: RecordStore, cdi: CdiFolder, locks: Locks
+    ) -> None:
+        self.name = name
+        self._boot = machine.boot
+        self._node = node
+        self._store = store
+        self._cdi = cdi
+        self._locks = locks
+        self._work = Work(machine=machine, node=node, store=store, cdi=cdi)
+
+    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """Make a claim's devices usable by containers and return them.
+
+        A repeated call gives the same answer, after a check that it still holds: a CDI document that is
+        missing is written again, an instance that somebody destroyed is made again.
+        Shape: the devices of this driver and node, in the order of the results.
+        Raises: PluginError; nothing new is left behind then.
+        """
+        plan = self._resolved(claim)
+        if not plan.devices:
+            return ()
+        with _attributed("prepare", plan.ref, plan.uid), self._locked(plan.uid, f"prepare claim {plan.ref}"):
+            record = self._store.load(plan.uid)
+            gpus = plan.gpus | (record.gpus if record else frozenset())
+            with self._gpus_locked(gpus, f"prepare claim {plan.ref}"):
+                kept = self._kept(record, plan) if record else None
+                return claims.answer(self._work.do(kept, plan) if kept else self._begin(plan))
+
+    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Undo what was prepared for a claim; one that is not known is undone already.
+
+        Raises: PluginError; the next call goes on from where this one stopped.
+        """
+        with _attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
+            record = self._store.load(uid)
+            if record is None:
+                next_state(State.ABSENT, Event.UNPREPARE)
+                self._cdi.remove(uid)
+                return
+            with self._gpus_locked(record.gpus, f"unprepare claim {ref}"):
+                self._end(record)
+
+    def reconcile(self) -> tuple[Repair, ...]:
+        """Repair what a crash, a reboot or somebody else left, and return what was due.
+
+        A repair that fails is logged and left to the next call for its claim: it never stops the start.
+        """
+        picture = self._node.picture
+        found = repairs(self._store.census(), picture.instances(), self._cdi.claims(), self._boot.boot_id())
+        for repair in found:
+            try:
+                self._repair(repair)
+            except (PluginError, HardwareError) as error:
+                _log.error("%s failed for now: %s", repair, error)
+        return found
+
+    def _resolved(self, claim: AllocatedClaim) -> PreparePlan:
+        """Resolve a claim; a device that is not known may have come since the node was read."""
+        with _attributed("prepare", claim.ref, claim.uid):
+            try:
+                return claims.resolve(claim, self._node.picture.devices)
+            except UnknownDevice:
+                return claims.resolve(claim, self._node.read_again().devices)
+
+    def _kept(self, record: Record, plan: PreparePlan) -> Record | None:
+        """Return the record if it is of this allocation and complete; anything else is undone first."""
+        if record.boot_id == self._boot.boot_id() and claims.matches(record, plan):
+            state = next_state(record.state, Event.PREPARE)
+            if state is State.COMPLETED:
+                return record
+            self._undo(record, Event.PREPARE)
+        else:
+            self._end(record)
+        return None
+
+    def _begin(self, plan: PreparePlan) -> Record:
+        self._refuse_overlap(plan)
+        self._work.refuse_occupied(plan)
+        next_state(State.ABSENT, Event.PREPARE)
+        record = claims.started(plan, self.name, self._boot.boot_id())
+        try:
+            self._store.save(record)
+            _log.info("claim %s (%s): started", record.ref, record.uid)
+            return self._move(self._work.do(record, plan), Event.DONE)
+        except (PluginError, HardwareError) as error:
+            self._roll_back(plan, error)
+            raise
+
+    def _refuse_overlap(self, plan: PreparePlan) -> None:
+        census = self._store.census()
+        for error in census.too_new:
+            raise error
+        boot_id = self._boot.boot_id()
+        alive = [record for record in census.records if record.boot_id == boot_id]
+        refuse_overlap(plan, alive, self._node.picture.devices)
+
+    def _roll_back(self, plan: PreparePlan, cause: Exception) -> None:
+        try:
+            record = self._store.load(plan.uid)
+            if record is None:
+                self._store.remove(plan.uid)  # a write that failed may have left its temporary file
+            else:
+                self._undo(record, Event.UNPREPARE)
+        except (PluginError, HardwareError) as error:
+            _log.error("claim %s: %s; what was begun is not undone yet: %s", plan.ref, cause, error)
+
+    def _end(self, record: Record) -> None:
+        """Undo a claim; of an earlier boot only files are left, and perhaps the MIG mode."""
+        if record.boot_id == self._boot.boot_id():
+            self._undo(record, Event.UNPREPARE)
+            return
+        self._cdi.remove(record.uid)
+        self._work.rest(record.gpus)
+        self._store.remove(record.uid)
+        _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
+
+    def _undo(self, record: Record, event: Event) -> None:
+        undoing = self._move(record, event)
+        self._work.undo(undoing)
+        next_state(undoing.state, Event.UNDONE)
+        self._store.remove(record.uid)
+        _log.info("claim %s (%s): absent", record.ref, record.uid)
+
+    def _move(self, record: Record, event: Event) -> Record:
+        state = next_state(record.state, event)
+        if state is record.state:
+            return record
+        moved = record.in_state(state)
+        self._store.save(moved)
+        _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
+        return moved
+
+    def _repair(self, repair: Repair) -> None:
+        match repair:
+            case ReportForeign(instance=instance):
+                _log.warning("an instance that no claim made is left alone: %s", instance)
+            case SetAside(uid=uid):
+                with self._locked(uid, f"set aside the record of claim {uid}"):
+                    self._store.load(uid)
+            case Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
+                with self._locked(uid, f"repair claim {uid}"):
+                    self._settle(uid)
+
+    def _settle(self, uid: ClaimUid) -> None:
+        """Bring a claim to rest. Another process may have finished it since it was looked at."""
+        record = self._store.load(uid)
+        if record is None:
+            self._cdi.remove(uid)
+            self._store.remove(uid)
+        elif record.state is not State.COMPLETED or record.boot_id != self._boot.boot_id():
+            with self._gpus_locked(record.gpus, f"repair claim {record.ref}"):
+                self._end(record)
+
+    def _locked(self, uid: ClaimUid, purpose: str) -> AbstractContextManager[None]:
+        return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose)
+
+    @contextmanager
+    def _gpus_locked(self, gpus: Iterable[GpuUuid], purpose: str) -> Iterator[None]:
+        """Lock GPUs in one order for everybody, so that two claims never wait for each other."""
+        with ExitStack() as held:
+            for uuid in sorted(gpus):
+                gpu = self._node.picture.gpu(uuid)
+                subject = gpu_text(gpu) if gpu else f"GPU {uuid}"
+                held.enter_context(self._locks.hold(f"gpu-{uuid}", subject, purpose))
+            yield
+
+
+@contextmanager
+def _attributed(attempted: str, ref: ClaimRef, uid: ClaimUid | None) -> Iterator[None]:
+    """Say of every error which claim it was for, and of the hardware's what was attempted."""
+    try:
+        yield
+    except PluginError as error:
+        error.claim_uid = uid
+        raise
+    except HardwareError as error:
+        failed = HardwareFailed(attempted, f"claim {ref}", str(error), retry=error.retry)
+        failed.claim_uid = uid
+        raise failed from error

@@ -1,0 +1,119 @@
+"""Durable files: written whole or not at all, and on the disk when the call returns.
+
+A path and bytes enter. A crash at any moment leaves the old file or the new one, and at most a
+temporary file beside it that no reader takes for a record or a CDI document.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from plugin.errors import StorageFailed
+
+_TEMPORARY: Final = ".tmp"
+
+
+def temporary_path(path: Path) -> Path:
+    """Return where ``path`` is written before it is moved into place; hidden, and without its suffix."""
+    return path.with_name(f".{path.name}{_TEMPORARY}")
+
+
+def original_name(temporary: str) -> str | None:
+    """Return the name of the file that a temporary file was to become, None for other names."""
+    if temporary.startswith(".") and temporary.endswith(_TEMPORARY):
+        return temporary[1 : -len(_TEMPORARY)]
+    return None
+
+
+def replace(path: Path, data: bytes, mode: int) -> None:
+    """Write a file in one step. Two writers of one path must exclude each other.
+
+    Raises: StorageFailed; the old content, if any, then still stands.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(temporary_path(path), data, mode)
+        temporary_path(path).replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StorageFailed("write", str(path), _reason(error)) from error
+
+
+def remove(path: Path) -> bool:
+    """Remove a file and its temporary sibling; say whether there was a file. Raises: StorageFailed."""
+    try:
+        found = path.exists()
+        removed = [leftover for leftover in (path, temporary_path(path)) if _unlinked(leftover)]
+        if removed:
+            _sync_folder(path.parent)
+        return found
+    except OSError as error:
+        raise StorageFailed("remove", str(path), _reason(error)) from error
+
+
+def read(path: Path) -> bytes | None:
+    """Return a file's bytes, None where it is not there. Raises: StorageFailed."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageFailed("read", str(path), _reason(error)) from error
+
+
+def move(path: Path, target: Path) -> None:
+    """Rename a file within its folder, durably. Raises: StorageFailed."""
+    try:
+        path.replace(target)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StorageFailed("rename", str(path), _reason(error)) from error
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """Return the names in a folder, sorted; none where it does not exist. Raises: StorageFailed."""
+    try:
+        return tuple(sorted(entry.name for entry in folder.iterdir()))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise StorageFailed("list", str(folder), _reason(error)) from error
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """Make a folder and its parents. Raises: StorageFailed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    except OSError as error:
+        raise StorageFailed("make", f"folder {folder}", _reason(error)) from error
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, mode), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename or removal durable: it lives in the folder, not in the file."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unlinked(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,72 @@
+"""What a container needs of each prepared device, gathered from the machine.
+
+A record and the driver's files enter, the parts of a CDI document leave. Nothing is made here; a node
+that is neither there nor can be made from its numbers is refused before a container finds out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent.hardware.ports import Machine
+from agent.hardware.types import DeviceNode, Gpu
+from plugin import mig
+from plugin.cdi import Injection
+from plugin.claims import cdi_device_name
+from plugin.errors import NotReady
+from plugin.records import HeldDevice, HeldGpu, HeldPartition
+from scheduler_core.model.claim import ClaimUid
+
+
+def injection(machine: Machine, uid: ClaimUid, gpu: Gpu, held: HeldDevice) -> Injection:
+    """Return what ``held`` brings into a container.
+
+    Shape: nodes that every consumer needs, the GPU's, then those of the instance.
+    Raises: HardwareError; NotReady where a node is missing.
+    """
+    files = machine.files
+    nodes = (*files.control_nodes(), *files.gpu_nodes(gpu.minor), *_instance_nodes(machine, gpu, held))
+    libraries = files.libraries(machine.gpus.versions().driver)
+    for node in nodes:
+        _refuse_unmakeable(node)
+    for file in libraries:
+        _refuse_missing(file.path, file.host_path)
+    return Injection(
+        name=cdi_device_name(uid, held.device),
+        device=held.device,
+        identity=_identity(held),
+        nodes=nodes,
+        files=libraries,
+    )
+
+
+def refuse_dead(machine: Machine, held: HeldDevice) -> None:
+    """Check that the instance of a device is alive, by its UUID. Raises: NotReady."""
+    if isinstance(held, HeldPartition) and not mig.is_alive(machine.gpus, held):
+        raise NotReady("use", f"device {held.device}", f"there is no MIG device {held.mig_uuid}")
+
+
+def _instance_nodes(machine: Machine, gpu: Gpu, held: HeldDevice) -> tuple[DeviceNode, ...]:
+    match held:
+        case HeldGpu():
+            return ()
+        case HeldPartition(gi_id=int(gi_id), ci_id=int(ci_id)):
+            return machine.files.instance_nodes(gpu.minor, gi_id, ci_id)
+        case HeldPartition():
+            raise NotReady("use", f"device {held.device}", "its instance is not known yet")
+
+
+def _identity(held: HeldDevice) -> str:
+    return held.gpu_uuid if isinstance(held, HeldGpu) else str(held.mig_uuid)
+
+
+def _refuse_unmakeable(node: DeviceNode) -> None:
+    if node.host_path is not None:
+        _refuse_missing(node.path, node.host_path)
+    elif node.major is None or node.minor is None:
+        raise NotReady("hand on", f"device node {node.path}", "it is not there and its numbers are unknown")
+
+
+def _refuse_missing(path: str, host_path: Path) -> None:
+    if not host_path.exists():
+        raise NotReady("hand on", path, f"{host_path} is not there")

@@ -1,0 +1,84 @@
+"""The options of a plugin, checked once: a value of this type can be worked with.
+
+Texts and paths enter; where everything lies leaves. Nothing is opened or made here.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from plugin.errors import InvalidOptions
+from scheduler_core.limits import DOMAIN_LENGTH
+from scheduler_core.names import DRIVER_RULE, is_driver, is_pool
+
+SOCKET_PATH_BYTES: Final = 107
+"""What a unix socket's path may have: 108 bytes with the NUL. Source: unix(7), sun_path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Where and for whom a plugin works.
+
+    Shape: paths absolute. Units: ``lock_wait_s`` seconds, below the kubelet's 45 s for a call.
+    Raises: InvalidOptions naming the option, the value and the rule.
+    """
+
+    driver_name: str
+    node_name: str
+    kubelet_dir: Path = Path("/var/lib/kubelet")
+    cdi_dir: Path = Path("/var/run/cdi")
+    lock_wait_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
+        rule = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
+        _require(_is_node(self.node_name), "--node-name", self.node_name, rule)
+        _require(self.kubelet_dir.is_absolute(), "--kubelet-dir", self.kubelet_dir, "must be absolute")
+        _require(self.cdi_dir.is_absolute(), "--cdi-dir", self.cdi_dir, "must be absolute")
+        _require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
+        for socket in (self.dra_socket, self.registration_socket):
+            size = len(os.fsencode(socket))
+            rule = f"has {size} bytes; the path of a unix socket has at most {SOCKET_PATH_BYTES}"
+            _require(size <= SOCKET_PATH_BYTES, "--kubelet-dir and --driver-name", socket, rule)
+
+    @property
+    def data_dir(self) -> Path:
+        """Return the folder of everything that must survive a restart."""
+        return self.kubelet_dir / "plugins" / self.driver_name
+
+    @property
+    def registry_dir(self) -> Path:
+        """Return the folder that the kubelet watches."""
+        return self.kubelet_dir / "plugins_registry"
+
+    @property
+    def dra_socket(self) -> Path:
+        """Return where the kubelet calls."""
+        return self.data_dir / "dra.sock"
+
+    @property
+    def registration_socket(self) -> Path:
+        """Return where the kubelet finds out about us."""
+        return self.registry_dir / f"{self.driver_name}-reg.sock"
+
+    @property
+    def claims_dir(self) -> Path:
+        """Return the folder of the records."""
+        return self.data_dir / "claims"
+
+    @property
+    def locks_dir(self) -> Path:
+        """Return the folder of the lock files."""
+        return self.data_dir / "locks"
+
+
+def _is_node(name: str) -> bool:
+    return "/" not in name and is_pool(name)
+
+
+def _require(holds: bool, option: str, value: object, rule: str) -> None:
+    if not holds:
+        raise InvalidOptions("use", f"{option} {str(value)!r}", rule)

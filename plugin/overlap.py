@@ -1,0 +1,68 @@
+"""PURE: whether a claim's devices are free of every other claim's, counted as the scheduler counts.
+
+Records, the node's devices and a plan enter; silence or the holder's name leaves. A scheduler race or a
+force-deleted pod can hand out what is still prepared: the node is where that ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agent.hardware.types import GpuUuid, MigSpec
+from agent.inventory.model import MigPartition, NodeDevices, PublishedDevice, WholeGpu
+from plugin.claims import PreparePlan
+from plugin.errors import DeviceHeld
+from plugin.records import HeldDevice, HeldPartition, Record
+from scheduler_core.errors import Overdrawn
+from scheduler_core.ledger import Ledger
+from scheduler_core.model.device import DeviceName
+
+_Hardware = MigSpec | GpuUuid | None
+
+
+def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevices) -> None:
+    """Check a plan against all records, started and completed ones alike.
+
+    Raises: DeviceHeld naming the device and the claim that holds it.
+    """
+    ledger = Ledger(node.pool)
+    names = _names(node.by_name)
+    for record in records:
+        if record.uid != plan.uid:
+            _take_all(ledger, record, names)
+    for planned in plan.devices:
+        try:
+            ledger.take(planned.name, f"claim {plan.ref}")
+        except Overdrawn as error:
+            subject = f"device {planned.name} for claim {plan.ref}"
+            raise DeviceHeld("prepare", subject, error.reason) from error
+
+
+def _take_all(ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName]) -> None:
+    """Count a record's devices by what they are on the hardware: names may have moved since.
+
+    A device that the node lacks now (a lost GPU) draws from sources that are gone with it, and one that
+    already lies over another record's cannot be undone by refusing to count: both are passed over.
+    """
+    for device in record.devices:
+        name = names.get(_hardware(device))
+        if name is not None and ledger.admits(name):
+            ledger.take(name, f"claim {record.ref} ({record.state})")
+
+
+def _hardware(device: HeldDevice) -> _Hardware:
+    return device.spec if isinstance(device, HeldPartition) else device.gpu
+
+
+def _names(by_name: Mapping[DeviceName, PublishedDevice]) -> dict[_Hardware, DeviceName]:
+    return {_published(device): name for name, device in by_name.items()}
+
+
+def _published(device: PublishedDevice) -> _Hardware:
+    match device:
+        case WholeGpu(gpu=gpu):
+            return gpu.uuid
+        case MigPartition() as partition:
+            return partition.spec
+        case _:
+            return None

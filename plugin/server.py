@@ -1,0 +1,155 @@
+"""The two sockets of a plugin, opened in the order the kubelet needs and closed the other way round.
+
+A driver, a reader of claims and options enter; a running plugin leaves, to be used in a ``with`` block.
+The kubelet may call as soon as the registration socket exists, so the DRA socket is served before it.
+Nobody else's socket is ever removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import grpc
+
+from plugin import files
+from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
+from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
+from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
+from plugin.claim_directory import ClaimReader
+from plugin.driver import Driver
+from plugin.errors import SocketTaken
+from plugin.options import Options
+from plugin.registration import RegistrationServicer
+from plugin.servicer import DraV1, DraV1Beta1, Service
+
+# Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
+_WORKERS: Final = 64
+_REGISTRATION_WORKERS: Final = 2
+_GRACE_S: Final = 5.0
+_FOLDER_MODE: Final = 0o750
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A served socket. Shape: ``identity`` is the device and inode of the socket that we made."""
+
+    server: grpc.Server
+    path: Path
+    identity: tuple[int, int]
+
+    def close(self) -> None:
+        """Stop listening, let calls finish within the grace, remove the socket if it is still ours."""
+        self.server.stop(_GRACE_S).wait()
+        if _identity(self.path) == self.identity:
+            self.path.unlink(missing_ok=True)
+
+
+class Running:
+    """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
+
+    def __init__(self, dra: Endpoint, registration: Endpoint) -> None:
+        self._dra = dra
+        self._registration = registration
+
+    def stop(self) -> None:
+        """Deregister first, so that the kubelet calls no server that is going away."""
+        self._registration.close()
+        self._dra.close()
+        _log.info("stopped serving %s", self._dra.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start(driver: Driver, claims: ClaimReader, options: Options) -> Running:
+    """Repair what is left of earlier runs, serve, then announce it.
+
+    Raises: PluginError, HardwareError; whatever was opened is then closed again.
+    """
+    files.make_folder(options.data_dir, _FOLDER_MODE)
+    for folder in (options.claims_dir, options.locks_dir, options.registry_dir, options.cdi_dir):
+        files.make_folder(folder, _FOLDER_MODE)
+    refuse_taken(options.dra_socket)
+    refuse_taken(options.registration_socket)
+    driver.reconcile()
+    dra = _serve(_dra_server(driver, claims), options.dra_socket)
+    try:
+        registration = _serve(_registration_server(options), options.registration_socket)
+    except SocketTaken:
+        dra.close()
+        raise
+    _log.info("driver %s serves %s", options.driver_name, options.dra_socket)
+    return Running(dra, registration)
+
+
+def refuse_taken(path: Path) -> None:
+    """Make way for our socket: a stale one of ours goes, anything else stays.
+
+    Raises: SocketTaken where a process answers there, or something stands there that is no socket.
+    """
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise SocketTaken("serve", str(path), "it is there and is no socket", "the operator removes it")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            reason = f"whether somebody serves it cannot be told: {error.strerror}"
+            raise SocketTaken("serve", str(path), reason, "the operator looks who does") from error
+    raise SocketTaken("serve", str(path), "another process serves it", "stop that plugin first")
+
+
+def _dra_server(driver: Driver, claims: ClaimReader) -> grpc.Server:
+    server = grpc.server(ThreadPoolExecutor(_WORKERS, thread_name_prefix="dra"))
+    newest = DraV1(Service(driver, claims))
+    v1_grpc.add_DRAPluginServicer_to_server(newest, server)
+    v1beta1_grpc.add_DRAPluginServicer_to_server(DraV1Beta1(newest), server)
+    return server
+
+
+def _registration_server(options: Options) -> grpc.Server:
+    server = grpc.server(ThreadPoolExecutor(_REGISTRATION_WORKERS, thread_name_prefix="registration"))
+    registration_grpc.add_RegistrationServicer_to_server(RegistrationServicer(options), server)
+    return server
+
+
+def _serve(server: grpc.Server, path: Path) -> Endpoint:
+    try:
+        server.add_insecure_port(f"unix:{path}")
+    except RuntimeError as error:
+        raise SocketTaken("serve", str(path), str(error), "the operator checks the folder") from error
+    server.start()
+    identity = _identity(path)
+    if identity is None:
+        raise SocketTaken(
+            "serve", str(path), "the socket went away again", "the operator looks who removes it"
+        )
+    return Endpoint(server, path, identity)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,106 @@
+"""The deed: a record made real on the machine, and undone again.
+
+Records enter, records that know more leave, and every id is durable as soon as it is known. Nothing is
+decided here about the life of a claim. The caller holds the locks of the claim and of its GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.hardware.ports import Machine
+from agent.hardware.types import Gpu, GpuUuid
+from agent.inventory.model import MigPartition, WholeGpu
+from plugin import cdi, mig, mode
+from plugin.cdi_folder import CdiFolder
+from plugin.checkpoint import RecordStore
+from plugin.claims import PlannedDevice, PreparePlan
+from plugin.injection import injection, refuse_dead
+from plugin.node import Node
+from plugin.records import HeldDevice, HeldGpu, HeldPartition, Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Everything that is done to one machine."""
+
+    machine: Machine
+    node: Node
+    store: RecordStore
+    cdi: CdiFolder
+
+    def refuse_occupied(self, plan: PreparePlan) -> None:
+        """Check, before the intention is recorded, that nobody else's instances are in the way.
+
+        What is found later at a recorded placement, without a CI, is then ours.
+        Raises: PlacementTaken; HardwareError.
+        """
+        for planned in plan.devices:
+            match planned.device:
+                case WholeGpu():
+                    pass  # making it whole looks, and leaves nothing that would have to be told apart
+                case MigPartition(gpu=gpu) as partition:
+                    mig.refuse_occupied(self.machine.gpus, gpu, partition.spec)
+
+    def do(self, record: Record, plan: PreparePlan) -> Record:
+        """Make every device real and its CDI document stand on disk; what is so already stays.
+
+        Postcondition: every instance is alive by its UUID, every device node is there or can be made, the
+        document on disk is the one that was meant.
+        Raises: PluginError, HardwareError.
+        """
+        for planned in plan.devices:
+            record = self._realise(record, planned)
+        parts = zip(record.devices, plan.devices, strict=True)
+        injections = [
+            injection(self.machine, record.uid, planned.device.gpu, held) for held, planned in parts
+        ]
+        self.cdi.ensure(record.uid, cdi.document(record.driver, injections))
+        for held in record.devices:
+            refuse_dead(self.machine, held)
+        return record
+
+    def undo(self, record: Record) -> None:
+        """Take everything back; what is gone already is no error. The record itself stays.
+
+        The document goes first, so that no container starts with what is about to vanish.
+        Raises: HardwareError, StorageFailed. A second call goes on from there.
+        """
+        self.cdi.remove(record.uid)
+        for held in reversed(record.devices):
+            if isinstance(held, HeldPartition):
+                mig.destroy(self.machine.gpus, held)
+        self.rest(record.gpus)
+
+    def rest(self, gpus: Iterable[GpuUuid]) -> None:
+        """Turn MIG mode off where nothing is cut any more, best effort."""
+        for uuid in sorted(gpus):
+            gpu = self.node.picture.gpu(uuid)
+            if gpu is not None:
+                mode.rest(self.machine.gpus, gpu)
+
+    def _realise(self, record: Record, planned: PlannedDevice) -> Record:
+        held = _held(record, planned)
+        match held:
+            case HeldGpu():
+                mode.make_whole(self.machine.gpus, planned.device.gpu)
+                return record
+            case HeldPartition():
+                return self._realise_partition(record, held, planned.device.gpu)
+
+    def _realise_partition(self, record: Record, held: HeldPartition, gpu: Gpu) -> Record:
+        def note(gi_id: int | None) -> None:
+            self.store.save(record.with_device(held.with_gpu_instance(gi_id)))
+
+        mode.turn_on(self.machine.gpus, gpu)
+        known = held.with_instance(mig.realise(self.machine.gpus, gpu, held, note))
+        if known == held:
+            return record
+        moved = record.with_device(known)
+        self.store.save(moved)
+        return moved
+
+
+def _held(record: Record, planned: PlannedDevice) -> HeldDevice:
+    return next(held for held in record.devices if held.device == planned.name)
