@@ -43,7 +43,7 @@ class _Decoder:
         self._references = checked.reference_map
 
     def node(self, expr: syntax_pb2.Expr) -> Node:
-        reference = self._references[expr.id] if expr.id in self._references else None
+        reference = self._references.get(expr.id)
         if reference is not None and reference.name and not reference.overload_id:
             return self._named(reference.name, self._type(expr))
         match expr.WhichOneof("expr_kind"):
@@ -68,7 +68,7 @@ class _Decoder:
         return cel_type(self._types[expr.id]) if expr.id in self._types else tree.DYN
 
     def _named(self, name: str, type_: CelType) -> Node:
-        """``device.driver`` is one name to the checker, so that its type can be declared."""
+        """``device.capacity`` is one name to the checker, so that its type can be declared."""
         root, dot, field = name.partition(".")
         if root == ROOT and dot:
             return tree.Select(type_, tree.Name(tree.DEVICE, ROOT), field)
@@ -76,8 +76,9 @@ class _Decoder:
 
     def _select(self, expr: syntax_pb2.Expr) -> Node:
         select = expr.select_expr
-        make = tree.Presence if select.test_only else tree.Select
-        return make(self._type(expr), self.node(select.operand), select.field)
+        if select.test_only:
+            return tree.Presence(tree.BOOL, self.node(select.operand), select.field)
+        return tree.Select(self._type(expr), self.node(select.operand), select.field)
 
     def _call(self, expr: syntax_pb2.Expr, overloads: tuple[str, ...]) -> Node:
         call = expr.call_expr

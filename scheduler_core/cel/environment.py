@@ -1,8 +1,8 @@
 """What the type checker knows: the device, the types of Kubernetes, and every function.
 
 The checker is Google's C++ implementation, configured with one text. The device is a message, so that
-``device == device`` and ``has(device.driver)`` check; its fields are declared once more as names with a
-dot, because a message cannot say that a map holds maps of quantities.
+``device == device`` and ``has(device.driver)`` check. ``device.capacity`` is declared once more as a name
+with a dot, because a message cannot say that a map holds maps of quantities.
 Source: Kubernetes ``pkg/cel/environment`` and ``dynamic-resource-allocation/cel``.
 """
 
@@ -47,9 +47,6 @@ _NUMBERS: Final = {"int": "int64", "uint": "uint64", "double": "double"}
 _ORDERED: Final = ("bool", "string", "bytes", "timestamp", "duration")
 _VARIABLES: Final = {
     "device": "kubernetes.DRADevice",
-    "device.driver": "string",
-    "device.allowMultipleAllocations": "bool",
-    "device.attributes": "map<string,map<string,dyn>>",
     "device.capacity": "map<string,map<string,kubernetes.Quantity>>",
 }
 
@@ -108,8 +105,8 @@ def _device_messages() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
     struct = descriptor_pb2.FileDescriptorProto()
     struct_pb2.DESCRIPTOR.CopyToProto(struct)
-    pool.Add(struct)  # type: ignore[no-untyped-call]
-    pool.Add(_device_file())  # type: ignore[no-untyped-call]
+    pool.Add(struct)
+    pool.Add(_device_file())
     return pool
 
 

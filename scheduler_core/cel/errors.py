@@ -1,4 +1,4 @@
-"""What can go wrong with an expression, inside this package. ``selectors`` turns all of it into SelectorError."""
+"""What can go wrong with an expression, inside this package. ``selectors`` makes it a SelectorError."""
 
 from __future__ import annotations
 

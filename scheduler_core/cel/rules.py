@@ -36,6 +36,8 @@ def check_rules(node: Node) -> None:
         case MapOf():
             _check_one_type(entry.key.type for entry in node.entries)
             _check_one_type(entry.value.type for entry in node.entries)
+        case _:
+            pass
     for child in children(node):
         if not (isinstance(node, Call) and node.function == "format" and isinstance(child, ListOf)):
             check_rules(child)
@@ -54,9 +56,7 @@ def _check_one_type(types: Iterable[CelType]) -> None:
 def _agree(left: CelType, right: CelType) -> bool:
     if DYN in (left, right):
         return True
-    return left.name == right.name and all(
-        map(_agree, left.parameters, right.parameters)
-    )
+    return left.name == right.name and all(map(_agree, left.parameters, right.parameters))
 
 
 def children(node: Node) -> tuple[Node, ...]:

@@ -8,6 +8,7 @@ Kubernetes libraries refuse to be compared with anything but their own kind. Sou
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
@@ -60,7 +61,7 @@ def has_key(mapping: dict[Any, Any], key: Any) -> bool:
     """Whether a map holds a key. Python takes True for 1, CEL does not."""
     if type(key) not in _KEYS or key not in mapping:
         return False
-    if key == 0 or key == 1:
+    if key in (0, 1):
         is_bool = type(key) is bool
         return any(other == key and (type(other) is bool) is is_bool for other in mapping)
     return True
@@ -82,7 +83,7 @@ def key_of(value: Any) -> Any:
     if kind in _MAPS:
         return ("map", frozenset((key_of(key), key_of(part)) for key, part in value.items()))
     if kind in _NUMBERS:
-        return value if value == value else object()  # NaN equals nothing
+        return object() if isnan(value) else value  # NaN equals nothing
     return (kind, value)
 
 

@@ -7,6 +7,7 @@ definitions; cel-go ``ext/lists`` (version 3) and ``ext/sets``; the Kubernetes l
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
@@ -46,7 +47,7 @@ _COMPARABLE_NAMES: Final = {
 def is_sorted(values: list[Any]) -> bool:
     """Whether no element is smaller than the one before it."""
     _comparable(values)
-    return all(not after < before for before, after in zip(values, values[1:], strict=False))
+    return all(not after < before for before, after in pairwise(values))
 
 
 def _sum(zero: Any) -> Callable[[list[Any]], Any]:
@@ -174,7 +175,8 @@ OVERLOADS: Final = (
     Overload("size_map", "size(map<~A,~B>)", "int", len),
     Overload("map_size", "map<~A,~B>.size()", "int", len),
     *_for_each(
-        _COMPARABLE, lambda t: Overload(f"list_{t}_is_sorted_bool", f"list<{t}>.isSorted()", "bool", is_sorted)
+        _COMPARABLE,
+        lambda t: Overload(f"list_{t}_is_sorted_bool", f"list<{t}>.isSorted()", "bool", is_sorted),
     ),
     *_for_each(_COMPARABLE, lambda t: Overload(f"list_{t}_min_{t}", f"list<{t}>.min()", t, smallest)),
     *_for_each(_COMPARABLE, lambda t: Overload(f"list_{t}_max_{t}", f"list<{t}>.max()", t, largest)),
@@ -191,7 +193,10 @@ OVERLOADS: Final = (
     *_for_each(
         _COMPARABLE,
         lambda t: Overload(
-            f"list_{t}_sortByAssociatedKeys", f"list<~T>.@sortByAssociatedKeys(list<{t}>)", "list<~T>", sort_by
+            f"list_{t}_sortByAssociatedKeys",
+            f"list<~T>.@sortByAssociatedKeys(list<{t}>)",
+            "list<~T>",
+            sort_by,
         ),
     ),
     Overload("lists_range", r"lists\.range(int)", "list<int>", numbers),

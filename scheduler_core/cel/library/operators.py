@@ -113,7 +113,9 @@ def _quotient(left: int, right: int) -> int:
 def _float_quotient(left: float, right: float) -> float:
     if right != 0:
         return left / right
-    return math.nan if left == 0 or left != left else math.copysign(math.inf, left) * math.copysign(1, right)
+    return (
+        math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+    )
 
 
 def _remainder(left: int, right: int) -> int:

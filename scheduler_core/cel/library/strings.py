@@ -13,7 +13,10 @@ from scheduler_core.cel.overloads import Overload
 
 _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
-_SPACE: Final = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE: Final = (
+    "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 _ESCAPES: Final = str.maketrans(
     {
         "\a": "\\a",

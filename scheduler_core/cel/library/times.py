@@ -60,7 +60,8 @@ def add_times(left: Duration | Timestamp, right: Duration | Timestamp) -> Durati
             return _duration(total)
         case Timestamp(), Timestamp():
             raise no_such_overload("_+_", left, right)
-    return _timestamp(total)
+        case _:
+            return _timestamp(total)
 
 
 def subtract_times(left: Duration | Timestamp, right: Duration | Timestamp) -> Duration | Timestamp:
@@ -71,7 +72,8 @@ def subtract_times(left: Duration | Timestamp, right: Duration | Timestamp) -> D
             raise no_such_overload("_-_", left, right)
         case Timestamp(), Duration():
             return _timestamp(difference)
-    return _duration(difference)
+        case _:
+            return _duration(difference)
 
 
 def duration_of_string(text: str) -> Duration:

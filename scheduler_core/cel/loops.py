@@ -1,0 +1,199 @@
+"""The loop macros, recognised in what they expand to, and ``cel.bind``.
+
+Every macro folds a range into an accumulator. Running that literally would copy a growing list at each
+step; each shape has its own loop here instead. Source: CEL macros; cel-go ``ext/comprehensions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_overload
+from scheduler_core.cel.library.equality import has_key
+from scheduler_core.cel.steps import UNKNOWN, Build, Code, Scope, Slots, Step, charge, charged
+from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, Name, Node
+from scheduler_core.cel.values import Domains, type_name
+from scheduler_core.cel.view import DeviceView
+
+_UNKNOWN_MACRO: Final = "a loop of an unknown macro"
+_LIST_COST: Final = 10
+_MAP_COST: Final = 30
+Rounds = Callable[[DeviceView, Slots], Iterator[None]]
+Collect = Callable[[Any, DeviceView, Slots], None]
+
+
+def fold(node: Fold, scope: Scope, build: Build) -> Step:
+    """Compile a loop macro."""
+    if _is_bind(node):
+        return _bind(node, scope, build)
+    match node.step:
+        case Call(function="_&&_" | "_||_" as symbol, arguments=(Name(), predicate)):
+            return _quantifier(node, predicate, symbol == "_||_", scope, build)
+        case Call(function="_?_:_", arguments=(filter_, Call() as step, Name())):
+            return _collector(node, step, filter_, scope, build)
+        case Call() as step:
+            return _collector(node, step, None, scope, build)
+        case _:
+            raise CompileError(_UNKNOWN_MACRO)
+
+
+def _is_bind(node: Fold) -> bool:
+    is_empty = isinstance(node.range, ListOf) and not node.range.elements
+    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
+
+
+def _bind(node: Fold, scope: Scope, build: Build) -> Step:
+    """``cel.bind(name, value, result)``: the value is computed when it is first used, if ever."""
+    inner, slot = scope.bind_lazily(node.accumulator, charged(build(node.initial, scope), scope))
+    result = build(node.result, inner)
+    read = result.run
+
+    def run(view: DeviceView, slots: Slots) -> Any:
+        slots[slot] = UNKNOWN
+        return read(view, slots)
+
+    return Step(run, cost=result.cost)
+
+
+def _variables(node: Fold, scope: Scope) -> tuple[Scope, tuple[int, ...]]:
+    """Return the scope inside a loop, and the slots of its variables."""
+    inner, first = scope.bind(node.first)
+    if not node.second:
+        return inner, (first,)
+    inner, second = inner.bind(node.second)
+    return inner, (first, second)
+
+
+def _rounds(read: Code, variables: tuple[int, ...], cost: int) -> Rounds:
+    """Return what puts the elements of a range into their slots, one after the other, for ``cost`` each."""
+    first = variables[0]
+
+    def one(view: DeviceView, slots: Slots) -> Iterator[None]:
+        for item in _iterable(read(view, slots)):
+            charge(slots, cost)
+            slots[first] = item
+            yield
+
+    def two(view: DeviceView, slots: Slots) -> Iterator[None]:
+        values = _iterable(read(view, slots))
+        for key, value in enumerate(values) if isinstance(values, list) else values.items():
+            charge(slots, cost)
+            slots[first], slots[first + 1] = key, value
+            yield
+
+    return one if len(variables) == 1 else two
+
+
+def _iterable(value: Any) -> list[Any] | dict[Any, Any]:
+    if type(value) is list or type(value) is dict or type(value) is Domains:
+        return value
+    raise EvaluationError(f"got '{type_name(value)}', expected iterable type")
+
+
+def _quantifier(node: Fold, test: Node, decides: bool, scope: Scope, build: Build) -> Step:
+    """``all`` and ``exists``: an error counts only where no element decides."""
+    inner, variables = _variables(node, scope)
+    range_, verdict = build(node.range, scope), build(test, inner)
+    condition_cost = 3 if decides else 2
+    rounds = _rounds(range_.run, variables, condition_cost + 1 + verdict.cost)
+    judge, undecided = verdict.run, not decides
+
+    def run(view: DeviceView, slots: Slots) -> bool:
+        problem: EvaluationError | None = None
+        for _ in rounds(view, slots):
+            try:
+                answer: object = judge(view, slots)
+            except EvaluationError as error:
+                problem = error
+                continue
+            if answer is decides:
+                charge(slots, condition_cost)
+                break
+            if answer is not undecided:
+                problem = no_such_overload("_||_" if decides else "_&&_", answer)
+        else:
+            if problem is not None:
+                raise problem
+            return undecided
+        return decides
+
+    return Step(run, cost=range_.cost + 1)
+
+
+def _collector(node: Fold, step: Call, wanted: Node | None, scope: Scope, build: Build) -> Step:
+    """``exists_one``, ``map``, ``filter`` and the transforming macros: what they do with an element."""
+    inner, variables = _variables(node, scope)
+    range_ = build(node.range, scope)
+    choice = None if wanted is None else build(wanted, inner)
+    start: Callable[[], Any] = list
+    finish, extra = _itself, _LIST_COST
+    match step:
+        case Call(function="_+_", arguments=(Name(), ListOf(elements=(element,)))):
+            collect = _append(build(element, inner))
+        case Call(function="_+_", arguments=(Name(), Literal(value=1))):
+            collect = _append(Step(lambda _view, _slots: None))
+            finish, extra = _is_single, 0
+        case Call(function="cel.@mapInsert", arguments=(Name(), *parts)):
+            collect = _insert([build(part, inner) for part in parts])
+            start, extra = dict, _MAP_COST
+        case _:
+            raise CompileError(_UNKNOWN_MACRO)
+    rounds = _rounds(range_.run, variables, 0 if choice is None else choice.cost)
+    code = _collecting(rounds, None if choice is None else choice.run, collect, start, finish)
+    return Step(code, cost=range_.cost + extra + 1)
+
+
+def _collecting(
+    rounds: Rounds,
+    choose: Code | None,
+    collect: Collect,
+    start: Callable[[], Any],
+    finish: Callable[[Any], Any],
+) -> Code:
+    def run(view: DeviceView, slots: Slots) -> Any:
+        result = start()
+        for _ in rounds(view, slots):
+            if choose is not None:
+                choice = choose(view, slots)
+                if choice is False:
+                    continue
+                if choice is not True:
+                    raise no_such_overload("_?_:_", choice)
+            collect(result, view, slots)
+        return finish(result)
+
+    return run
+
+
+def _append(element: Step) -> Collect:
+    read, cost = element.run, element.cost + _LIST_COST + 2
+
+    def collect(result: Any, view: DeviceView, slots: Slots) -> None:
+        charge(slots, cost)
+        result.append(read(view, slots))
+
+    return collect
+
+
+def _insert(parts: list[Step]) -> Collect:
+    """Insert a key with its value, or all entries of a map."""
+    reads, cost = [part.run for part in parts], sum(part.cost for part in parts) + 2
+
+    def collect(result: Any, view: DeviceView, slots: Slots) -> None:
+        charge(slots, cost)
+        values = [read(view, slots) for read in reads]
+        for key, value in values[0].items() if len(values) == 1 else (values,):
+            if has_key(result, key):
+                raise EvaluationError(f"insert failed: key {key} already exists")
+            result[key] = value
+
+    return collect
+
+
+def _itself(result: Any) -> Any:
+    return result
+
+
+def _is_single(result: list[Any]) -> bool:
+    return len(result) == 1

@@ -1,0 +1,28 @@
+"""``orValue`` and ``or``: the alternative is computed only where the optional is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler_core.cel.errors import no_such_overload
+from scheduler_core.cel.steps import Build, Scope, Slots, Step, charged
+from scheduler_core.cel.tree import Call
+from scheduler_core.cel.values import Option
+from scheduler_core.cel.view import DeviceView
+
+
+def alternative(node: Call, scope: Scope, build: Build) -> Step:
+    """Return ``option.orValue(other)``, the value or the other; or ``option.or(other)``, an optional."""
+    option, other = (build(argument, scope) for argument in node.arguments)
+    read, read_other = option.run, charged(other, scope)
+    unwraps, name = node.function == "orValue", node.function
+
+    def run(view: DeviceView, slots: Slots) -> Any:
+        found = read(view, slots)
+        if not isinstance(found, Option):
+            raise no_such_overload(name, found)
+        if not found.is_present:
+            return read_other(view, slots)
+        return found.value if unwraps else found
+
+    return Step(run, cost=option.cost + 1)

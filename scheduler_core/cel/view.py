@@ -1,0 +1,36 @@
+"""What an expression sees of a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.cel.values import TYPE_NAMES, Domains
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceView:
+    """A device, prepared once for any number of evaluations.
+
+    Shape: ``attributes`` and ``capacity`` are maps of domain to identifier to value; ``name`` is for
+           messages only, no expression sees it.
+    """
+
+    driver: str
+    attributes: Domains = field(default_factory=Domains)
+    capacity: Domains = field(default_factory=Domains)
+    allow_multiple_allocations: bool = False
+    name: str = field(default="", compare=False)
+
+    def field(self, name: str) -> Any:
+        """Return what ``device.<name>`` is; the checker lets no other name pass."""
+        return getattr(self, FIELDS[name])
+
+
+FIELDS = {
+    "driver": "driver",
+    "attributes": "attributes",
+    "capacity": "capacity",
+    "allowMultipleAllocations": "allow_multiple_allocations",
+}
+TYPE_NAMES[DeviceView] = "kubernetes.DRADevice"

@@ -1,0 +1,85 @@
+"""Selectors: CEL expressions that choose devices. The one door to the expression language.
+
+A text and a device go in, a bool comes out, as the API server and the scheduler of Kubernetes would have
+it. Compiled selectors are kept by their text; a device is prepared once, as a ``DeviceView``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from scheduler_core.cel.compiler import compile_tree
+from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
+from scheduler_core.cel.frontend import check
+from scheduler_core.cel.steps import COST_LIMIT, Slots
+from scheduler_core.cel.values import Domains, type_name
+from scheduler_core.cel.view import DeviceView
+from scheduler_core.errors import SelectorError
+from scheduler_core.model.device import Device
+from scheduler_core.names import domain_and_identifier
+
+__all__ = ["DeviceView", "Selector", "compile_selector", "view"]
+
+
+def view(driver: str, device: Device) -> DeviceView:
+    """Return what expressions see of a device of ``driver``."""
+    return DeviceView(
+        driver=driver,
+        attributes=_by_domain(device.attributes.items()),
+        capacity=_by_domain(device.capacity.items()),
+        name=device.name,
+    )
+
+
+def _by_domain(items: Iterable[tuple[str, Any]]) -> Domains:
+    domains = Domains()
+    for name, value in items:
+        domain, identifier = domain_and_identifier(name)
+        domains.setdefault(domain, {})[identifier] = value
+    return domains
+
+
+class Selector:
+    """A compiled expression. Any number of threads may evaluate it."""
+
+    __slots__ = ("_run", "_slots", "text")
+
+    def __init__(self, text: str) -> None:
+        """Compile ``text``.
+
+        Raises: SelectorError where it is no selector.
+        """
+        self.text = text
+        try:
+            self._run, self._slots = compile_tree(check(text))
+        except CompileError as error:
+            raise SelectorError(text, str(error)) from None
+
+    def matches(self, view: DeviceView) -> bool:
+        """Whether the device is chosen.
+
+        Raises: SelectorError where the expression fails on it, or becomes too expensive.
+        """
+        slots: Slots = [COST_LIMIT, *[None] * self._slots] if self._slots else []
+        try:
+            answer = self._run(view, slots)
+        except (EvaluationError, CostExceeded) as error:
+            raise SelectorError(self.text, str(error), view.name) from None
+        if answer is True or answer is False:
+            return answer
+        reason = f"result of type {type_name(answer)} could not be converted to bool"
+        raise SelectorError(self.text, reason, view.name)
+
+    def __repr__(self) -> str:
+        return f"Selector({self.text!r})"
+
+
+@lru_cache(maxsize=1024)
+def compile_selector(text: str) -> Selector:
+    """Compile an expression, or return it as compiled before.
+
+    Raises: SelectorError saying what is wrong and where.
+    """
+    return Selector(text)
