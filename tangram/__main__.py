@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
@@ -23,15 +24,19 @@ from agent.hardware.simulated import SimulatedMachine, load_node, node_text, par
 from agent.hardware.simulated.errors import SimulationError
 from agent.hardware.sysfs import Sysfs
 from plugin.__main__ import main as plugin_main
+from plugin.assembly import assemble
+from plugin.claim_directory import ClaimDirectory
 from plugin.errors import PluginError
+from plugin.options import Options
+from plugin.server import Running, start
 from scheduler_core.errors import CoreError
 from tangram.commands import allocate, demo, node, show
-from tangram.errors import BadInput
+from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
 from tangram.machines import Driverless, NodeSummary
 from tangram.output import Output
 
-_EXPECTED: Final = (BadInput, CoreError, HardwareError, PluginError, SimulationError, OSError)
+_EXPECTED: Final = (BadInput, CoreError, HardwareError, NoAnswer, PluginError, SimulationError, OSError)
 _INTERRUPTED: Final = 130
 
 
@@ -59,7 +64,7 @@ def _run(arguments: Sequence[str]) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
-    status: int = options.command(options, Face(AllMachines(), Output()))
+    status: int = options.command(options, Face(AllMachines(), Output(), serve))
     sys.stdout.flush()
     return status
 
@@ -88,6 +93,12 @@ def _told(error: BaseException) -> str:
 def _forget_output() -> None:
     """Let the interpreter flush into nothing: the reader of our output has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def serve(machine: Machine, options: Options, claims: Path) -> Running:
+    """Start the kubelet plugin on a machine, with claims from a folder."""
+    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+    return start(driver, ClaimDirectory(claims), options)
 
 
 class AllMachines:

@@ -8,7 +8,7 @@ _KINDS: Final = ("gpu", "mig", "nic", "vf")
 
 
 def class_name(kind: str, driver: str) -> str:
-    """Return the class of a kind of device: ``mig.tangram.dev``, or ``mig.nvidia.com`` of ``gpu.nvidia.com``."""
+    """Return a kind's class: ``mig.tangram.dev``; for driver ``gpu.nvidia.com`` it is ``mig.nvidia.com``."""
     return f"{kind}.{driver.removeprefix('gpu.')}"
 
 

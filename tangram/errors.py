@@ -12,3 +12,11 @@ class BadInput(Exception):
 def bad_argument(option: str, value: object, rule: str) -> BadInput:
     """Return the error for one option: the option, the value found and the rule it breaks."""
     return BadInput(message("tangram", option, value, rule))
+
+
+class NoAnswer(Exception):
+    """A gRPC call that the plugin did not answer."""
+
+    def __init__(self, method: str, reason: str) -> None:
+        self.method = method
+        super().__init__(f"call of {method} failed: {reason}")

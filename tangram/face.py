@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from tangram.errors import BadInput
-from tangram.machines import Machines
+from tangram.machines import Machines, Serve
 from tangram.output import Output
 
 DONE: Final = 0
@@ -18,10 +18,11 @@ WRONG_INPUT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """The surroundings of a subcommand."""
+    """The surroundings of a subcommand. ``serve`` runs the kubelet plugin while its block is open."""
 
     machines: Machines
     out: Output
+    serve: Serve
 
 
 Command = Callable[[argparse.Namespace, Face], int]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +19,10 @@ from agent.hardware.types import (
     MigProfile,
     Unreadable,
 )
+from plugin.options import Options
+
+Serve = Callable[[Machine, Options, Path], AbstractContextManager[object]]
+"""Runs the kubelet plugin on a machine, claims read from a folder, while the block is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from tangram.plain import plain
 
@@ -29,14 +30,21 @@ class Output:
 
     def show(self, *pictures: RenderableType) -> None:
         """Print pictures, one below the other."""
+        if self.console.is_terminal:
+            self._print(pictures)
+            return
+        with self.console.capture() as drawn:  # tables are padded to their width: nobody wants that in a file
+            self._print(pictures)
+        self.text("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+    def _print(self, pictures: Iterable[RenderableType]) -> None:
         for picture in pictures:
-            self.console.print(picture, soft_wrap=isinstance(picture, str))
+            self.console.print(picture)
 
     def heading(self, title: str, made_by: str = "") -> None:
         """Print a line that opens a part; ``made_by`` names the function that the part came from."""
-        self.console.print()
-        self.console.print(f"[bold]{title}[/bold]" + (f"  [dim]{made_by}[/dim]" if made_by else ""))
-        self.console.print("─" * min(self.width, PLAIN_WIDTH), style="dim")
+        line = Text().append(title, style="bold").append(f"  {made_by}".rstrip(), style="dim")
+        self.show(Text(), line, Text("─" * min(self.width, PLAIN_WIDTH), style="dim"))
 
     def text(self, text: str) -> None:
         """Print text as it is, for other programs to read."""
@@ -66,4 +74,4 @@ def yaml_text(documents: Iterable[Mapping[str, Any]]) -> str:
 
 def _console() -> Console:
     is_free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(width=PLAIN_WIDTH if is_free else None, highlight=False, emoji=False)
+    return Console(width=PLAIN_WIDTH if is_free else None, highlight=False, markup=False, emoji=False)

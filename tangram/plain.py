@@ -1,4 +1,4 @@
-"""Values to what JSON can say: dataclasses become objects, amounts and versions their text."""
+"""Values to what JSON can say: dataclasses become objects with camelCase keys, amounts and versions text."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def plain(value: object) -> Any:
         case list() | tuple() | set() | frozenset():
             return [plain(item) for item in value]
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+            return {_camel_case(field.name): plain(getattr(value, field.name)) for field in fields(value)}
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from tangram.documents import parse_documents
 from tangram.errors import bad_argument
@@ -62,7 +63,7 @@ def _list(options: Namespace, face: Face) -> int:
         table.add_column(head, no_wrap=head == "name")
     for machine in machines:
         cells = (machine.gpus, machine.mig, machine.nics, machine.topology)
-        table.add_row(f"[bold]{machine.name}[/bold]", *cells)
+        table.add_row(Text(machine.name, style="bold"), *cells)
     face.out.show(table)
     return DONE
 
@@ -99,7 +100,7 @@ def _reboot(options: Namespace, face: Face) -> int:
     node = face.machines.attached(options.machine)
     boot_id = node.reboot()
     if options.json:
-        face.out.json({"machine": node.name, "bootID": boot_id})
+        face.out.json({"machine": node.name, "bootId": boot_id})
     else:
         face.out.text(f"{node.name} rebooted; its boot id is now {boot_id}")
     return DONE

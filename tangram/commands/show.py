@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from agent.hardware.ports import Readers
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.model import Inventory, NodeDevices
@@ -108,7 +110,7 @@ def _draw(shown: Shown, face: Face) -> None:
     face.out.heading("Devices")
     face.out.show(devices_table(shown.devices.pool))
     for sentence in shown.devices.left_out:
-        face.out.show(f"[yellow]left out:[/yellow] {sentence}")
+        face.out.show(Text(f"left out: {sentence}", style="yellow"))
     face.out.heading("Slices")
     face.out.show(sizes_table(list(sizes_of(shown.devices))))
 

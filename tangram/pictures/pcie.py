@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -9,7 +10,7 @@ from rich.tree import Tree
 
 from agent.hardware.types import Gpu, GpuInstance, PciFunction, PhysicalFunction
 from agent.inventory.model import GpuEntry, Inventory
-from agent.inventory.names import gpu_name, nic_name
+from agent.inventory.names import gpu_name, memory_slice_range, nic_name
 from scheduler_core.quantity import Quantity
 from tangram.pictures.counted import counted
 
@@ -20,7 +21,7 @@ def pcie_tree(inventory: Inventory) -> Tree:
     """Draw the node. Shape: by NUMA node, root complex, root port, switch; the unreadable comes last."""
     tree = Tree(_title(inventory), guide_style="dim")
     branches: dict[tuple[str, ...], Tree] = {}
-    for function, leaf in sorted(_leaves(inventory), key=lambda found: _levels(found[0])):
+    for function, leaf in sorted(_leaves(inventory), key=lambda found: _order(found[0])):
         branch, levels = tree, _levels(function)
         for depth, level in enumerate(levels, start=1):
             path = levels[:depth]
@@ -49,6 +50,13 @@ def _leaves(inventory: Inventory) -> Iterator[_Leaf]:
         yield nic.function, Tree(_nic(nic))
 
 
+def _order(function: PciFunction | None) -> tuple[int, tuple[str, ...]]:
+    """Sort by NUMA node as a number; what hangs at an unknown place comes last. Ties keep GPUs first."""
+    if function is None or function.numa_node is None:
+        return sys.maxsize, _levels(function)
+    return function.numa_node, _levels(function)
+
+
 def _levels(function: PciFunction | None) -> tuple[str, ...]:
     """Return what leads to a function, from the socket down; what is unknown is left out."""
     if function is None:
@@ -65,9 +73,9 @@ def _levels(function: PciFunction | None) -> tuple[str, ...]:
 
 def _gpu(entry: GpuEntry) -> Tree:
     gpu = entry.gpu
-    leaf = Text(gpu_name(gpu.minor), style="bold green")
-    leaf.append(f"  {gpu.product_name}  {Quantity.bytes_of(gpu.memory_bytes)}", style="not bold")
-    leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="not bold dim")
+    leaf = Text().append(gpu_name(gpu.minor), style="bold green")
+    leaf.append(f"  {gpu.product_name}  {Quantity.bytes_of(gpu.memory_bytes)}")
+    leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="dim")
     tree = Tree(leaf)
     for instance in entry.instances:
         tree.add(Text(_instance(entry, instance), style="green"))
@@ -85,15 +93,14 @@ def mig_text(gpu: Gpu) -> str:
 def _instance(entry: GpuEntry, instance: GpuInstance) -> str:
     names = {profile.profile_id: profile.name for profile in entry.profiles}
     name = names.get(instance.profile_id, f"profile {instance.profile_id}")
-    start, last = instance.placement.start, instance.placement.start + instance.placement.size - 1
     uuids = ", ".join(compute.uuid for compute in instance.compute_instances) or "no compute instance"
-    return f"GI {instance.gi_id}: {name} at memory slices {start}-{last}, {uuids}"
+    return f"GI {instance.gi_id}: {name} at memory slices {memory_slice_range(instance.placement)}, {uuids}"
 
 
 def _nic(nic: PhysicalFunction) -> Text:
-    leaf = Text(nic_name(nic.function.bdf), style="bold cyan")
+    leaf = Text().append(nic_name(nic.function.bdf), style="bold cyan")
     names = [name for name in (nic.netdev, nic.rdma_device, nic.link_type) if name]
     vfs = counted(len(nic.vfs), "VF") if nic.total_vfs else "no SR-IOV"
-    leaf.append(f"  {' '.join(names)}", style="not bold")
-    leaf.append(f"  {nic.function.vendor_id}:{nic.function.device_id}  {vfs}", style="not bold dim")
+    leaf.append(f"  {' '.join(names)}")
+    leaf.append(f"  {nic.function.vendor_id}:{nic.function.device_id}  {vfs}", style="dim")
     return leaf

@@ -12,9 +12,9 @@ _NUMBERS_FROM = 1  # the first column holds names
 
 
 def sizes_table(sizes: Sequence[Size]) -> Table:
-    """Draw the forms of one pool; the share compares with the first form."""
+    """Draw the forms of one pool; each compared with the first."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("form", "slices", "bytes", "largest slice", "of composite"):
+    for head in ("form", "slices", "bytes", "largest slice", "relative"):
         table.add_column(head, justify="left" if head == "form" else "right")
     for size in sizes:
         if size.obstacle is not None:

@@ -1,0 +1,80 @@
+"""``tangram demo``: the main job on a simulated node, station by station."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from agent.inventory.model import Inventory
+from scheduler_core.model.result import Allocation
+from tangram.demo import act, decide, request
+from tangram.demo.station import STATIONS, Station
+from tangram.documents import read_documents
+from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.machines import SimulatedNode
+from tangram.options import add_driver_name
+
+_SHORT: Final = "/tmp"  # noqa: S108 - a unix socket's path has 107 bytes, wherever TMPDIR may point
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    parser = add_command(
+        parsers,
+        "demo",
+        "follow a claim from hardware to what a container gets, on a simulated machine",
+        "tangram demo --node a100x2 --until allocation",
+        _run,
+    )
+    parser.add_argument(
+        "--node",
+        metavar="NODE",
+        default="dgx-a100",
+        help="a shipped machine or a node file; default: dgx-a100",
+    )
+    parser.add_argument(
+        "--claim", metavar="FILE", help="claims to allocate; default: one that suits the machine; - for stdin"
+    )
+    parser.add_argument("--until", metavar="STATION", choices=STATIONS, help=f"one of {', '.join(STATIONS)}")
+    add_driver_name(parser)
+
+
+def _run(options: Namespace, face: Face) -> int:
+    documents = read_documents(options.claim) if options.claim is not None else None
+
+    def ask(inventory: Inventory) -> request.Asked:
+        if documents is None:
+            return request.suitable(inventory, options.driver_name)
+        return request.from_documents(documents, options.driver_name)
+
+    found: dict[str, Any] = {}
+    is_end = False
+    with tempfile.TemporaryDirectory(prefix="tangram-", dir=_SHORT) as directory:
+        workspace = act.Workspace(Path(directory))
+        node = face.machines.simulated(options.node, workspace.root / "machine")
+        for station in _stations(node, workspace, ask, options.driver_name, face):
+            found[station.name] = station.value
+            is_end = station.is_end
+            if not options.json:
+                number = STATIONS.index(station.name) + 1
+                face.out.heading(f"{number} {station.name}", station.made_by)
+                face.out.show(station.picture)
+            if station.name == options.until:
+                break
+    if options.json:
+        face.out.json(found)
+    return DOES_NOT_FIT if is_end else DONE
+
+
+def _stations(
+    node: SimulatedNode, workspace: act.Workspace, ask: decide.Ask, driver: str, face: Face
+) -> Iterator[Station]:
+    options = workspace.options(driver, node.name)
+    decision = decide.Decision(node.name)
+    yield from decide.stations(node.machine.readers, decision, ask, driver, face.out.width)
+    if isinstance(decision.answer, Allocation) and decision.asked is not None:
+        decided = (decision.asked, decision.answer)
+        yield from act.stations(node.machine, options, workspace, decided, face.serve)

@@ -1,0 +1,116 @@
+"""The first half of the walk: from hardware to an allocation. Reads the machine and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from agent.hardware.errors import DriverMissing
+from agent.hardware.ports import Readers
+from agent.hardware.types import Gpu, Unreadable
+from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory.model import Inventory, NodeDevices
+from agent.slices import composite_slices, encoded
+from scheduler_core.allocate import Cluster, allocate
+from scheduler_core.codec.composite import decode_slice
+from scheduler_core.mixins import pools as pools_of
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool
+from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.quantity import Quantity
+from tangram.demo.request import Asked
+from tangram.demo.station import Station
+from tangram.output import yaml_text
+from tangram.pictures.allocation import allocation_picture, refusal_picture
+from tangram.pictures.counted import counted
+from tangram.pictures.devices import devices_table, rows
+from tangram.pictures.pcie import mig_text, pcie_tree
+from tangram.pictures.sizes import sizes_table
+from tangram.plain import plain
+from tangram.results import status_of
+from tangram.sizes import sizes_of
+
+Ask = Callable[[Inventory], Asked]
+
+
+@dataclass(slots=True)
+class Decision:
+    """What the first half leads to. Shape: set once ``stations`` has come to its end."""
+
+    node: str
+    asked: Asked | None = None
+    answer: Allocation | Unallocatable | None = None
+    pools: tuple[Pool, ...] = field(default=())
+
+
+def stations(readers: Readers, decision: Decision, ask: Ask, driver: str, width: int) -> Iterator[Station]:
+    """Yield the stations from hardware to allocation; fill ``decision`` on the way."""
+    yield _hardware(readers, decision.node)
+    inventory = discover(readers, decision.node)
+    made_by = "agent.inventory.discover(readers, node)"
+    yield Station("inventory", made_by, pcie_tree(inventory), plain(inventory))
+    offered = as_mode_allows(inventory)
+    devices = describe(offered, driver)
+    yield _devices(devices)
+    slices = encoded(composite_slices(devices))
+    sizes = list(sizes_of(devices))
+    made_by = "agent.slices.composite_slices, v1_slices; scheduler_core.project"
+    yield Station("slices", made_by, sizes_table(sizes), {"sizes": plain(sizes), "composite": slices})
+    asked = decision.asked = ask(offered)
+    made_by = "scheduler_core.codec.claims.decode_claim"
+    yield Station("claim", made_by, Text(yaml_text(asked.written).rstrip()), list(asked.written))
+    decision.pools = pools_of(decode_slice(one) for one in slices)
+    yield _allocation(decision, asked, width)
+
+
+def _hardware(readers: Readers, node: str) -> Station:
+    gpus, note = _gpus(readers)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("GPU", "product", "UUID", "address", "memory", "mode"):
+        table.add_column(head)
+    for gpu in gpus:
+        if isinstance(gpu, Unreadable):
+            table.add_row(gpu.what, gpu.reason, style="red")
+            continue
+        memory = str(Quantity.bytes_of(gpu.memory_bytes))
+        table.add_row(str(gpu.minor), gpu.product_name, gpu.uuid, gpu.bdf, memory, mig_text(gpu))
+    boot = Text(f"{node}, {note}, boot {readers.boot.boot_id()}", style="dim")
+    made_by = "agent.hardware.simulated: SimulatedMachine.open(load_node(...))"
+    return Station("hardware", made_by, Group(table, boot), {"node": node, "gpus": plain(gpus)})
+
+
+def _gpus(readers: Readers) -> tuple[tuple[Gpu | Unreadable, ...], str]:
+    try:
+        gpus = readers.gpus.gpus()
+    except DriverMissing as missing:
+        return (), str(missing)
+    return gpus, counted(len(gpus), "GPU")
+
+
+def _devices(devices: NodeDevices) -> Station:
+    left_out = [Text(f"left out: {sentence}", style="yellow") for sentence in devices.left_out]
+    picture = Group(devices_table(devices.pool), *left_out)
+    value = {
+        "pool": plain(devices.pool.id),
+        "devices": plain(rows(devices.pool)),
+        "leftOut": devices.left_out,
+    }
+    return Station("devices", "agent.inventory.describe(inventory, driver)", picture, value)
+
+
+def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
+    cluster = Cluster(pools=decision.pools, classes=asked.classes)
+    made_by = "scheduler_core.allocate.allocate(claims, cluster, node)"
+    decision.answer = answer = allocate(asked.claims, cluster, Node(decision.node))
+    if isinstance(answer, Unallocatable):
+        value = {"allocated": False, **plain(answer)}
+        return Station("allocation", made_by, refusal_picture(answer), value, is_end=True)
+    statuses = {str(claim.ref): status_of(claim, answer, asked.classes) for claim in asked.claims}
+    picture = allocation_picture(answer, decision.pools, (), width)
+    return Station(
+        "allocation", made_by, picture, {"allocated": True, "node": answer.node, "claims": statuses}
+    )

@@ -1,0 +1,68 @@
+"""What the demo is asked to allocate: claims and classes, from files or made to suit the node."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.inventory.model import Inventory
+from scheduler_core.codec.claims import decode_claim, decode_class
+from scheduler_core.model.claim import Claim, DeviceClass
+from tangram.classes import device_classes
+from tangram.demo.claim import suitable_claim
+from tangram.documents import Document
+from tangram.errors import BadInput
+from tangram.objects import read_objects
+
+_CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Claims as written and as read, side by side, and the classes they may name."""
+
+    written: tuple[Mapping[str, Any], ...]
+    claims: tuple[Claim, ...]
+    classes: Mapping[str, DeviceClass]
+
+
+def suitable(inventory: Inventory, driver: str) -> Asked:
+    """Return a claim that suits the node."""
+    written = _with_uid(suitable_claim(inventory, driver))
+    return Asked((written,), (decode_claim(written),), _driver_classes(driver))
+
+
+def from_documents(documents: Sequence[Document], driver: str) -> Asked:
+    """Return the claims of a file; classes that it defines replace the driver's.
+
+    Raises: BadInput for a file without claims, or with anything but claims and classes.
+    """
+    for document in documents:
+        kind = document.content.get("kind")
+        if kind not in (*_CLAIM_KINDS, "DeviceClass"):
+            raise BadInput(f"{document.place}: kind: {kind!r}: the demo takes claims and device classes")
+    objects = read_objects(documents)
+    if objects.allocated:
+        raise BadInput(f"claim {objects.allocated[0].ref} is allocated already: leave its status out")
+    written = tuple(
+        _with_uid(document.content) for document in documents if document.content["kind"] in _CLAIM_KINDS
+    )
+    if not written:
+        raise BadInput("the claim file has no ResourceClaim")
+    return Asked(
+        written, tuple(decode_claim(claim) for claim in written), _driver_classes(driver) | objects.classes
+    )
+
+
+def _driver_classes(driver: str) -> dict[str, DeviceClass]:
+    return {found.name: found for found in map(decode_class, device_classes(driver))}
+
+
+def _with_uid(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claim as an API server would store it: with a namespace and a UID of its own."""
+    metadata = {"namespace": "default", **claim["metadata"]}
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    metadata.setdefault("uid", str(uuid.uuid5(uuid.NAMESPACE_URL, f"tangram:{name}")))
+    return {**claim, "kind": "ResourceClaim", "metadata": metadata}
