@@ -71,7 +71,7 @@ def _numa(document: Document) -> Iterator[_Problem]:
     for at, node in enumerate(document.numa):
         if node.node != at:
             yield f"numa[{at}].node", node.node, f"nodes are numbered from 0 without gaps: must be {at}"
-        if not _CPUS.fullmatch(node.cpus):
+        if node.cpus and not _CPUS.fullmatch(node.cpus):
             yield f"numa[{at}].cpus", node.cpus, "must be CPU numbers and ranges such as 0-15,64-79"
         if len(node.distances) != len(document.numa):
             count = len(document.numa)

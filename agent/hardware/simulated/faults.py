@@ -157,6 +157,8 @@ def _strike(text: str, gpu: int | None, match: re.Match[str]) -> Strike:
         raise InvalidFault(text, f"the call must be one of {', '.join(Call)}")
     call, effect = Call(match["call"]), match["effect"]
     times = int(match["times"]) if match["times"] else None
+    if call is Call.VERSIONS and gpu is not None:
+        raise InvalidFault(text, "versions is about no GPU: aim at machine")
     if (effect == "slow") != (match["seconds"] is not None):
         raise InvalidFault(text, "slow, and slow alone, takes seconds: slow=2.5")
     if effect == "slow":

@@ -17,7 +17,7 @@ from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.errors import InvalidFault, NoMachine
-from agent.hardware.simulated.faults import Fault, Held, Lost
+from agent.hardware.simulated.faults import Fault, Held, Lost, parse_fault
 from agent.hardware.simulated.first_state import first_state
 from agent.hardware.simulated.gpus import SimulatedGpus
 from agent.hardware.simulated.library import parse_node
@@ -75,7 +75,8 @@ class SimulatedMachine:
         return cls(store, sleep)
 
     def inject(self, fault: Fault) -> None:
-        """Add a fault. Raises: InvalidFault where the machine has no such GPU."""
+        """Add a fault. Raises: InvalidFault where it cannot be spelt, or the machine has no such GPU."""
+        fault = parse_fault(str(fault))
         minors = [card.minor for card in self.node.cards]
         if fault.gpu is not None and fault.gpu not in minors:
             raise InvalidFault(str(fault), f"node {self.node.name} has no gpu-{fault.gpu}")

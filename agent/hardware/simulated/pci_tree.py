@@ -84,7 +84,7 @@ def _numa_node(files: Files, form: NumaNode) -> None:
 
 def _cpus(text: str) -> list[int]:
     found: list[int] = []
-    for part in text.split(","):
+    for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         found.extend(range(int(first), int(last or first) + 1))
     return found

@@ -27,7 +27,10 @@ class Driver(Form, frozen=True):
 
 
 class NumaNode(Form, frozen=True):
-    """A NUMA node. Shape: ``cpus`` is a list such as ``0-15,64-79``; ``distances`` one per node."""
+    """A NUMA node.
+
+    Shape: ``cpus`` is a list such as ``0-15,64-79``, empty for bare memory; ``distances`` one per node.
+    """
 
     node: int
     socket: int

@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from msgspec.structs import replace
 
 from agent.hardware.simulated.driver_tree import render_driver, render_instances
+from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.nic_tree import render_nic, render_vfs
 from agent.hardware.simulated.node import NodeFile
@@ -58,17 +59,21 @@ class Store:
         """Write what ``decide`` makes of the state, let the tree follow, and return its answer.
 
         ``decide`` runs with the machine locked; where it raises, nothing changes.
+        Raises: NoMachine where the directory is gone or cannot be written.
         """
-        with self.files.locked():
-            before = self.read()
-            if not self._is_rendered(before):
-                self._render(before)
-            after, answer = decide(before)
-            if after != before:
-                after = replace(after, revision=before.revision + 1)
-                self.files.write(after)
-                self._follow(before, after)
-            return answer
+        try:
+            with self.files.locked():
+                before = self.read()
+                if not self._is_rendered(before):
+                    self._render(before)
+                after, answer = decide(before)
+                if after != before:
+                    after = replace(after, revision=before.revision + 1)
+                    self.files.write(after)
+                    self._follow(before, after)
+                return answer
+        except OSError as error:
+            raise NoMachine(str(self.directory), f"it cannot be changed: {error}") from error
 
     def _is_rendered(self, state: State) -> bool:
         try:
