@@ -1,0 +1,83 @@
+"""The house stays liveable: sizes, words, and what is in the wheel."""
+
+import ast
+import io
+import statistics
+import subprocess
+import sys
+import tokenize
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("scheduler_core", "agent", "plugin", "tangram")
+
+
+def sources(*roots):
+    return [
+        path
+        for root in roots
+        for path in (ROOT / root).rglob("*.py")
+        if not any(part.startswith("_pb") for part in path.parts)
+    ]
+
+
+def lines(path):
+    return len(path.read_text().splitlines())
+
+
+def test_the_median_file_is_at_most_150_lines_and_none_is_over_400():
+    sizes = {path: lines(path) for path in sources(*PACKAGES, "tests", "hack")}
+
+    assert statistics.median(sizes.values()) <= 150
+    assert {str(path): size for path, size in sizes.items() if size > 400} == {}
+
+
+def test_no_function_of_the_packages_is_over_40_lines():
+    long = {}
+    for path in sources(*PACKAGES):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                size = node.end_lineno - node.lineno + 1
+                if size > 40:
+                    long[f"{path.relative_to(ROOT)}:{node.name}"] = size
+    assert long == {}
+
+
+@pytest.mark.parametrize("word", ["nvidia", "mig", "nvml"])
+def test_the_core_knows_devices_and_no_vendor(word):
+    """Docstrings may give examples; code and comments may not."""
+    found = []
+    for path in sources("scheduler_core"):
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+            if token.type != tokenize.STRING or not token.string.startswith('"""'):
+                words = "".join(c if c.isalnum() else " " for c in token.string.lower()).split()
+                if word in words:
+                    found.append(f"{path.name}:{token.start[0]}: {token.line.strip()}")
+    assert found == []
+
+
+def test_every_package_is_typed_for_its_users():
+    assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
+
+
+def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path):
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.exists():
+        pytest.skip("uv is not beside this Python")
+    subprocess.run(
+        [uv, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT],
+        check=True,
+        capture_output=True,
+        timeout=110,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+
+    top = {name.split("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
+    assert "agent/hardware/simulated/nodes/dgx-a100.yaml" in names
+    assert "agent/hardware/simulated/models/a100-sxm4-40gb.json" in names
+    assert "plugin/_pb/dra_v1/api_pb2.py" in names
