@@ -57,8 +57,11 @@ class Boards(Handles):
     @c_function
     def nvmlDeviceGetHandleByUUID(self, uuid, device):
         text = uuid.value.decode()
-        if all(gpu.uuid != text for gpu in self.gpus.gpus() if isinstance(gpu, Gpu)):
-            raise Refused(pynvml.NVML_ERROR_NOT_FOUND)
+        gpus = self.gpus.gpus()
+        if all(gpu.uuid != text for gpu in gpus if isinstance(gpu, Gpu)):
+            # nvml.h: lost is the answer as soon as any GPU is, since nobody can ask that one for its UUID.
+            is_one_lost = any(not isinstance(gpu, Gpu) for gpu in gpus)
+            raise Refused(pynvml.NVML_ERROR_GPU_IS_LOST if is_one_lost else pynvml.NVML_ERROR_NOT_FOUND)
         self._hand_out(device._obj, "gpu", text)
 
     @c_function
