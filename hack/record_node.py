@@ -133,9 +133,7 @@ class Recorder:
         root, bridges = chain.root_complex, chain.bridges
         if root is None or len(bridges) % 2 == 0:
             above = " > ".join((root or "no root complex", *bridges))
-            self.left_out.append(
-                f"{form['kind']} {bdf}: a node file has no form for what is above it, {above}"
-            )
+            self.left_out.append(f"{form['kind']} {bdf}: a node file cannot tell what is above it, {above}")
             return
         entry = self._complexes.setdefault(root, {"root_complex": root, "numa_node": node, "root_ports": []})
         port = _member(entry["root_ports"], "port", bridges[0], {"below": []})

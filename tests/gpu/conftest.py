@@ -8,7 +8,7 @@ import pytest
 
 from agent.hardware.errors import DriverMissing
 from agent.hardware.nvml import Nvml
-from agent.hardware.types import Gpu
+from agent.hardware.types import Gpu, GpuUuid
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +27,15 @@ def gpus(nvml: Nvml) -> tuple[Gpu, ...]:
     if not found:
         pytest.skip("the NVIDIA driver here has no GPU")
     return found
+
+
+@pytest.fixture
+def hardware(nvml: Nvml) -> Nvml:
+    """The adapter, under the name that the contract gives it."""
+    return nvml
+
+
+@pytest.fixture
+def uuid(gpus: tuple[Gpu, ...]) -> GpuUuid:
+    """A GPU of it."""
+    return gpus[0].uuid

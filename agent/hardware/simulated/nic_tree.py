@@ -14,7 +14,7 @@ from typing import Final
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.pci_tree import render_function
-from agent.hardware.simulated.tree import Site
+from agent.hardware.simulated.tree import Site, routing_id
 
 _CLASS: Final = {"ethernet": "020000", "infiniband": "020700"}
 _PREFIX: Final = {"ethernet": "en", "infiniband": "ib"}
@@ -49,7 +49,10 @@ def render_nic(files: Files, nic: Nic, vfs: int) -> None:
     """Make the PF and exactly its first ``vfs`` VFs."""
     port = _Port(nic, nic.site, _netdev(nic, ""), f"mlx5_{nic.number}", nic.first_verbs)
     if nic.form.total_vfs:
+        offset = routing_id(nic.vf_address(0)) - routing_id(nic.bdf)
         files.write(f"{nic.site.folder}/sriov_totalvfs", f"{nic.form.total_vfs}\n")
+        files.write(f"{nic.site.folder}/sriov_offset", f"{offset}\n")
+        files.write(f"{nic.site.folder}/sriov_stride", "1\n")
     _render(files, port, nic.model.pf_device_id)
     files.write("sys/class/misc/rdma_cm/dev", "10:58\n")
     files.character_device("dev/infiniband/rdma_cm")

@@ -68,12 +68,17 @@ def _switch(switch: SwitchForm, field: str, above: str, numa_node: int | None) -
         yield from _port(port, f"{field}.downstream[{at}]", folder, numa_node, PortType.SWITCH_DOWNSTREAM)
 
 
+def routing_id(bdf: Bdf) -> int:
+    """Return the number that stands for a function within its domain."""
+    _, bus, rest = bdf.split(":")
+    device, function = rest.split(".")
+    return int(bus, 16) << 8 | int(device, 16) << 3 | int(function)
+
+
 def shifted(bdf: Bdf, by: int) -> Bdf:
     """Return the address ``by`` functions further on, as routing ids count them.
 
     Raises: ValueError beyond the last bus of the domain.
     """
-    domain, bus, rest = bdf.split(":")
-    device, function = rest.split(".")
-    routing_id = (int(bus, 16) << 8 | int(device, 16) << 3 | int(function)) + by
-    return normal_bdf(f"{domain}:{routing_id >> 8:02x}:{routing_id >> 3 & 31:02x}.{routing_id & 7}")
+    number = routing_id(bdf) + by
+    return normal_bdf(f"{bdf.partition(':')[0]}:{number >> 8:02x}:{number >> 3 & 31:02x}.{number & 7}")
