@@ -58,8 +58,8 @@ class Cutter:
 def cut(machine: Make) -> Callable[..., Cutter]:
     """A GPU of a machine, with MIG on."""
 
-    def make(node: str = "a100x2", index: int = 0) -> Cutter:
-        cutter = Cutter(machine(node), index)
+    def make(node: str = "a100x2", index: int = 0, text: str | None = None) -> Cutter:
+        cutter = Cutter(machine(node, text), index)
         cutter.gpus.set_mig_mode(cutter.uuid, True)
         return cutter
 
