@@ -11,7 +11,7 @@ class BadInput(Exception):
 
 def bad_argument(option: str, value: object, rule: str) -> BadInput:
     """Return the error for one option: the option, the value found and the rule it breaks."""
-    return BadInput(message("tangram", option, value, rule))
+    return BadInput(message(option, "", value, rule))
 
 
 class NoAnswer(Exception):

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
+from scheduler_core.codec.fields import subject_of
 from scheduler_core.errors import CoreError, message
 from scheduler_core.mixins import pools as composite_pools
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
@@ -52,9 +53,19 @@ class Objects:
 def read_objects(documents: Iterable[Document]) -> Objects:
     """Decode every document. Raises: BadInput naming file, object, field, value and rule."""
     objects = Objects()
+    places: dict[str, str] = {}
     for document in documents:
         _read(document, objects)
+        name = subject_of(document.content, str(document.content["kind"]))
+        if _is_named(document) and places.setdefault(name, document.place) != document.place:
+            raise BadInput(f"{document.place}: {name}: is given twice, first at {places[name]}")
     return objects
+
+
+def _is_named(document: Document) -> bool:
+    """Whether the object has a name; KEP-4815 prints slices without."""
+    metadata = document.content.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("name"))
 
 
 def _read(document: Document, objects: Objects) -> None:

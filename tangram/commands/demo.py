@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from agent.inventory.model import Inventory
 from scheduler_core.model.result import Allocation
 from tangram.demo import act, decide, request
 from tangram.demo.station import STATIONS, Station
@@ -43,19 +42,13 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
-    documents = read_documents(options.claim) if options.claim is not None else None
-
-    def ask(inventory: Inventory) -> request.Asked:
-        if documents is None:
-            return request.suitable(inventory, options.driver_name)
-        return request.from_documents(documents, options.driver_name)
-
+    asked = _asked(options)
     found: dict[str, Any] = {}
     is_end = False
     with tempfile.TemporaryDirectory(prefix="tangram-", dir=_SHORT) as directory:
         workspace = act.Workspace(Path(directory))
         node = face.machines.simulated(options.node, workspace.root / "machine")
-        for station in _stations(node, workspace, ask, options.driver_name, face):
+        for station in _stations(node, workspace, asked, options.driver_name, face):
             found[station.name] = station.value
             is_end = station.is_end
             if not options.json:
@@ -69,12 +62,19 @@ def _run(options: Namespace, face: Face) -> int:
     return DOES_NOT_FIT if is_end else DONE
 
 
+def _asked(options: Namespace) -> request.Asked | None:
+    """Return what a file asks for, None without one: the claim is then made to suit the machine."""
+    if options.claim is None:
+        return None
+    return request.from_documents(read_documents(options.claim), options.driver_name)
+
+
 def _stations(
-    node: SimulatedNode, workspace: act.Workspace, ask: decide.Ask, driver: str, face: Face
+    node: SimulatedNode, workspace: act.Workspace, asked: request.Asked | None, driver: str, face: Face
 ) -> Iterator[Station]:
     options = workspace.options(driver, node.name)
-    decision = decide.Decision(node.name)
-    yield from decide.stations(node.machine.readers, decision, ask, driver, face.out.width)
+    decision = decide.Decision(node.name, asked)
+    yield from decide.stations(node.machine.readers, decision, driver, face.out.width)
     if isinstance(decision.answer, Allocation) and decision.asked is not None:
         decided = (decision.asked, decision.answer)
         yield from act.stations(node.machine, options, workspace, decided, face.serve)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rich.console import Group
@@ -13,7 +13,7 @@ from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import as_mode_allows, describe, discover
-from agent.inventory.model import Inventory, NodeDevices
+from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
 from scheduler_core.allocate import Cluster, allocate
 from scheduler_core.codec.composite import decode_slice
@@ -22,7 +22,7 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.quantity import Quantity
-from tangram.demo.request import Asked
+from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
 from tangram.output import yaml_text
 from tangram.pictures.allocation import allocation_picture, refusal_picture
@@ -34,12 +34,14 @@ from tangram.plain import plain
 from tangram.results import status_of
 from tangram.sizes import sizes_of
 
-Ask = Callable[[Inventory], Asked]
-
 
 @dataclass(slots=True)
 class Decision:
-    """What the first half leads to. Shape: set once ``stations`` has come to its end."""
+    """What the first half leads to.
+
+    Shape: ``asked`` is None where the claim is to suit the node; all is set once ``stations`` has come to
+           its end.
+    """
 
     node: str
     asked: Asked | None = None
@@ -47,7 +49,7 @@ class Decision:
     pools: tuple[Pool, ...] = field(default=())
 
 
-def stations(readers: Readers, decision: Decision, ask: Ask, driver: str, width: int) -> Iterator[Station]:
+def stations(readers: Readers, decision: Decision, driver: str, width: int) -> Iterator[Station]:
     """Yield the stations from hardware to allocation; fill ``decision`` on the way."""
     yield _hardware(readers, decision.node)
     inventory = discover(readers, decision.node)
@@ -60,7 +62,7 @@ def stations(readers: Readers, decision: Decision, ask: Ask, driver: str, width:
     sizes = list(sizes_of(devices))
     made_by = "agent.slices.composite_slices, v1_slices; scheduler_core.project"
     yield Station("slices", made_by, sizes_table(sizes), {"sizes": plain(sizes), "composite": slices})
-    asked = decision.asked = ask(offered)
+    asked = decision.asked = decision.asked or suitable(offered, driver)
     made_by = "scheduler_core.codec.claims.decode_claim"
     yield Station("claim", made_by, Text(yaml_text(asked.written).rstrip()), list(asked.written))
     decision.pools = pools_of(decode_slice(one) for one in slices)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.inventory.model import Inventory
+from scheduler_core.candidates import selectors_of
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.model.claim import Claim, DeviceClass
 from tangram.classes import device_classes
@@ -37,7 +38,8 @@ def suitable(inventory: Inventory, driver: str) -> Asked:
 def from_documents(documents: Sequence[Document], driver: str) -> Asked:
     """Return the claims of a file; classes that it defines replace the driver's.
 
-    Raises: BadInput for a file without claims, or with anything but claims and classes.
+    Raises: BadInput for a file without claims, or with anything but claims and classes; InvalidClaim,
+            InvalidClass, SelectorError for what they say.
     """
     for document in documents:
         kind = document.content.get("kind")
@@ -51,9 +53,19 @@ def from_documents(documents: Sequence[Document], driver: str) -> Asked:
     )
     if not written:
         raise BadInput("the claim file has no ResourceClaim")
-    return Asked(
+    asked = Asked(
         written, tuple(decode_claim(claim) for claim in written), _driver_classes(driver) | objects.classes
     )
+    _check(asked)
+    return asked
+
+
+def _check(asked: Asked) -> None:
+    """Refuse unknown classes and selectors that do not compile before the walk begins."""
+    for claim in asked.claims:
+        for request in claim.requests:
+            for option in request.alternatives:
+                selectors_of(option, claim, asked.classes)
 
 
 def _driver_classes(driver: str) -> dict[str, DeviceClass]:
@@ -62,7 +74,9 @@ def _driver_classes(driver: str) -> dict[str, DeviceClass]:
 
 def _with_uid(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claim as an API server would store it: with a namespace and a UID of its own."""
-    metadata = {"namespace": "default", **claim["metadata"]}
-    name = f"{metadata['namespace']}/{metadata['name']}"
-    metadata.setdefault("uid", str(uuid.uuid5(uuid.NAMESPACE_URL, f"tangram:{name}")))
-    return {**claim, "kind": "ResourceClaim", "metadata": metadata}
+    metadata = dict(claim["metadata"])
+    namespace = metadata.get("namespace") or "default"
+    uid = metadata.get("uid") or str(
+        uuid.uuid5(uuid.NAMESPACE_URL, f"tangram:{namespace}/{metadata['name']}")
+    )
+    return {**claim, "kind": "ResourceClaim", "metadata": metadata | {"namespace": namespace, "uid": uid}}

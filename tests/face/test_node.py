@@ -1,0 +1,73 @@
+"""``tangram node``: shipped machines and those in directories."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.hardware.simulated import node_text, shipped_nodes
+
+
+def test_the_list_has_every_shipped_machine_with_its_devices(tangram):
+    answer = tangram("node", "list")
+
+    assert answer.status == 0
+    for name in shipped_nodes():
+        assert name in answer.out
+    dgx = next(line for line in answer.out.splitlines() if line.startswith("dgx-a100"))
+    assert "8 × NVIDIA A100-SXM4-40GB" in dgx
+    assert "yes" in dgx
+    assert "8 × connectx-6" in dgx
+    assert "illustrative" in dgx
+
+
+def test_the_list_as_json_has_an_object_per_machine(tangram):
+    answer = tangram("node", "list", "--json")
+
+    l40s = next(machine for machine in answer.json if machine["name"] == "l40s")
+
+    assert [machine["name"] for machine in answer.json] == list(shipped_nodes())
+    assert l40s["gpus"] == "4 × NVIDIA L40S"
+    assert l40s["mig"] == "no"
+
+
+@pytest.mark.parametrize("name", shipped_nodes())
+def test_a_machine_is_shown_as_its_file(tangram, name):
+    answer = tangram("node", "show", name)
+
+    assert answer.status == 0
+    assert answer.out == node_text(name)
+
+
+def test_a_machine_shown_as_json_says_the_same(tangram):
+    answer = tangram("node", "show", "a100x2", "--json")
+
+    assert answer.json["name"] == "a100x2"
+    assert answer.json["driver"] == {"version": "560.35.03", "cuda": "12.6"}
+
+
+def test_faults_are_injected_listed_and_cleared(tangram, machine):
+    tangram("node", "fault", "--machine", machine.directory, "gpu-1:lost", "gpu-0:in-use")
+
+    listed = tangram("node", "fault", "--machine", machine.directory, "--list")
+    cleared = tangram("node", "fault", "--machine", machine.directory, "--clear", "--json")
+
+    assert listed.out.split() == ["gpu-1:lost", "gpu-0:in-use"]
+    assert cleared.json == {"machine": "a100x2", "faults": []}
+    assert machine.faults() == ()
+
+
+def test_one_wrong_fault_injects_none(tangram, machine):
+    answer = tangram("node", "fault", "--machine", machine.directory, "gpu-0:lost", "gpu-0:tired")
+
+    assert answer.status == 2
+    assert "gpu-0:tired" in answer.err
+    assert machine.faults() == ()
+
+
+def test_a_reboot_changes_the_boot_id(tangram, machine):
+    first = tangram("node", "reboot", "--machine", machine.directory, "--json").json["bootId"]
+
+    second = tangram("node", "reboot", "--machine", machine.directory)
+
+    assert second.status == 0
+    assert first not in second.out
