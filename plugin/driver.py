@@ -20,7 +20,7 @@ from plugin.checkpoint import RecordStore
 from plugin.claims import PreparedDevice, PreparePlan
 from plugin.errors import HardwareFailed, PluginError, UnknownDevice
 from plugin.locks import Locks
-from plugin.mig import gpu_text
+from plugin.mig import gpu_text, named
 from plugin.node import Node
 from plugin.overlap import refuse_overlap
 from plugin.prepare import Event, State, next_state
@@ -83,7 +83,7 @@ class Driver:
 
         A repair that fails is logged and left to the next call for its claim: it never stops the start.
         """
-        picture = self._node.picture
+        picture = self._node.read_again()
         found = repairs(self._store.census(), picture.instances(), self._cdi.claims(), self._boot.boot_id())
         for repair in found:
             try:
@@ -171,7 +171,7 @@ class Driver:
     def _repair(self, repair: Repair) -> None:
         match repair:
             case ReportForeign(instance=instance):
-                _log.warning("an instance that no claim made is left alone: %s", instance)
+                _log.warning("GPU %s: no claim made %s; it is left alone", instance.parent, named([instance]))
             case SetAside(uid=uid):
                 with self._locked(uid, f"set aside the record of claim {uid}"):
                     self._store.load(uid)

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from plugin import files
 from plugin.errors import LockTimeout, StorageFailed
 
 _POLL_S: Final = 0.01
 _HOLDER_BYTES: Final = 200
+_FOLDER_MODE: Final = 0o750
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,7 @@ class Locks:
             os.close(descriptor)
 
     def _acquire(self, path: Path, subject: str, purpose: str) -> int:
+        files.make_folder(self.folder, _FOLDER_MODE)
         give_up_at = self.clock() + self.wait_s
         while True:
             descriptor = _try_lock(path)

@@ -1,0 +1,181 @@
+"""A driver on a simulated machine, without sockets: what the tests of the plugin's parts stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.ports import Machine
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.sysfs import Sysfs
+from agent.hardware.types import GpuInstance, GpuUuid
+from plugin.assembly import assemble
+from plugin.checkpoint import RecordStore
+from plugin.claims import PreparedDevice
+from plugin.driver import Driver
+from plugin.options import Options
+from plugin.records import Record
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
+from scheduler_core.model.device import DeviceId, DeviceName
+
+DRIVER = "tangram.dev"
+
+
+@dataclass
+class Clock:
+    """Time that passes only when somebody sleeps."""
+
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@dataclass
+class Bench:
+    """A simulated machine and the driver that works on it."""
+
+    simulated: SimulatedMachine
+    options: Options
+    clock: Clock
+    driver: Driver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.driver = build(self.machine, self.options, self.clock)
+
+    @property
+    def machine(self) -> Machine:
+        root = self.simulated.root
+        return Machine(self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+
+    @property
+    def node(self) -> str:
+        return self.options.node_name
+
+    def restart(self) -> Driver:
+        """Return a driver that knows only what is on disk and on the machine, reconciled as at a start."""
+        self.driver = build(self.machine, self.options, self.clock)
+        self.driver.reconcile()
+        return self.driver
+
+    def claim(self, uid: str, *devices: str, request: str = "r", **more: object) -> AllocatedClaim:
+        return allocated(uid, self.node, devices, request=request, **more)
+
+    def prepare(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
+        return self.driver.prepare(self.claim(uid, *devices))
+
+    def unprepare(self, uid: str) -> None:
+        self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
+
+    def inject(self, *faults: str) -> None:
+        for fault in faults:
+            self.simulated.inject(parse_fault(fault))
+
+    def uuid(self, minor: int) -> GpuUuid:
+        return self.simulated.node.cards[minor].uuid
+
+    def instances(self, minor: int = 0) -> tuple[GpuInstance, ...]:
+        return self.simulated.gpus.gpu_instances(self.uuid(minor))
+
+    def is_in_mig_mode(self, minor: int = 0) -> bool:
+        mode = self.simulated.gpus.mig_mode(self.uuid(minor))
+        assert mode is not None
+        assert mode.is_settled
+        return mode.current
+
+    def records(self) -> tuple[Record, ...]:
+        return RecordStore(self.options.claims_dir).census().records
+
+    def document(self, uid: str) -> Path:
+        return self.options.cdi_dir / f"{self.options.driver_name}-claim_{uid}.json"
+
+    def leftovers(self) -> list[str]:
+        """Return everything that a claim could have left: instances, modes, files."""
+        found = [
+            f"{entry.index}: {self.simulated.gpus.gpu_instances(entry.uuid)}"
+            for entry in self.simulated.node.cards
+            if self.simulated.gpus.gpu_instances(entry.uuid)
+        ]
+        found += [
+            f"{card.index} in MIG mode"
+            for card in self.simulated.node.cards
+            if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
+        ]
+        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.locks_dir)
+        return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
+
+
+def allocated(
+    uid: str,
+    pool: str,
+    devices: Iterable[str],
+    *,
+    request: str = "r",
+    driver: str = DRIVER,
+    configs: tuple[OpaqueConfig, ...] = (),
+) -> AllocatedClaim:
+    return AllocatedClaim(
+        ref=ClaimRef("default", f"claim-{uid}"),
+        uid=ClaimUid(uid),
+        results=tuple(
+            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device))) for device in devices
+        ),
+        configs=configs,
+    )
+
+
+def build(machine: Machine, options: Options, clock: Clock) -> Driver:
+    return assemble(machine, options, clock=clock, sleep=clock.sleep)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a path short enough for the sockets below it."""
+    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def bench_of(folder: Path) -> Callable[..., Bench]:
+    """Make a bench for a shipped node."""
+
+    def make(node: str, sleep: Callable[[float], None] | None = None) -> Bench:
+        clock = Clock()
+        simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+        options = Options(
+            driver_name=DRIVER,
+            node_name=node,
+            kubelet_dir=folder / "kubelet",
+            cdi_dir=folder / "cdi",
+        )
+        return Bench(simulated, options, clock)
+
+    return make
+
+
+@pytest.fixture
+def bench(bench_of: Callable[..., Bench]) -> Bench:
+    """Two A100s, the machine of most tests."""
+    return bench_of("a100x2")
+
+
+@pytest.fixture
+def claim_of() -> Callable[..., AllocatedClaim]:
+    """Make an allocated claim: UID, pool, devices."""
+    return allocated
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
