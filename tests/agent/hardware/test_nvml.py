@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pynvml
 import pytest
@@ -12,7 +14,7 @@ from fake_nvml import FakeLibrary
 from agent.hardware.errors import GpuLost, HardwareFault, InUse, NotSupported
 from agent.hardware.nvml import Nvml
 from agent.hardware.simulated import Held, Lost, SimulatedMachine, load_node
-from agent.hardware.types import Gpu, GpuUuid, MigSpec, ModeChange, Placement, Unreadable
+from agent.hardware.types import Gpu, GpuUuid, MigMode, MigSpec, ModeChange, Placement, Unreadable
 
 Library = Callable[..., FakeLibrary]
 
@@ -215,3 +217,31 @@ def test_a_closed_session_is_closed_once(start, library_over) -> None:
         assert len(gpus.gpus()) == 2
 
     assert (during, library.sessions) == (1, 0)
+
+
+def test_a_slow_gpu_delays_its_own_callers_and_nobody_else(start, nvml_over) -> None:
+    machine = start("a100x2")
+    gpus = nvml_over(machine.gpus)
+    slow, quick = (card.uuid for card in machine.node.cards)
+    asked, answer = Event(), Event()
+    set_mode = pynvml.nvmlLib.nvmlDeviceSetMigMode
+
+    def wait_on_the_first(device, mode, status) -> int:
+        if not asked.is_set():
+            asked.set()
+            answer.wait()
+        return set_mode(device, mode, status)
+
+    pynvml.nvmlLib.nvmlDeviceSetMigMode = wait_on_the_first
+
+    with ThreadPoolExecutor() as pool:
+        first_call = pool.submit(gpus.set_mig_mode, slow, True)
+        asked.wait()
+        second_call = pool.submit(gpus.set_mig_mode, slow, False)
+        change = gpus.set_mig_mode(quick, True)
+        waited = (first_call.done(), second_call.done())
+        answer.set()
+
+    assert change is ModeChange.ACTIVE
+    assert waited == (False, False)
+    assert gpus.mig_mode(slow) == MigMode(False, False)
