@@ -48,6 +48,8 @@ _ORDERED: Final = ("bool", "string", "bytes", "timestamp", "duration")
 _VARIABLES: Final = {
     "device": "kubernetes.DRADevice",
     "device.capacity": "map<string,map<string,kubernetes.Quantity>>",
+    "net.IP": "type<net.IP>",
+    "net.CIDR": "type<net.CIDR>",
 }
 
 

@@ -6,7 +6,10 @@ from itertools import groupby
 from typing import Final
 
 from scheduler_core.cel.library import (
+    formatting,
     lists,
+    named_formats,
+    networks,
     numbers,
     optionals,
     patterns,
@@ -14,6 +17,7 @@ from scheduler_core.cel.library import (
     semvers,
     strings,
     times,
+    urls,
 )
 from scheduler_core.cel.overloads import Overload
 
@@ -26,6 +30,10 @@ OVERLOADS: Final[tuple[Overload, ...]] = (
     *times.OVERLOADS,
     *quantities.OVERLOADS,
     *semvers.OVERLOADS,
+    *formatting.OVERLOADS,
+    *networks.OVERLOADS,
+    *urls.OVERLOADS,
+    *named_formats.OVERLOADS,
 )
 BY_ID: Final = {overload.id: overload for overload in OVERLOADS}
 

@@ -1,6 +1,7 @@
 """Rules on a checked expression that the type checker does not know.
 
-Kubernetes wants the elements of a list literal, and keys and values of a map literal, of one type.
+Kubernetes wants the elements of a list literal, and keys and values of a map literal, of one type, and
+the arguments of a template such as ``"%d"`` of the types that its clauses take.
 Literal patterns, durations and timestamps are read when the expression is compiled (see ``calls``).
 Source: ``cel.HomogeneousAggregateLiterals`` in Kubernetes' base environment.
 """
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scheduler_core.cel.errors import CompileError
+from scheduler_core.cel.errors import CompileError, EvaluationError
+from scheduler_core.cel.library.formatting import TAKES, clauses
 from scheduler_core.cel.tree import (
     DYN,
     Call,
@@ -39,11 +41,28 @@ def check_rules(node: Node) -> None:
         case _:
             pass
     for child in children(node):
-        if not (isinstance(node, Call) and node.function == "format" and isinstance(child, ListOf)):
+        if isinstance(node, Call) and node.function == "format" and isinstance(child, ListOf):
+            _check_format(node.arguments[0], child)
+            for element in child.elements:
+                check_rules(element)
+        else:
             check_rules(child)
-            continue
-        for element in child.elements:
-            check_rules(element)
+
+
+def _check_format(template: Node, arguments: ListOf) -> None:
+    """Check the arguments of a known template against its clauses. They may differ in type."""
+    if not isinstance(template, Literal):
+        return
+    try:
+        parts = [part for part in clauses(template.value, len(arguments.elements)) if part.kind]
+    except EvaluationError as error:
+        raise CompileError(str(error)) from None
+    if len(parts) < len(arguments.elements):
+        found = len(arguments.elements)
+        raise CompileError(f"too many arguments supplied to format (expected {len(parts)}, got {found})")
+    for part, argument in zip(parts, arguments.elements, strict=True):
+        if argument.type != DYN and argument.type.name not in TAKES[part.kind]:
+            raise CompileError(f"format clause %{part.kind} cannot be used on {argument.type}")
 
 
 def _check_one_type(types: Iterable[CelType]) -> None:

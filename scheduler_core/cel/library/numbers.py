@@ -22,7 +22,7 @@ _DOUBLE: Final = re.compile(
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _MAX_DIGITS: Final = 64
-_EXPONENT_FROM: Final = 21  # Go writes larger doubles, and those below 1e-4, with an exponent
+_EXPONENT_FROM: Final = 6  # Go writes larger doubles, and those below 1e-4, with an exponent
 
 
 def same(value: Any) -> Any:

@@ -33,6 +33,7 @@ _RFC3339: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
     re.ASCII,
 )
+_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 _OFFSET: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
 _MONTH_LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 MIN_TIME: Final = days_before(1, 1, 1) * DAY * SECOND
@@ -112,6 +113,12 @@ def timestamp_of_string(text: str) -> Timestamp:
     if match[8]:
         seconds -= _offset_seconds(match[8], match[9], match[10])
     return _timestamp(seconds * SECOND + int((match[7] or "0")[:9].ljust(9, "0")))
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date such as 2026-01-31."""
+    match = _DATE.fullmatch(text)
+    return match is not None and _is_valid(*map(int, match.groups()))
 
 
 def _is_valid(year: int, month: int, day: int) -> bool:

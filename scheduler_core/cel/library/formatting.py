@@ -1,0 +1,231 @@
+"""``"...".format([...])``: clauses such as ``%s``, ``%d`` and ``%.2f``.
+
+Fixed-point numbers have their thousands grouped, scientific ones a power of ten, as the English locale of
+cel-go prints them. Source: cel-go ``ext/strings`` up to version 3.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler_core.cel.errors import EvaluationError
+from scheduler_core.cel.library.numbers import bool_text, double_text, string_of_bytes
+from scheduler_core.cel.library.operators import sized
+from scheduler_core.cel.library.times import duration_text, timestamp_text
+from scheduler_core.cel.overloads import Overload
+from scheduler_core.cel.values import Domains, Duration, Timestamp, TypeValue, Uint, type_name
+
+_CLAUSE: Final = re.compile(r"%(?:\.(?P<precision>[0-9]*))?(?P<kind>.?)", re.DOTALL)
+_PRECISION: Final = 6
+_MAX_PRECISION: Final = 1000
+_SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SPECIAL_TEXTS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One ``%`` clause, after the text before it. Shape: ``kind`` is a letter, empty at the end."""
+
+    text: str
+    kind: str = ""
+    precision: int = _PRECISION
+
+
+def clauses(template: str, available: int) -> Iterator[Clause]:
+    """Yield the clauses of a template with ``available`` arguments.
+
+    Raises: EvaluationError where it is malformed, or asks for more arguments.
+    """
+    position, text, used = 0, "", 0
+    while (start := template.find("%", position)) >= 0:
+        text += template[position:start]
+        if template.startswith("%%", start):
+            text, position = text + "%", start + 2
+            continue
+        match = _CLAUSE.match(template, start)
+        assert match is not None
+        if used >= available:
+            raise EvaluationError(f"index {used} out of range")
+        yield Clause(text, _kind(match), _precision(match))
+        text, position, used = "", match.end(), used + 1
+    yield Clause(text + template[position:])
+
+
+def _kind(match: re.Match[str]) -> str:
+    if not match["kind"]:
+        raise EvaluationError("unexpected end of string")
+    if match["kind"] not in _WRITERS:
+        raise EvaluationError(f'could not parse formatting clause: unrecognized "{match["kind"]}"')
+    return match["kind"]
+
+
+def _precision(match: re.Match[str]) -> int:
+    digits = match["precision"]
+    if digits is None:
+        return _PRECISION
+    if not digits or len(digits) > 4 or int(digits) > _MAX_PRECISION:
+        raise EvaluationError(f"could not parse formatting clause: precision {digits[:8]!r}")
+    return int(digits)
+
+
+def format_text(template: str, arguments: list[Any]) -> str:
+    """Put the arguments in the place of the clauses."""
+    result, size = [], 0
+    values = iter(arguments)
+    for clause in clauses(template, len(arguments)):
+        result.append(clause.text)
+        if clause.kind:
+            result.append(_WRITERS[clause.kind](next(values), clause.precision))
+        size = sized(size + sum(map(len, result[-2:])))
+    return "".join(result)
+
+
+def _refused(what: str, value: Any) -> EvaluationError:
+    return EvaluationError(f"error during formatting: {what}, was given {type_name(value)}")
+
+
+def _string(value: Any, _precision: int = 0) -> str:
+    write = _TEXTS.get(type(value))
+    if write is None:
+        raise _refused("string clause can only be used on values with a text", value)
+    return write(value)
+
+
+def _nested(value: Any) -> str:
+    """Write a value inside a list or map: as a CEL literal."""
+    match value:
+        case list():
+            return "[" + ", ".join(map(_nested, value)) + "]"
+        case dict() | Domains():
+            entries = sorted((_nested(key), _nested(part)) for key, part in value.items())
+            return "{" + ", ".join(f"{key}:{part}" for key, part in entries) + "}"
+        case str():
+            return _quoted(value)
+        case bytes():
+            return "b" + _quoted(string_of_bytes(value))
+        case Duration() | Timestamp():
+            return f'{type(value).__name__.lower()}("{_string(value)}")'
+        case float():
+            return f"{value:.6f}" if math.isfinite(value) else f'"{double_text(value)}"'
+        case _:
+            return _string(value)
+
+
+def _quoted(text: str) -> str:
+    """Quote as Go's ``%q`` does."""
+    named = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+    named |= {"\\": "\\\\", '"': '\\"'}
+
+    def shown(character: str) -> str:
+        if character in named:
+            return named[character]
+        if character.isprintable():
+            return character
+        code = ord(character)
+        return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return '"' + "".join(map(shown, text)) + '"'
+
+
+def _decimal(value: Any, _precision: int) -> str:
+    if type(value) in (int, Uint):
+        return str(int(value))
+    raise _refused("decimal clause can only be used on integers", value)
+
+
+def _fixed(value: Any, precision: int) -> str:
+    number = _real("fixed-point", value)
+    return _special(number) or f"{number:,.{precision}f}"
+
+
+def _scientific(value: Any, precision: int) -> str:
+    """Write a power of ten; a precision is a width here, an oddity of cel-go."""
+    number = _real("scientific", value)
+    mantissa, _, exponent = f"{number:.{_PRECISION}e}".partition("e")
+    power = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
+    return (_special(number) or power).rjust(precision)
+
+
+def _real(clause: str, value: Any) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is str and value in _SPECIAL_TEXTS:
+        return _SPECIAL_TEXTS[value]
+    raise _refused(f"{clause} clause can only be used on doubles", value)
+
+
+def _special(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    return "" if math.isfinite(number) else "∞" if number > 0 else "-∞"
+
+
+def _binary(value: Any, _precision: int) -> str:
+    if isinstance(value, int):
+        return f"{int(value):b}"
+    raise _refused("only integers and bools can be formatted as binary", value)
+
+
+def _octal(value: Any, _precision: int) -> str:
+    if type(value) in (int, Uint):
+        return f"{int(value):o}"
+    raise _refused("octal clause can only be used on integers", value)
+
+
+def _hexadecimal(value: Any, _precision: int) -> str:
+    match value:
+        case str():
+            return value.encode(errors="replace").hex()
+        case bytes():
+            return value.hex()
+        case int() if not isinstance(value, bool):
+            return f"{int(value):x}"
+        case _:
+            raise _refused("only integers, bytes and strings can be formatted as hex", value)
+
+
+_WRITERS: Final[dict[str, Callable[[Any, int], str]]] = {
+    "s": _string,
+    "d": _decimal,
+    "f": _fixed,
+    "e": _scientific,
+    "b": _binary,
+    "x": _hexadecimal,
+    "X": lambda value, precision: _hexadecimal(value, precision).upper(),
+    "o": _octal,
+}
+_TEXTS: Final[dict[type, Callable[[Any], str]]] = {
+    list: _nested,
+    dict: _nested,
+    Domains: _nested,
+    type(None): lambda _value: "null",
+    str: str,
+    bool: bool_text,
+    int: str,
+    Uint: str,
+    float: double_text,
+    bytes: string_of_bytes,
+    Duration: duration_text,
+    Timestamp: timestamp_text,
+    TypeValue: lambda value: value.name,
+}
+TAKES: Final[dict[str, frozenset[str]]] = {
+    "d": frozenset({"int", "uint"}),
+    "f": frozenset({"double", "string"}),
+    "e": frozenset({"double", "string"}),
+    "b": frozenset({"int", "uint", "bool"}),
+    "x": frozenset({"int", "uint", "string", "bytes"}),
+    "X": frozenset({"int", "uint", "string", "bytes"}),
+    "o": frozenset({"int", "uint"}),
+    "s": frozenset(
+        {"list", "map", "int", "uint", "double", "bool", "string", "bytes", "type", "null_type"}
+        | {"google.protobuf.Timestamp", "google.protobuf.Duration"}
+    ),
+}
+"""The types that each clause takes, where they are known at compile time."""
+
+OVERLOADS: Final = (Overload("string_format", "string.format(list<dyn>)", "string", format_text),)
