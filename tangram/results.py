@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler_core.codec.properties import write_selector
+from scheduler_core.codec.selections import write_selector
 from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
 from scheduler_core.model.nodes import AllNodes, Matching, NodeSelection, OnNode, Operator, Requirement
 from scheduler_core.model.result import Allocation

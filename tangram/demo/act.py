@@ -17,6 +17,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import GpuReader, Machine
 from agent.hardware.types import Gpu, GpuInstance
 from agent.inventory.names import memory_slice_range
@@ -109,9 +110,17 @@ def _mig(gpus: GpuReader) -> Station:
 
 
 def _instances(gpus: GpuReader) -> Iterator[tuple[Gpu, GpuInstance]]:
-    for gpu in gpus.gpus():
-        if isinstance(gpu, Gpu) and gpu.mig is not None:
+    for gpu in _readable(gpus):
+        if gpu.mig is not None:
             yield from ((gpu, instance) for instance in gpus.gpu_instances(gpu.uuid))
+
+
+def _readable(gpus: GpuReader) -> Iterator[Gpu]:
+    """Yield the GPUs that can be read; none where the driver is missing."""
+    try:
+        yield from (gpu for gpu in gpus.gpus() if isinstance(gpu, Gpu))
+    except DriverMissing:
+        return
 
 
 def _profiles(gpus: GpuReader, gpu: Gpu) -> Mapping[int, str]:
@@ -125,7 +134,7 @@ def _cdi(folder: Path) -> Station:
 
 def _cut(gpus: GpuReader) -> Counter[str]:
     """Count what preparing changes on the hardware."""
-    in_mode = sum(gpu.mig is not None and gpu.mig.current for gpu in gpus.gpus() if isinstance(gpu, Gpu))
+    in_mode = sum(gpu.mig is not None and gpu.mig.current for gpu in _readable(gpus))
     return Counter({"GPU instance": len(list(_instances(gpus))), "GPU in MIG mode": in_mode})
 
 

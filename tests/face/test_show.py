@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agent.hardware.simulated import shipped_nodes
 from scheduler_core.limits import COMPOSITE_ITEMS_BELOW, DEVICES_WITH_COUNTERS
@@ -69,7 +68,7 @@ def test_a_lost_gpu_is_told_and_its_neighbour_shown(tangram, machine):
 @pytest.mark.parametrize("name", shipped_nodes())
 @pytest.mark.parametrize("form", ["v1", "v1-1.34"])
 def test_v1_slices_stay_within_the_limits_of_an_api_server(tangram, shipped, name, form):
-    slices = list(yaml.safe_load_all(tangram("show", "--machine", shipped(name), "--as", form).out))
+    slices = tangram("show", "--machine", shipped(name), "--as", form, "--json").json
 
     assert {one["apiVersion"] for one in slices} == {"resource.k8s.io/v1"}
     assert {one["spec"]["pool"]["resourceSliceCount"] for one in slices} == {len(slices)}
@@ -159,9 +158,7 @@ def test_the_table_of_sizes_has_a_row_per_shipped_machine(sizes):
     assert names == list(shipped_nodes())
 
 
-def test_on_machines_with_mig_the_composite_form_takes_at_most_60_percent_of_its_flattened_form(
-    sizes, tangram
-):
+def test_on_machines_with_mig_the_composite_form_takes_at_most_60_percent_of_the_flattened(sizes, tangram):
     with_mig = [one["name"] for one in tangram("node", "list", "--json").json if one["mig"] == "yes"]
     forms = {name: sizes["json"][name]["sizes"] for name in with_mig}
 
