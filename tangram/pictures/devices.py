@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler_core.model.device import Device, DeviceName
+from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.pool import Pool
 from scheduler_core.names import domain_and_identifier
 from tangram.pictures.counted import counted
@@ -47,7 +48,10 @@ def _alike(device: Device) -> tuple[str, str, str, str]:
     what = next((str(found) for key in _WHAT if (found := attribute(device, key))), None)
     sizes = (capacity(device, "memory"), capacity(device, "multiprocessors"))
     memory, multiprocessors = (str(size) if size is not None else "" for size in sizes)
-    return type_of(device), what or _capacities(device), memory, multiprocessors
+    kind = type_of(device)
+    if device.nodes == NOWHERE:
+        kind += " (only cut)"  # it supplies its partitions and cannot be given whole
+    return kind, what or _capacities(device), memory, multiprocessors
 
 
 def _capacities(device: Device) -> str:
@@ -63,7 +67,9 @@ def devices_table(pool: Pool) -> RenderableType:
         table.add_column(head, justify="right" if head in ("devices", "memory", "SMs") else "left")
     for row in rows(pool):
         cells = (row.what, str(len(row.names)), row.memory, row.multiprocessors, row.cut_from)
-        table.add_row(Text(row.kind, style=_STYLES.get(row.kind, "")), *cells, _span(row.names))
+        table.add_row(
+            Text(row.kind, style=_STYLES.get(row.kind.partition(" ")[0], "")), *cells, _span(row.names)
+        )
     total = Text(f"{counted(len(pool.devices), 'device')} in pool {pool.id}", style="dim")
     problems = [
         Text(f"{name} is left out: {rejected.reason}", style="red")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.hardware.simulated import shipped_nodes
+from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from scheduler_core.limits import COMPOSITE_ITEMS_BELOW, DEVICES_WITH_COUNTERS
 from tangram.__main__ import main
 
@@ -63,6 +63,18 @@ def test_a_lost_gpu_is_told_and_its_neighbour_shown(tangram, machine):
     assert answer.status == 0
     assert "unreadable: " in answer.out
     assert "26 devices in pool" in answer.out
+
+
+def test_a_gpu_that_is_stuck_in_mig_mode_is_shown_as_one_that_is_only_cut(tangram, tmp_path):
+    machine = SimulatedMachine.open(load_node("a100x2-passthrough"), tmp_path / "machine")
+    uuid = machine.gpus.gpus()[0].uuid
+    machine.gpus.set_mig_mode(uuid, True)
+    machine.reset_gpu(uuid)
+
+    rows = tangram("show", "--machine", machine.directory, "--json").json["devices"]
+
+    assert [row["names"] for row in rows if row["kind"] == "gpu (only cut)"] == [["gpu-0"]]
+    assert [row["names"] for row in rows if row["kind"] == "gpu"] == [["gpu-1"]]
 
 
 @pytest.mark.parametrize("name", shipped_nodes())

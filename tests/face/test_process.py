@@ -1,0 +1,126 @@
+"""The command as a process of its own: exit status, pipes, terminals, help."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMANDS = [
+    [],
+    ["demo"],
+    ["show"],
+    ["allocate"],
+    ["node"],
+    ["node", "list"],
+    ["node", "show"],
+    ["node", "fault"],
+    ["node", "reboot"],
+    ["plugin"],
+]
+
+
+def command(*arguments: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("tangram")), *arguments]
+
+
+def test_it_is_the_same_program_by_its_name_and_as_a_module():
+    runs = [[*command("--version")], [sys.executable, "-m", "tangram", "--version"]]
+
+    outputs = [subprocess.run(run, capture_output=True, text=True, check=True).stdout for run in runs]
+
+    assert outputs[0] == outputs[1]
+    assert outputs[0].startswith("tangram 0.")
+
+
+def test_a_failure_is_a_status_and_a_message_without_traceback():
+    done = subprocess.run(command("show", "--node", "cray-1"), capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tangram: node 'cray-1'")
+
+
+def test_a_reader_that_goes_away_ends_it_quietly():
+    show = subprocess.Popen(
+        command("show", "--node", "dgx-a100", "--as", "v1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert show.stdout is not None
+
+    first = show.stdout.readline()
+    show.stdout.close()
+    _, errors = show.communicate()
+
+    assert first == b"apiVersion: resource.k8s.io/v1\n"
+    assert (show.returncode, errors) == (0, b"")
+
+
+def test_slices_flow_from_show_to_allocate_through_a_pipe(examples):
+    slices = subprocess.run(
+        command("show", "--node", "a30x4", "--as", "v1"), stdout=subprocess.PIPE, check=True
+    )
+
+    answer = subprocess.run(
+        command(
+            *("allocate", "-f", "-"),
+            *("-f", str(examples / "device-classes.yaml")),
+            *("-f", str(examples / "gpu-claim.yaml")),
+        ),
+        input=slices.stdout,
+        capture_output=True,
+        check=False,
+    )
+
+    assert answer.returncode == 0
+    assert b"gpu-0" in answer.stdout
+
+
+def test_a_terminal_gets_colours():
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+
+    subprocess.run(command("node", "list"), stdout=theirs, check=True, env=environment)
+    os.close(theirs)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+
+    assert b"\x1b[1mdgx-a100" in shown
+
+
+def test_a_locale_without_box_drawing_still_gets_an_answer():
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+
+    done = subprocess.run(
+        command("show", "--node", "l40s"), capture_output=True, check=False, env=environment
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself_with_an_example(names):
+    done = subprocess.run(command(*names, "--help"), capture_output=True, text=True, check=True)
+
+    assert "usage: " in done.stdout
+    assert "example" in done.stdout
+
+
+def test_the_real_machine_is_shown_whether_it_has_gpus_or_not():
+    done = subprocess.run(
+        command("show", "--real", "--node-name", "here"), capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "in pool tangram.dev/here" in done.stdout
+
+
+def test_the_plugin_gets_its_arguments_untouched():
+    done = subprocess.run(command("plugin", "--bogus"), capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "--bogus" in done.stderr
+    assert "Traceback" not in done.stderr
