@@ -99,11 +99,9 @@ def _render(files: Files, port: _Port, device_id: str) -> None:
     files.write(f"{net}/operstate", "up\n")
     rdma = f"{folder}/infiniband/{port.rdma_device}"
     files.write(f"{rdma}/node_type", "1: CA\n")
-    files.write(f"{rdma}/node_guid", f"{_digest(port.site.bdf, 8, ':', 2)}\n")
     # All functions of a card answer with the card's own GUID.
     files.write(f"{rdma}/sys_image_guid", f"{_digest(nic.bdf.rpartition('.')[0], 8, ':', 2)}\n")
     files.write(f"{rdma}/ports/1/state", "4: ACTIVE\n")
-    files.write(f"{rdma}/ports/1/phys_state", "5: LinkUp\n")
     files.write(f"{rdma}/ports/1/link_layer", f"{_LAYER[link]}\n")
     verbs = f"{folder}/infiniband_verbs/uverbs{port.verbs}"
     files.write(f"{verbs}/ibdev", f"{port.rdma_device}\n")

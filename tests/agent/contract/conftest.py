@@ -15,9 +15,7 @@ WITH_MIG = ("a100x2", "dgx-a100", "hgx-h100", "hgx-h200", "a30x4")
 
 
 @pytest.fixture(scope="session", params=WITH_MIG)
-def machine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> SimulatedMachine:
+def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SimulatedMachine:
     return SimulatedMachine.open(load_node(request.param), tmp_path_factory.mktemp(request.param))
 
 

@@ -107,7 +107,7 @@ def test_numa_nodes_have_their_cpus_distances_and_socket(tree) -> None:
 
     assert (system / "node/node3/distance").read_text() == "12 12 12 10 32 32 32 32\n"
     assert (system / "node/node3/cpulist").read_text() == "48-63,176-191\n"
-    assert (system / "cpu/cpu63/topology/physical_package_id").read_text() == "0\n"
+    assert (system / "cpu/cpu48/topology/physical_package_id").read_text() == "0\n"
     assert (system / "cpu/cpu64/topology/physical_package_id").read_text() == "1\n"
 
 
