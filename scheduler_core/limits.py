@@ -34,3 +34,11 @@ CONSTRAINTS: Final = 32
 CONFIGS: Final = 32
 RESULTS: Final = 32
 EXPRESSION_LENGTH: Final = 10 * 1024
+TOLERATIONS: Final = 16
+TAINTS: Final = 16
+# v1: all values of list-typed attributes of a device
+LIST_VALUES: Final = 48
+# KEP-5075: requestPolicy.validValues
+VALID_VALUES: Final = 10
+# v1: binding conditions, of each kind
+BINDING_CONDITIONS: Final = 4

@@ -159,6 +159,7 @@ def _device(flat: _Flat, draws: tuple[Draw, ...]) -> Device:
         draws=draws,
         parents=_parents(flat.device),
         nodes=flat.device.nodes or AllNodes(),
+        only_with=flat.device.only_with,
     )
 
 
@@ -223,10 +224,11 @@ def _draws(
             raise _Unusable(f"needs {quantity} of {label!r}, which none of its sources has: {sources}")
         if owners[-1] != flat.device.name:
             by_source.setdefault(owners[-1], {})[dimension] = quantity
+    groups = flat.device.groups
     return tuple(
-        Draw(SourceName(source), by_source[source])
+        Draw(SourceName(source), by_source.get(source, {}), groups.get(source))
         for source in dict.fromkeys(flat.device.sources)
-        if source in by_source
+        if source in by_source or source in groups
     )
 
 

@@ -51,9 +51,11 @@ def _obstacles(pool: Pool) -> Iterator[str]:
         yield pool.problem
     parents = {parent for device in pool.devices for parent in device.parents}
     for device in pool.devices:
+        if device.only_with is not None:
+            yield f"{device.name} is compatible only with some devices, which v1 has no field for"
         if device.parents and device.name in parents:
             yield f"{device.name} is cut into devices and itself cut from {', '.join(device.parents)}"
-        drawn = {DeviceName(draw.source) for draw in device.draws}
+        drawn = {DeviceName(draw.source) for draw in device.draws if draw.amounts}
         idle = [parent for parent in device.parents if parent not in drawn]
         if idle:
             yield f"{device.name} names {idle[0]} without drawing anything from it"
@@ -115,4 +117,5 @@ def _draw(draw: Draw, names: Table) -> Draw:
             names.dimensions[QualifiedName(dimension)].counter: amount
             for dimension, amount in sorted(draw.amounts.items())
         },
+        draw.groups,
     )

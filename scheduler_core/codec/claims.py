@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scheduler_core import limits
+from scheduler_core.codec.amounts import read_amount
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.errors import InvalidClaim, InvalidClass
 from scheduler_core.model.claim import (
@@ -28,6 +29,7 @@ from scheduler_core.model.claim import (
     Request,
 )
 from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
+from scheduler_core.model.taints import Effect, Toleration
 from scheduler_core.names import (
     DRIVER_RULE,
     IDENTIFIER_RULE,
@@ -38,8 +40,18 @@ from scheduler_core.names import (
     is_label,
 )
 
-_NOT_YET: Final = ("adminAccess", "tolerations", "capacity", "derivedAttributes")
-_REQUEST_FIELDS: Final = ("name", "deviceClassName", "selectors", "allocationMode", "count", *_NOT_YET)
+_NOT_YET: Final = "derivedAttributes"
+_REQUEST_FIELDS: Final = (
+    "name",
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+    _NOT_YET,
+)
 
 
 def decode_claim(obj: Mapping[str, Any]) -> Claim:
@@ -97,8 +109,14 @@ def _ref(metadata: Fields) -> ClaimRef:
 
 
 def _result(fields: Fields) -> AllocatedDevice:
-    device = DeviceId(fields.text("driver"), fields.text("pool"), DeviceName(fields.text("device")))
-    return AllocatedDevice(fields.text("request"), device)
+    consumed = fields.optional("consumedCapacity")
+    return AllocatedDevice(
+        fields.text("request"),
+        DeviceId(fields.text("driver"), fields.text("pool"), DeviceName(fields.text("device"))),
+        admin_access=fields.flag("adminAccess", False),
+        share_id=fields.text("shareID") if fields.has("shareID") else None,
+        consumed={key: read_amount(consumed, key) for key in consumed.values},
+    )
 
 
 def _request(fields: Fields) -> Request:
@@ -119,14 +137,19 @@ def _request(fields: Fields) -> Request:
 
 def _device_request(fields: Fields, name: str) -> DeviceRequest:
     fields.only(*_REQUEST_FIELDS)
-    for key in _NOT_YET:
-        if fields.values.get(key):
-            raise fields.refuse(key, "is not supported by this version; leave it out")
+    if fields.values.get(_NOT_YET):
+        raise fields.refuse(_NOT_YET, "is not supported by this version; leave it out")
+    capacity = fields.optional("capacity")
+    capacity.only("requests")
+    amounts = capacity.optional("requests")
     return DeviceRequest(
         name=name,
         class_name=fields.text("deviceClassName"),
         selectors=_selectors(fields),
         count=_count(fields),
+        admin_access=fields.flag("adminAccess", False),
+        tolerations=tuple(_toleration(child) for child in fields.children("tolerations", limits.TOLERATIONS)),
+        capacity={key: read_amount(amounts, key) for key in amounts.values},
     )
 
 
@@ -136,9 +159,23 @@ def _count(fields: Fields) -> int | None:
         return fields.integer("count", 1, least=1)
     if mode != "All":
         raise fields.refuse("allocationMode", "must be ExactCount or All", mode)
-    if fields.has("count"):
-        raise fields.refuse("count", "must be absent with allocationMode All", fields.values["count"])
-    return None
+    return None  # a count beside it means nothing; API servers refuse it
+
+
+def _toleration(fields: Fields) -> Toleration:
+    fields.only("key", "operator", "value", "effect", "tolerationSeconds")
+    operator, effect = fields.text("operator", "Equal"), fields.text("effect", "")
+    if operator not in ("Equal", "Exists"):
+        raise fields.refuse("operator", "must be Equal or Exists", operator)
+    if effect and effect not in (Effect.NO_SCHEDULE, Effect.NO_EXECUTE):
+        raise fields.refuse("effect", "must be NoSchedule or NoExecute, or absent for all", effect)
+    return Toleration(
+        key=fields.text("key", ""),
+        exists=operator == "Exists",
+        value=fields.text("value", ""),
+        effect=Effect(effect) if effect else None,
+        seconds=fields.integer("tolerationSeconds", 0, least=0) if fields.has("tolerationSeconds") else None,
+    )
 
 
 def _selectors(fields: Fields) -> tuple[str, ...]:
@@ -175,6 +212,7 @@ def _config(fields: Fields) -> OpaqueConfig:
         driver=opaque.text("driver", rule=lambda text: None if is_driver(text) else DRIVER_RULE),
         parameters=opaque.optional("parameters").values,
         requests=fields.texts("requests", limits.REQUESTS),
+        from_class=fields.text("source", "FromClaim") == "FromClass",
     )
 
 

@@ -11,14 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from scheduler_core import limits
+from scheduler_core.codec.amounts import read_capacity
+from scheduler_core.codec.attributes import read_attributes, write_attributes
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.codec.properties import (
-    read_attributes,
-    read_capacity,
-    read_selection,
-    write_attributes,
-    write_selection,
-)
+from scheduler_core.codec.selections import read_selection, write_selection
+from scheduler_core.codec.v1_device import read_groups, read_only_with
 from scheduler_core.errors import InvalidSlice
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName, QualifiedName
@@ -31,6 +28,7 @@ API_VERSION: Final = "tangram.dev/v1alpha1"
 KIND: Final = "CompositeResourceSlice"
 _SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
 _SPEC: Final = ("driver", "pool", *_SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
+_COMPOSITE_ONLY: Final = ("includes", "consumesCapacityFrom", "compatibleOnlyWith")
 _DEVICE_KINDS: Final = ("basic", "composite")
 
 
@@ -139,14 +137,21 @@ class _Reading:
 
     def _body(self, body: Fields, name: DeviceName, *, is_basic: bool) -> CompositeDevice:
         own = ("attributes", "capacity")
-        body.only(*own, *(() if is_basic else ("includes", "consumesCapacityFrom")), *_SELECTION)
+        body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *_SELECTION)
         attributes, capacity = self._properties(body)
+        sources = tuple(body.children("consumesCapacityFrom", limits.SOURCES))
+        for fields in sources:
+            fields.only("name", "compatibilityGroups")
         return CompositeDevice(
             name=name,
-            includes=_references(body, "includes", limits.INCLUDES),
-            sources=tuple(
-                DeviceName(source) for source in _references(body, "consumesCapacityFrom", limits.SOURCES)
-            ),
+            includes=_references(body),
+            sources=tuple(DeviceName(fields.text("name")) for fields in sources),
+            groups={
+                DeviceName(fields.text("name")): groups
+                for fields in sources
+                if (groups := read_groups(fields))
+            },
+            only_with=read_only_with(body),
             attributes=attributes,
             capacity=capacity,
             nodes=self._device_nodes(body),
@@ -193,9 +198,9 @@ def _check_name(fields: Fields, name: str) -> None:
         raise fields.refuse("name", NAME_RULE, name)
 
 
-def _references(body: Fields, key: str, most: int) -> tuple[str, ...]:
+def _references(body: Fields) -> tuple[str, ...]:
     references = []
-    for fields in body.children(key, most):
+    for fields in body.children("includes", limits.INCLUDES):
         fields.only("name")
         references.append(fields.text("name"))
     return tuple(references)
@@ -241,11 +246,18 @@ def _write_device(device: CompositeDevice, driver: str) -> dict[str, Any]:
     if device.includes:
         body["includes"] = [{"name": name} for name in device.includes]
     if device.sources:
-        body["consumesCapacityFrom"] = [{"name": name} for name in device.sources]
+        body["consumesCapacityFrom"] = [_write_source(device, name) for name in device.sources]
+    if device.only_with is not None:
+        body["compatibleOnlyWith"] = {"expression": device.only_with}
     if device.nodes is not None:
         body |= write_selection(device.nodes)
     body |= _write_properties(device, driver)
     return {"name": device.name, "basic" if device.is_basic else "composite": body}
+
+
+def _write_source(device: CompositeDevice, name: DeviceName) -> dict[str, Any]:
+    groups = device.groups.get(name)
+    return {"name": name} | ({"compatibilityGroups": sorted(groups)} if groups else {})
 
 
 def _write_properties(entry: Mixin | CompositeDevice, driver: str) -> dict[str, Any]:

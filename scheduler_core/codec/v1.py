@@ -7,27 +7,30 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core import limits
+from scheduler_core.codec.amounts import write_amounts
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.codec.properties import (
-    read_amount,
-    read_attributes,
-    read_capacity,
-    read_selection,
-    write_attributes,
-    write_selection,
-)
+from scheduler_core.codec.selections import read_selection, write_selection
+from scheduler_core.codec.v1_device import read_counters, read_device, read_label, write_device
 from scheduler_core.errors import InvalidSlice
 from scheduler_core.layout import Cut, Layout, cut
-from scheduler_core.model.device import Device, DeviceName, Draw, SourceName
+from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.nodes import AllNodes, NodeSelection
 from scheduler_core.model.pool import Pool, PoolId, Rejected
-from scheduler_core.names import DRIVER_RULE, LABEL_RULE, POOL_RULE, bare, is_driver, is_label, is_pool
+from scheduler_core.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
 from scheduler_core.quantity import Quantity
 
 API_VERSION: Final = "resource.k8s.io/v1"
 _SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
-_SPEC: Final = ("driver", "pool", *_SELECTION, "perDeviceNodeSelection", "devices", "sharedCounters")
-_DEVICE: Final = ("attributes", "capacity", "consumesCounters", *_SELECTION)
+_IGNORED: Final = ("partitionTypeAttribute", "skipNodeOperations")  # nothing an allocation reads
+_SPEC: Final = (
+    "driver",
+    "pool",
+    *_SELECTION,
+    "perDeviceNodeSelection",
+    "devices",
+    "sharedCounters",
+    *_IGNORED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,31 +75,14 @@ def _slice(pool: Pool, content: Cut, index: int, count: int, shared: NodeSelecti
         spec["allNodes"] = True
     if content.sources:
         spec["sharedCounters"] = [
-            {"name": source, "counters": _write_amounts(pool.sources[source])} for source in content.sources
+            {"name": source, "counters": write_amounts(pool.sources[source])} for source in content.sources
         ]
     if content.devices:
-        spec["devices"] = [_write_device(device, driver, shared is None) for device in content.devices]
+        spec["devices"] = [
+            write_device(device, driver, with_nodes=shared is None) for device in content.devices
+        ]
     name = f"{pool.id.name}-{driver}-{index:02d}".replace("/", "-")
     return {"apiVersion": API_VERSION, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
-
-
-def _write_device(device: Device, driver: str, with_nodes: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": device.name}
-    if device.attributes:
-        entry["attributes"] = write_attributes(device.attributes, driver, as_semver=True)
-    if device.capacity:
-        entry["capacity"] = _write_amounts(
-            {bare(name, driver): amount for name, amount in sorted(device.capacity.items())}
-        )
-    if device.draws:
-        entry["consumesCounters"] = [
-            {"counterSet": draw.source, "counters": _write_amounts(draw.amounts)} for draw in device.draws
-        ]
-    return entry | (write_selection(device.nodes) if with_nodes else {})
-
-
-def _write_amounts(amounts: Mapping[str, Quantity]) -> dict[str, Any]:
-    return {name: {"value": str(amount)} for name, amount in amounts.items()}
 
 
 def decode_slice(obj: Mapping[str, Any]) -> V1Slice:
@@ -127,10 +113,10 @@ def decode_slice(obj: Mapping[str, Any]) -> V1Slice:
 def _sources(spec: Fields) -> dict[SourceName, Mapping[str, Quantity]]:
     found: dict[SourceName, Mapping[str, Quantity]] = {}
     for fields in spec.children("sharedCounters", limits.COUNTER_SETS):
-        name = SourceName(fields.text("name", rule=_label))
+        name = SourceName(read_label(fields, "name"))
         if name in found:
             raise fields.refuse("name", "is listed twice: names must be unique", name)
-        found[name] = _amounts(fields.child("counters"))
+        found[name] = read_counters(fields.child("counters"))
     return found
 
 
@@ -140,9 +126,9 @@ def _devices(
     devices: list[Device] = []
     broken: dict[DeviceName, str] = {}
     for fields in spec.children("devices", limits.DEVICES):
-        name = DeviceName(fields.text("name", rule=_label))
+        name = DeviceName(fields.text("name", rule=_dotted))
         try:
-            devices.append(_device(_body(fields), name, driver, nodes))
+            devices.append(read_device(_body(fields), name, driver, nodes))
         except InvalidSlice as error:
             broken[name] = str(error)
     return devices, broken
@@ -157,41 +143,9 @@ def _body(fields: Fields) -> Fields:
     return Fields(values, fields.subject, fields.path, fields.error)
 
 
-def _device(body: Fields, name: DeviceName, driver: str, shared: NodeSelection | None) -> Device:
-    body.only(*_DEVICE)
-    attributes = read_attributes(body.optional("attributes"), driver)
-    capacity = read_capacity(body.optional("capacity"), driver)
-    if len(attributes) + len(capacity) > limits.PROPERTIES:
-        raise body.refuse("", f"has more than {limits.PROPERTIES} attributes and capacities")
-    own = read_selection(body)
-    if (own is None) == (shared is None):
-        raise body.refuse("", "must select nodes exactly when the slice has perDeviceNodeSelection")
-    consumed = body.children("consumesCounters", limits.COUNTER_SETS_PER_DEVICE)
-    return Device(
-        name=name,
-        attributes=attributes,
-        capacity=capacity,
-        draws=tuple(_draw(fields) for fields in consumed),
-        nodes=own or shared or AllNodes(),
-    )
-
-
-def _draw(fields: Fields) -> Draw:
-    fields.only("counterSet", "counters")
-    return Draw(SourceName(fields.text("counterSet", rule=_label)), _amounts(fields.child("counters")))
-
-
-def _amounts(fields: Fields) -> dict[str, Quantity]:
-    if len(fields.values) > limits.COUNTERS:
-        raise fields.refuse("", f"has {len(fields.values)} counters; at most {limits.COUNTERS} are allowed")
-    for name in fields.values:
-        if not is_label(str(name)):
-            raise fields.refuse("", LABEL_RULE, name)
-    return {name: read_amount(fields, name) for name in fields.values}
-
-
-def _label(text: str) -> str | None:
-    return None if is_label(text) else LABEL_RULE
+def _dotted(text: str) -> str | None:
+    """The proposals print names with dots; the API server is stricter and says so itself."""
+    return None if is_dotted_name(text) else NAME_RULE
 
 
 def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NewType
 
-from scheduler_core.model.device import DeviceId, QualifiedName
+from scheduler_core.model.device import Binding, DeviceId, QualifiedName
+from scheduler_core.model.taints import Toleration
+from scheduler_core.quantity import Quantity
 
 ClaimUid = NewType("ClaimUid", str)
 
@@ -27,13 +29,17 @@ class DeviceRequest:
     """Devices of one kind.
 
     Shape: ``name`` is ``request`` or ``request/alternative``, as results name it; ``count`` at least 1,
-           None for all matching devices of the node; ``selectors`` CEL texts, all must be true.
+           None for all matching devices of the node; ``selectors`` CEL texts, all must be true;
+           ``capacity`` the least amounts wanted, keys as written (bare ones are the device's driver's).
     """
 
     name: str
     class_name: str
     selectors: tuple[str, ...] = ()
     count: int | None = 1
+    admin_access: bool = False
+    tolerations: tuple[Toleration, ...] = ()
+    capacity: Mapping[str, Quantity] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +71,15 @@ Constraint = MatchAttribute | DistinctAttribute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpaqueConfig:
-    """Parameters for a driver. The allocator only carries them along."""
+    """Parameters for a driver. The allocator only carries them along.
+
+    Shape: ``requests`` empty for all; ``from_class`` tells a class's parameters from a claim's.
+    """
 
     driver: str
     parameters: Mapping[str, Any]
     requests: tuple[str, ...] = ()
+    from_class: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +104,18 @@ class DeviceClass:
 
 @dataclass(frozen=True, slots=True)
 class AllocatedDevice:
-    """One entry of ``status.allocation.devices.results``."""
+    """One entry of ``status.allocation.devices.results``.
+
+    Shape: ``share_id`` and ``consumed`` (keys as written) only for a device that serves many claims.
+    """
 
     request: str
     device: DeviceId
+    admin_access: bool = False
+    share_id: str | None = None
+    consumed: Mapping[str, Quantity] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    binding: Binding = field(default_factory=Binding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

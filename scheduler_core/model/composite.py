@@ -29,8 +29,9 @@ class CompositeDevice:
     """A device as the slice lists it; a ``basic`` one includes nothing and names no source.
 
     Shape: ``includes`` in order of application, later ones win, own keys win over all; ``sources`` in
-           listed order, the last that contains a dimension supplies it; ``nodes`` only in a slice
-           that delegates node selection.
+           listed order, the last that contains a dimension supplies it; ``groups`` the compatibility
+           groups declared per source; ``only_with`` a CEL expression that other devices in use must
+           meet; ``nodes`` only in a slice that delegates node selection.
     """
 
     name: DeviceName
@@ -40,6 +41,8 @@ class CompositeDevice:
     capacity: Mapping[QualifiedName, Quantity] = field(default_factory=dict)
     nodes: NodeSelection | None = None
     is_basic: bool = False
+    groups: Mapping[DeviceName, frozenset[str]] = field(default_factory=dict)
+    only_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import NewType
 
 from scheduler_core.model.nodes import AllNodes, NodeSelection
+from scheduler_core.model.policy import RequestPolicy
+from scheduler_core.model.taints import Taint
 from scheduler_core.quantity import Quantity
 from scheduler_core.version import Version
 
@@ -19,19 +21,35 @@ SourceName = NewType("SourceName", str)
 QualifiedName = NewType("QualifiedName", str)
 """``domain/identifier``; the codecs complete bare names with the driver's domain."""
 
-AttributeValue = bool | int | str | Version
+Scalar = bool | int | str | Version
+AttributeValue = Scalar | tuple[Scalar, ...]
+"""A value, or a list of values of one type (never empty)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
     """What a device takes from one source while it is active.
 
-    Shape: ``amounts`` are not negative; one draw per source and device.
+    Shape: ``amounts`` are not negative; one draw per source and device; ``groups`` are the compatibility
+           groups declared for the source, None where none are.
     Units: those of the dimension, exact.
     """
 
     source: SourceName
     amounts: Mapping[str, Quantity]
+    groups: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What must become true of a device after it was chosen, before its pod is bound.
+
+    Shape: condition types; ``to_node`` narrows the claim to the chosen node.
+    """
+
+    conditions: tuple[str, ...] = ()
+    failure_conditions: tuple[str, ...] = ()
+    to_node: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +60,9 @@ class Device:
            ``parents`` are the devices it names as sources, itself left out, in listed order: while
            this device is active they are not allocatable, and the other way round (S4). A parent that
            draws itself is made real once, as long as it has an active user (S5). ``parents`` is empty
-           in the v1 dialect.
+           in the v1 dialect. A ``is_shareable`` device serves many claims, each by a share of its
+           capacity under ``policies``; its draws are charged once. ``only_with`` is a CEL expression
+           that every other device in use of the pool must meet.
     Source: KEP-4815 in its first form; docs/semantics.md, rules S1 to S8.
     """
 
@@ -52,6 +72,11 @@ class Device:
     draws: tuple[Draw, ...] = ()
     parents: tuple[DeviceName, ...] = ()
     nodes: NodeSelection = field(default_factory=AllNodes)
+    taints: tuple[Taint, ...] = ()
+    binding: Binding = field(default_factory=Binding)
+    is_shareable: bool = False
+    policies: Mapping[QualifiedName, RequestPolicy] = field(default_factory=dict)
+    only_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pytest
 from scheduler_core.allocate import Cluster, allocate, allocate_somewhere, books, feasible_nodes
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.composite import decode_slice
-from scheduler_core.codec.properties import write_selection
+from scheduler_core.codec.selections import write_selection
 from scheduler_core.errors import SelectorError
 from scheduler_core.mixins import pools
 from scheduler_core.model.nodes import AllNodes, Node, OnNode

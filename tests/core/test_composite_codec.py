@@ -76,7 +76,7 @@ def test_short_versions_are_read_and_printed_as_they_were():
         ({"string": "x" * 65}, "at most 64"),
         ({"version": "one"}, "must be a version"),
         ({"float": 1.0}, "unknown field"),
-        ("x", "must be an object"),
+        (5, "must be an object"),
     ],
 )
 def test_an_attribute_has_exactly_one_value_of_its_type(value, rule):

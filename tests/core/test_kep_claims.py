@@ -8,7 +8,7 @@ import yaml
 from scheduler_core.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.codec.composite import decode_slice
-from scheduler_core.codec.properties import write_selection
+from scheduler_core.codec.selections import write_selection
 from scheduler_core.errors import SelectorError
 from scheduler_core.ledger import Ledger
 from scheduler_core.mixins import flatten

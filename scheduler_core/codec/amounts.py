@@ -1,0 +1,103 @@
+"""Capacities and counters, with the policies of shareable ones, from and to dictionaries.
+
+Every printed form of an amount is read (``{quantity: x}``, ``{value: x}``, a bare quantity); one is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from scheduler_core import limits
+from scheduler_core.codec.attributes import read_keys
+from scheduler_core.codec.fields import Fields
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.policy import RequestPolicy
+from scheduler_core.names import bare
+from scheduler_core.quantity import Quantity
+
+_FORMS: Final = ("quantity", "value")
+
+
+def read_capacity(fields: Fields, driver: str) -> dict[QualifiedName, Quantity]:
+    """Return the capacities of ``fields`` by qualified name."""
+    return {name: read_amount(fields, key) for name, key in read_keys(fields, driver).items()}
+
+
+def read_policies(fields: Fields, driver: str) -> dict[QualifiedName, RequestPolicy]:
+    """Return the request policies of the capacities that have one."""
+    found = {}
+    for name, key in read_keys(fields, driver).items():
+        value = fields.values[key]
+        if isinstance(value, Mapping) and value.get("requestPolicy") is not None:
+            inner = Fields(value, fields.subject, fields.at(key), fields.error)
+            found[name] = _policy(inner.child("requestPolicy"))
+    return found
+
+
+def read_amount(fields: Fields, key: str) -> Quantity:
+    """Return one amount in any of the printed forms."""
+    value = fields.values[key]
+    if not isinstance(value, Mapping):
+        return _not_negative(fields, key)
+    inner = Fields(value, fields.subject, fields.at(key), fields.error)
+    inner.only(*_FORMS, "requestPolicy")
+    forms = [form for form in _FORMS if inner.has(form)]
+    if len(forms) != 1:
+        raise inner.refuse("", "must have exactly one of quantity and value")
+    return _not_negative(inner, forms[0])
+
+
+def _not_negative(fields: Fields, key: str) -> Quantity:
+    amount = fields.quantity(key)
+    if amount.nano < 0:
+        raise fields.refuse(key, "must not be negative", str(amount))
+    return amount
+
+
+def _policy(fields: Fields) -> RequestPolicy:
+    fields.only("default", "validValues", "validRange")
+    if fields.has("validValues") and fields.has("validRange"):
+        raise fields.refuse("", "must have at most one of validValues and validRange")
+    values = fields.items("validValues", limits.VALID_VALUES)
+    numbered = Fields(dict(enumerate(values)), fields.subject, fields.at("validValues"), fields.error)
+    span = fields.optional("validRange")
+    span.only("min", "max", "step")
+    return RequestPolicy(
+        default=_optional(fields, "default"),
+        values=tuple(sorted(numbered.quantity(index) for index in numbered.values)),
+        least=_optional(span, "min"),
+        most=_optional(span, "max"),
+        step=_optional(span, "step"),
+    )
+
+
+def _optional(fields: Fields, key: str) -> Quantity | None:
+    return fields.quantity(key) if fields.has(key) else None
+
+
+def write_amounts(amounts: Mapping[str, Quantity]) -> dict[str, Any]:
+    """Return amounts as v1 writes them."""
+    return {name: {"value": str(amount)} for name, amount in amounts.items()}
+
+
+def write_capacity(
+    capacity: Mapping[QualifiedName, Quantity], policies: Mapping[QualifiedName, RequestPolicy], driver: str
+) -> dict[str, Any]:
+    """Return capacities with their policies as v1 writes them, own keys bare, sorted."""
+    written = write_amounts({bare(name, driver): amount for name, amount in sorted(capacity.items())})
+    for name, policy in policies.items():
+        written[bare(name, driver)]["requestPolicy"] = _write_policy(policy)
+    return written
+
+
+def _write_policy(policy: RequestPolicy) -> dict[str, Any]:
+    span = {"min": policy.least, "max": policy.most, "step": policy.step}
+    written: dict[str, Any] = {}
+    if policy.default is not None:
+        written["default"] = str(policy.default)
+    if policy.values:
+        written["validValues"] = [str(value) for value in policy.values]
+    if policy.least is not None:
+        written["validRange"] = {key: str(value) for key, value in span.items() if value is not None}
+    return written

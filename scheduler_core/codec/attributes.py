@@ -1,0 +1,130 @@
+"""Attributes of devices and mixins, from and to dictionaries; keys of property maps.
+
+Decoders take every form that the proposals print (a value object, a bare string, short versions) and
+refuse all others by path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from scheduler_core import limits
+from scheduler_core.codec.fields import Fields
+from scheduler_core.model.device import AttributeValue, QualifiedName, Scalar
+from scheduler_core.names import (
+    IDENTIFIER_RULE,
+    bare,
+    domain_and_identifier,
+    is_driver,
+    is_identifier,
+    qualified,
+)
+from scheduler_core.version import RULE as VERSION_RULE
+from scheduler_core.version import Version
+
+_SCALARS: Final = ("bool", "int", "string", "version")
+_LISTS: Final = ("bools", "ints", "strings", "versions")
+
+
+def read_attributes(fields: Fields, driver: str) -> dict[QualifiedName, AttributeValue]:
+    """Return the attributes of ``fields`` by qualified name."""
+    return {name: _attribute(fields, key) for name, key in read_keys(fields, driver).items()}
+
+
+def read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
+    """Check the keys of a property map and return them by qualified name."""
+    found: dict[QualifiedName, str] = {}
+    for key in fields.values:
+        domain, identifier = domain_and_identifier(str(key))
+        well_formed = is_identifier(identifier, allows_dashes=True) and (not domain or is_driver(domain))
+        if not well_formed or str(key).startswith("/"):
+            raise fields.refuse("", IDENTIFIER_RULE, key)
+        name = qualified(key, driver)
+        if name in found:
+            raise fields.refuse(key, f"is listed twice, as {found[name]!r} and {key!r}: write own keys bare")
+        found[name] = key
+    return found
+
+
+def _attribute(parent: Fields, key: str) -> AttributeValue:
+    if isinstance(parent.values[key], str):
+        return parent.text(key, rule=_short)
+    fields = Fields(parent.values[key], parent.subject, parent.at(key), parent.error)
+    fields.only(*_SCALARS, *_LISTS)
+    kinds = [kind for kind in (*_SCALARS, *_LISTS) if fields.has(kind)]
+    if len(kinds) != 1:
+        raise fields.refuse("", f"must have exactly one of {', '.join((*_SCALARS, *_LISTS))}")
+    if kinds[0] in _SCALARS:
+        return _scalar(fields, kinds[0])
+    values = fields.items(kinds[0], limits.LIST_VALUES)
+    if not values:
+        raise fields.refuse(kinds[0], "must not be empty")
+    kind = kinds[0].removesuffix("s")
+    items = (
+        Fields({kind: v}, parent.subject, f"{fields.at(kinds[0])}[{i}]", parent.error)
+        for i, v in enumerate(values)
+    )
+    return tuple(_scalar(item, kind) for item in items)
+
+
+def _scalar(fields: Fields, kind: str) -> Scalar:
+    match kind:
+        case "bool":
+            return fields.flag("bool")
+        case "int":
+            return fields.integer("int", least=-(2**63))
+        case "string":
+            return fields.text("string", rule=_short)
+        case _:
+            return _version(fields)
+
+
+def _version(fields: Fields) -> Version:
+    """Read a version; YAML turns an unquoted 12.6 into a number, which is what people meant."""
+    value = fields.values["version"]
+    text = str(value) if isinstance(value, float) else fields.text("version", rule=_short)
+    try:
+        return Version.parse(text)
+    except ValueError:
+        raise fields.refuse("version", VERSION_RULE, text) from None
+
+
+def _short(text: str) -> str | None:
+    size = len(text.encode())
+    return None if size <= limits.VALUE_LENGTH else f"has {size} bytes; at most {limits.VALUE_LENGTH} allowed"
+
+
+def write_attributes(
+    attributes: Mapping[QualifiedName, AttributeValue], driver: str, *, as_semver: bool = False
+) -> dict[str, Any]:
+    """Return a property map of attributes, own keys bare, sorted."""
+    return {
+        bare(name, driver): _written(attributes[name], as_semver)
+        for name in sorted(attributes, key=lambda name: bare(name, driver))
+    }
+
+
+def _written(value: AttributeValue, as_semver: bool) -> dict[str, Any]:
+    if isinstance(value, tuple):
+        kind = _kind(value[0]) + "s"
+        return {kind: [_plain(item, as_semver) for item in value]}
+    return {_kind(value): _plain(value, as_semver)}
+
+
+def _kind(value: Scalar) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case str():
+            return "string"
+        case Version():
+            return "version"
+
+
+def _plain(value: Scalar, as_semver: bool) -> bool | int | str:
+    if isinstance(value, Version):
+        return value.semver if as_semver else value.text
+    return value
