@@ -52,6 +52,14 @@ class Locks:
             path.unlink(missing_ok=True)
             os.close(descriptor)
 
+    def sweep(self) -> None:
+        """Remove the files of locks that nobody holds: a killed process leaves its own."""
+        for name in files.names(self.folder):
+            descriptor = _try_lock(self.folder / name)
+            if descriptor is not None:
+                (self.folder / name).unlink(missing_ok=True)
+                os.close(descriptor)
+
     def _acquire(self, path: Path, subject: str, purpose: str) -> int:
         files.make_folder(self.folder, _FOLDER_MODE)
         give_up_at = self.clock() + self.wait_s

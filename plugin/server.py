@@ -25,7 +25,7 @@ from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
 from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
 from plugin.claim_directory import ClaimReader
 from plugin.driver import Driver
-from plugin.errors import SocketTaken
+from plugin.errors import PluginError, SocketTaken
 from plugin.options import Options
 from plugin.registration import RegistrationServicer
 from plugin.servicer import DraV1, DraV1Beta1, Service
@@ -47,10 +47,10 @@ class Endpoint:
     identity: tuple[int, int]
 
     def close(self) -> None:
-        """Stop listening, let calls finish within the grace, remove the socket if it is still ours."""
-        self.server.stop(_GRACE_S).wait()
+        """Remove the socket if it is still ours, stop listening, let calls finish within the grace."""
         if _identity(self.path) == self.identity:
             self.path.unlink(missing_ok=True)
+        self.server.stop(_GRACE_S).wait()
 
 
 class Running:
@@ -89,7 +89,7 @@ def start(driver: Driver, claims: ClaimReader, options: Options) -> Running:
     dra = _serve(_dra_server(driver, claims), options.dra_socket)
     try:
         registration = _serve(_registration_server(options), options.registration_socket)
-    except SocketTaken:
+    except PluginError:
         dra.close()
         raise
     _log.info("driver %s serves %s", options.driver_name, options.dra_socket)
@@ -134,17 +134,20 @@ def _registration_server(options: Options) -> grpc.Server:
 
 
 def _serve(server: grpc.Server, path: Path) -> Endpoint:
+    """Serve a socket at ``path``.
+
+    It is made under a name of its own and moved into place: gRPC unlinks the name it was given when it
+    stops, whoever has a socket there by then. The kubelet ignores names that begin with a dot.
+    """
+    private = path.with_name(f".{os.getpid()}")
     try:
-        server.add_insecure_port(f"unix:{path}")
+        server.add_insecure_port(f"unix:{private}")
     except RuntimeError as error:
         raise SocketTaken("serve", str(path), str(error), "the operator checks the folder") from error
     server.start()
-    identity = _identity(path)
-    if identity is None:
-        raise SocketTaken(
-            "serve", str(path), "the socket went away again", "the operator looks who removes it"
-        )
-    return Endpoint(server, path, identity)
+    files.move(private, path)
+    found = path.lstat()
+    return Endpoint(server, path, (found.st_dev, found.st_ino))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +53,7 @@ class Bench:
     driver: Driver = field(init=False)
 
     def __post_init__(self) -> None:
-        self.driver = build(self.machine, self.options, self.clock)
+        self.driver = assemble(self.machine, self.options, clock=self.clock, sleep=self.clock.sleep)
 
     @property
     def machine(self) -> Machine:
@@ -65,9 +66,13 @@ class Bench:
 
     def restart(self) -> Driver:
         """Return a driver that knows only what is on disk and on the machine, reconciled as at a start."""
-        self.driver = build(self.machine, self.options, self.clock)
+        self.driver = assemble(self.machine, self.options, clock=self.clock, sleep=self.clock.sleep)
         self.driver.reconcile()
         return self.driver
+
+    def another_driver(self) -> Driver:
+        """Return a driver as a second process would have it, which really waits."""
+        return assemble(self.machine, self.options, clock=time.monotonic, sleep=time.sleep)
 
     def claim(self, uid: str, *devices: str, request: str = "r", **more: object) -> AllocatedClaim:
         return allocated(uid, self.node, devices, request=request, **more)
@@ -133,10 +138,6 @@ def allocated(
         ),
         configs=configs,
     )
-
-
-def build(machine: Machine, options: Options, clock: Clock) -> Driver:
-    return assemble(machine, options, clock=clock, sleep=clock.sleep)
 
 
 @pytest.fixture

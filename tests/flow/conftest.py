@@ -1,0 +1,208 @@
+"""A node with a plugin that serves real unix sockets, and a kubelet that calls it as the real one does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import grpc
+import pytest
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.ports import Machine
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.sysfs import Sysfs
+from plugin._pb.dra_v1 import api_pb2 as v1
+from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
+from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
+from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
+from plugin._pb.pluginregistration_v1 import api_pb2 as registration
+from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
+from plugin.assembly import assemble
+from plugin.claim_directory import ClaimDirectory
+from plugin.options import Options
+from plugin.server import Running, start
+
+DRIVER = "tangram.dev"
+CALL_S = 45.0  # the kubelet's own deadline
+VERSIONS = {
+    "v1": (v1, v1_grpc),
+    "v1beta1": (v1beta1, v1beta1_grpc),
+}
+
+
+@dataclass
+class Kubelet:
+    """What the kubelet does to a plugin, on the sockets that it finds."""
+
+    options: Options
+    open: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open.close()
+
+    def channel(self, path: Path | str) -> grpc.Channel:
+        return self.open.enter_context(grpc.insecure_channel(f"unix:{path}"))
+
+    def registration(self) -> Any:
+        (socket,) = self.options.registry_dir.glob("*-reg.sock")
+        return registration_grpc.RegistrationStub(self.channel(socket))
+
+    def info(self) -> registration.PluginInfo:
+        return self.registration().GetInfo(registration.InfoRequest(), timeout=CALL_S)
+
+    def dra(self, version: str = "v1") -> Any:
+        return VERSIONS[version][1].DRAPluginStub(self.channel(self.options.dra_socket))
+
+    def prepare(self, *claims: v1.Claim, version: str = "v1") -> dict[str, Any]:
+        messages = VERSIONS[version][0]
+        request = messages.NodePrepareResourcesRequest(claims=[_as(messages, claim) for claim in claims])
+        return dict(self.dra(version).NodePrepareResources(request, timeout=CALL_S).claims)
+
+    def unprepare(self, *claims: v1.Claim, version: str = "v1") -> dict[str, Any]:
+        messages = VERSIONS[version][0]
+        request = messages.NodeUnprepareResourcesRequest(claims=[_as(messages, claim) for claim in claims])
+        return dict(self.dra(version).NodeUnprepareResources(request, timeout=CALL_S).claims)
+
+    def devices(self, claim: v1.Claim) -> list[tuple[str, ...]]:
+        """Prepare one claim that must succeed and return its devices with their CDI names."""
+        entry = self.prepare(claim)[claim.uid]
+        assert entry.error == ""
+        return [(device.device_name, *device.cdi_device_ids) for device in entry.devices]
+
+    def undone(self, claim: v1.Claim) -> None:
+        """Unprepare one claim, which must succeed."""
+        assert self.unprepare(claim)[claim.uid].error == ""
+
+
+def _as(messages: Any, claim: v1.Claim) -> Any:
+    return messages.Claim(namespace=claim.namespace, name=claim.name, uid=claim.uid)
+
+
+@dataclass
+class Site:
+    """One node: its simulated machine, its claims, and whatever plugin serves on it."""
+
+    folder: Path
+    node: str
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        self.claims_dir = self.folder / "claims"
+        self.claims_dir.mkdir()
+        self.machine_dir = self.folder / "machine"
+        self.simulated = SimulatedMachine.open(load_node(self.node), self.machine_dir, self.sleep)
+        self.options = Options(
+            driver_name=DRIVER,
+            node_name=self.node,
+            kubelet_dir=self.folder / "kubelet",
+            cdi_dir=self.folder / "cdi",
+        )
+
+    def allocate(self, uid: str, *devices: str, name: str | None = None, request: str = "r") -> v1.Claim:
+        """Write an allocated claim as the API has it and return how the kubelet names it."""
+        results = [
+            {"request": request, "driver": DRIVER, "pool": self.node, "device": device} for device in devices
+        ]
+        claim = v1.Claim(namespace="default", name=name or f"claim-{uid}", uid=uid)
+        self.write_claim(claim, {"allocation": {"devices": {"results": results}}})
+        return claim
+
+    def write_claim(self, claim: v1.Claim, status: dict[str, Any]) -> None:
+        document = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"namespace": claim.namespace, "name": claim.name, "uid": claim.uid},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "x"}}]}},
+            "status": status,
+        }
+        (self.claims_dir / f"{claim.name}.yaml").write_text(json.dumps(document))
+
+    def inject(self, *faults: str) -> None:
+        for fault in faults:
+            self.simulated.inject(parse_fault(fault))
+
+    def start(self) -> Running:
+        """Serve in this process."""
+        root = self.simulated.root
+        machine = Machine(self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+        driver = assemble(machine, self.options, clock=time.monotonic, sleep=time.sleep)
+        return start(driver, ClaimDirectory(self.claims_dir), self.options)
+
+    @contextmanager
+    def process(self) -> Iterator[subprocess.Popen[str]]:
+        """Serve in a process of its own; it is there when the block begins and gone when it ends."""
+        command = [
+            *(sys.executable, "-m", "plugin", "--driver-name", DRIVER),
+            *("--simulated", self.node, "--machine", self.machine_dir),
+            *("--claims", self.claims_dir, "--kubelet-dir", self.options.kubelet_dir),
+            *("--cdi-dir", self.options.cdi_dir),
+        ]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                for line in process.stderr:
+                    if "serves" in line:
+                        break
+                yield process
+            finally:
+                process.kill()
+
+    def leftovers(self) -> list[str]:
+        """Return everything that a claim could have left: instances, modes, files."""
+        gpus = self.simulated.gpus
+        cards = self.simulated.node.cards
+        found = [
+            f"{card.index}: {gpus.gpu_instances(card.uuid)}"
+            for card in cards
+            if gpus.gpu_instances(card.uuid)
+        ]
+        modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
+        found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
+        folders = (self.options.cdi_dir, self.options.claims_dir)
+        return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a path short enough for the sockets below it."""
+    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def site_of(folder: Path) -> Callable[..., Site]:
+    """Make the site of a shipped node."""
+    return lambda node, sleep=time.sleep: Site(folder, node, sleep)
+
+
+@pytest.fixture
+def site(site_of: Callable[..., Site]) -> Site:
+    """Two A100s, the machine of most tests."""
+    return site_of("a100x2")
+
+
+@pytest.fixture
+def kubelet_of() -> Iterator[Callable[[Site], Kubelet]]:
+    """Make a kubelet that looks at a site; its connections are closed at the end."""
+    with ExitStack() as kubelets:
+        yield lambda site: kubelets.enter_context(Kubelet(site.options))
+
+
+@pytest.fixture
+def kubelet(site: Site, kubelet_of: Callable[[Site], Kubelet]) -> Iterator[Kubelet]:
+    """The kubelet of a site that a plugin in this process serves."""
+    with site.start():
+        yield kubelet_of(site)

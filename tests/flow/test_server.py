@@ -1,0 +1,116 @@
+"""The sockets: made in the right order, ours alone, gone at the end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plugin.errors import SocketTaken
+
+
+def test_both_sockets_are_there_while_the_plugin_runs_and_gone_afterwards(site: Any) -> None:
+    with site.start():
+        assert site.options.dra_socket.is_socket()
+        assert site.options.registration_socket.is_socket()
+
+    assert not site.options.dra_socket.exists()
+    assert not site.options.registration_socket.exists()
+
+
+def test_a_stale_socket_of_ours_makes_way(site: Any, kubelet_of: Callable[..., Any]) -> None:
+    for path in (site.options.dra_socket, site.options.registration_socket):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(path))
+
+    with site.start():
+        assert kubelet_of(site).info().name == "tangram.dev"
+
+
+def test_a_socket_that_another_process_serves_is_left_to_it(
+    site: Any, kubelet_of: Callable[..., Any]
+) -> None:
+    with site.start():
+        with pytest.raises(SocketTaken, match="another process serves it; stop that plugin first"):
+            site.start()
+
+        assert kubelet_of(site).info().name == "tangram.dev"
+
+
+def test_something_that_is_no_socket_is_never_removed(site: Any) -> None:
+    path = site.options.registration_socket
+    path.parent.mkdir(parents=True)
+    path.write_text("precious")
+
+    with pytest.raises(SocketTaken, match="is no socket"):
+        site.start()
+
+    assert path.read_text() == "precious"
+    assert not site.options.dra_socket.exists()
+
+
+def test_sockets_of_other_drivers_are_not_touched(site: Any) -> None:
+    other = site.options.registry_dir / "other.example.com-reg.sock"
+    other.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as foreign:
+        foreign.bind(str(other))
+        with site.start():
+            pass
+
+        assert other.is_socket()
+
+
+def test_a_socket_that_a_successor_put_in_our_place_is_left_to_it(site: Any) -> None:
+    running = site.start()
+    path = site.options.registration_socket
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as successor:
+        successor.bind(str(path))
+
+        running.stop()
+
+        assert path.is_socket()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_in_order(site: Any, kubelet_of: Callable[..., Any], number: int) -> None:
+    claim = site.allocate("u1", "gpu-0-mig-3g-20gb-4-7")
+    with site.process() as process:
+        kubelet = kubelet_of(site)
+        assert kubelet.info().name == "tangram.dev"
+        kubelet.devices(claim)
+
+        process.send_signal(number)
+        status = process.wait()
+        said = process.stderr.read()
+
+    assert status == 0
+    assert "claim default/claim-u1 (u1): completed" in said
+    assert "Traceback" not in said
+    assert not site.options.dra_socket.exists()
+    assert not site.options.registration_socket.exists()
+    assert (site.options.claims_dir / "u1.json").exists(), "prepared claims outlive the plugin"
+
+
+def test_a_restarted_plugin_knows_its_claims(site: Any, kubelet_of: Callable[..., Any]) -> None:
+    claim = site.allocate("u1", "gpu-0-mig-3g-20gb-4-7")
+    with site.start():
+        first = kubelet_of(site).devices(claim)
+
+    with site.start():
+        kubelet = kubelet_of(site)
+        assert kubelet.devices(claim) == first
+        kubelet.undone(claim)
+
+    assert site.leftovers() == []
+
+
+def test_a_second_process_on_the_same_node_says_who_is_there(site: Any) -> None:
+    with site.start(), site.process() as second:
+        assert second.wait() == 1
+        assert isinstance(second, subprocess.Popen)

@@ -1,0 +1,113 @@
+"""Processes that prepare or unprepare one claim and kill themselves at their n-th step on the disk.
+
+Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
+step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
+fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
+removed. One program for many deeds, because starting an interpreter takes longer than all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.ports import Machine
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.sysfs import Sysfs
+from plugin.assembly import assemble
+from plugin.options import Options
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
+from scheduler_core.model.device import DeviceId, DeviceName
+
+REF = ClaimRef("default", "claim-u1")
+
+
+class Steps:
+    """Counts what happens to records and documents, and ends the process when the number is reached."""
+
+    def __init__(self, options: Options, last: int) -> None:
+        self.folders = (options.claims_dir, options.cdi_dir)
+        self.count = 0
+        self.last = last
+
+    def concern(self, path: Path) -> bool:
+        return path.parent in self.folders
+
+    def take(self) -> None:
+        self.count += 1
+        if self.count == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self) -> None:
+        fsync, replace, unlink = os.fsync, Path.replace, Path.unlink
+
+        def watched_fsync(descriptor: int) -> None:
+            status = os.fstat(descriptor)
+            written = Path(f"/proc/self/fd/{descriptor}").readlink()
+            if stat.S_ISREG(status.st_mode) and self.concern(written):
+                if self.count + 1 == self.last:
+                    os.ftruncate(descriptor, status.st_size // 2)
+                self.take()
+            fsync(descriptor)
+
+        def watched_replace(path: Path, target: Path) -> Any:
+            if self.concern(path):
+                self.take()
+            moved = replace(path, target)
+            if self.concern(path):
+                self.take()
+            return moved
+
+        def watched_unlink(path: Path, missing_ok: bool = False) -> None:
+            if self.concern(path) and path.exists():
+                self.take()
+                unlink(path, missing_ok)
+                self.take()
+            else:
+                unlink(path, missing_ok)
+
+        os.fsync = watched_fsync
+        Path.replace = watched_replace  # type: ignore[method-assign]
+        Path.unlink = watched_unlink  # type: ignore[method-assign]
+
+
+def run(folder: Path, deed: str, device: str, step: int) -> None:
+    simulated = SimulatedMachine.attach(folder / "machine")
+    node = simulated.node.name
+    root = simulated.root
+    options = Options(
+        driver_name="tangram.dev", node_name=node, kubelet_dir=folder / "kubelet", cdi_dir=folder / "cdi"
+    )
+    machine = Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+    Steps(options, step).watch()
+    if deed == "unprepare":
+        driver.unprepare(ClaimUid("u1"), REF)
+        return
+    result = AllocatedDevice("r", DeviceId("tangram.dev", node, DeviceName(device)))
+    driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
+
+
+def status_of(folder: str, deed: str, device: str, step: str) -> int:
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        run(Path(folder), deed, device, int(step))
+    except Exception:  # noqa: BLE001 - the copy must end here and never go on with the parent's loop
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+for line in sys.stdin:
+    sys.stdout.write(f"{status_of(*line.split())}\n")
+    sys.stdout.flush()

@@ -1,0 +1,114 @@
+"""A process that is killed at any step on the disk leaves a state from which the right end is reached."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugin.claims import PreparedDevice
+
+PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
+HALF = "gpu-0-mig-3g-20gb-4-7"
+PREPARED = (PreparedDevice(("r",), "a100x2", HALF, (f"tangram.dev/claim=u1-{HALF}",)),)
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def dies(program: subprocess.Popen[str], folder: Path) -> Callable[[str, str, int], bool]:
+    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
+
+    def run(deed: str, device: str, step: int) -> bool:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(f"{folder} {deed} {device} {step}\n")
+        program.stdin.flush()
+        status = int(program.stdout.readline())
+        assert status in {0, -signal.SIGKILL}
+        return status != 0
+
+    return run
+
+
+# Three steps for each write, two for each removal.
+# Prepare writes the record started, (GI, instance,) the document, the record completed.
+PREPARING = [(HALF, step) for step in range(1, 16)] + [("gpu-0", step) for step in range(1, 10)]
+# Unprepare writes the record undoing and removes document and record.
+UNDOING = range(1, 8)
+
+
+@pytest.mark.parametrize(("device", "step"), PREPARING)
+def test_killed_in_prepare_the_next_prepare_gives_the_answer(
+    bench: Any, dies: Callable[..., bool], device: str, step: int
+) -> None:
+    assert dies("prepare", device, step)
+
+    answer = bench.prepare("u1", device)
+
+    assert [prepared.device for prepared in answer] == [device]
+    assert bench.document("u1").exists()
+    assert len(bench.instances()) == (1 if device == HALF else 0)
+    bench.unprepare("u1")
+    bench.restart()
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("device", "step"), PREPARING)
+def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
+    bench: Any, dies: Callable[..., bool], device: str, step: int
+) -> None:
+    assert dies("prepare", device, step)
+    is_finished = (device, step) in {(HALF, 15), ("gpu-0", 9)}
+
+    bench.restart()
+
+    assert bool(bench.leftovers()) == is_finished
+    assert [prepared.device for prepared in bench.prepare("u1", device)] == [device]
+    bench.unprepare("u1")
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", UNDOING)
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
+    bench: Any, dies: Callable[..., bool], step: int, is_restarted: bool
+) -> None:
+    bench.prepare("u1", HALF)
+    assert dies("unprepare", HALF, step)
+    if is_restarted:
+        bench.restart()
+
+    bench.unprepare("u1")
+
+    bench.restart()
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", UNDOING)
+def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
+    bench: Any, dies: Callable[..., bool], step: int
+) -> None:
+    bench.prepare("u1", HALF)
+    assert dies("unprepare", HALF, step)
+
+    assert bench.prepare("u1", HALF) == PREPARED
+
+    assert len(bench.instances()) == 1
+
+
+def test_no_step_was_forgotten(bench: Any, dies: Callable[..., bool]) -> None:
+    assert not dies("prepare", HALF, 16)
+    assert not dies("unprepare", HALF, 8)
+    assert not dies("prepare", "gpu-0", 10)
