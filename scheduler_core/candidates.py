@@ -10,10 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidClaim, SelectorError
+from scheduler_core.features import ALL, Features
+from scheduler_core.ledger import Share
 from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest
 from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node, admits
+from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
+from scheduler_core.names import qualified
 from scheduler_core.selectors import DeviceView, Selector, compile_selector, view
 
 
@@ -28,20 +32,46 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An offer that a request selects; ``error`` where its selectors failed on it."""
+    """An offer that a request selects.
+
+    Shape: ``share`` what the request would consume of a shareable device, None of any other;
+           ``error`` where the selectors failed on it; ``barred`` why it may not be taken now, whatever
+           is in use.
+    """
 
     offer: Offer
+    share: Share | None = None
     error: SelectorError | None = None
+    barred: str | None = None
 
 
-def offers(pools: Sequence[Pool], node: Node) -> tuple[Offer, ...]:
-    """Return the usable devices that the node sees, in order of preference: pools by driver and name."""
+def offers(pools: Sequence[Pool], node: Node, features: Features = ALL) -> tuple[Offer, ...]:
+    """Return the usable devices that the node sees, in order of preference.
+
+    Shape: pools by driver and name, but those with binding conditions last; devices as listed.
+    """
+    ranked = sorted(enumerate(pools), key=lambda item: _waits(item[1]))
     return tuple(
         Offer(index, device, view(pool.id.driver, device))
-        for index, pool in enumerate(pools)
+        for index, pool in ranked
         if pool.problem is None and pool.is_complete
         for device in pool.devices
-        if admits(device.nodes, node)
+        if admits(device.nodes, node) and _is_enabled(device, features)
+    )
+
+
+def _waits(pool: Pool) -> bool:
+    return any(device.binding.conditions for device in pool.devices)
+
+
+def _is_enabled(device: Device, features: Features) -> bool:
+    """Whether every feature is on without which the device would mean something else."""
+    groups = any(draw.groups for draw in device.draws)
+    return (
+        (features.DRAPartitionableDevices or not device.draws)
+        and (features.DRADeviceCompatibilityGroups or not groups)
+        and (features.DRAConsumableCapacity or not device.is_shareable)
+        and (features.binding or not device.binding.conditions)
     )
 
 
@@ -72,11 +102,32 @@ def selectors_of(
     return tuple(compile_selector(text) for text in (*device_class.selectors, *request.selectors))
 
 
-def select(selectors: Sequence[Selector], seen: Sequence[Offer]) -> Iterator[Candidate]:
-    """Yield the offers that every selector accepts, and those on which one fails."""
+def select(
+    selectors: Sequence[Selector], request: DeviceRequest, seen: Sequence[Offer]
+) -> Iterator[Candidate]:
+    """Yield the offers that every selector accepts and that are large enough; and those that fail one."""
     for offer in seen:
         try:
             if all(selector.matches(offer.view) for selector in selectors):
-                yield Candidate(offer)
+                fits, share = _capacity(request, offer)
+                if fits:
+                    yield Candidate(offer, share)
         except SelectorError as error:
-            yield Candidate(offer, error)
+            yield Candidate(offer, error=error)
+
+
+def _capacity(request: DeviceRequest, offer: Offer) -> tuple[bool, Share | None]:
+    """Return whether the device has what the request wants of it, and the share if it can be shared."""
+    device, driver = offer.device, offer.view.driver
+    wanted = {qualified(key, driver): amount for key, amount in request.capacity.items()}
+    if not wanted.keys() <= device.capacity.keys():
+        return False, None
+    if not device.is_shareable:
+        return all(amount <= device.capacity[name] for name, amount in wanted.items()), None
+    share = {}
+    for name, value in device.capacity.items():
+        amount = consumed(wanted.get(name), value, device.policies.get(name))
+        if amount is None or amount > value:
+            return False, None
+        share[name] = amount
+    return True, share

@@ -1,7 +1,7 @@
 """Constraints of a claim as objects with one protocol: may this device join, join, leave.
 
 They are monotonic: once a device is refused it stays refused until another one leaves, so the search
-may prune on them. Rules S13 and S13b of docs/semantics.md.
+may prune on them. Devices leave in the reverse order of joining. Rules S13 and S13b of docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from scheduler_core.model.claim import Constraint, DistinctAttribute, MatchAttribute
-from scheduler_core.model.device import AttributeValue, Device, QualifiedName
+from scheduler_core.model.device import Device, QualifiedName, Scalar
 
-_Typed = tuple[type, AttributeValue]
+_Typed = tuple[type, Scalar]
 
 
 class Rule(Protocol):
@@ -31,53 +31,46 @@ class Rule(Protocol):
 
 
 class Match:
-    """All have the attribute, with one type and value."""
+    """All have the attribute with a common value of one type; a scalar is a list of one."""
 
     def __init__(self, attribute: QualifiedName) -> None:
         self._attribute = attribute
-        self._values: list[_Typed] = []
+        self._common: list[frozenset[_Typed]] = []
 
     def admits(self, device: Device) -> bool:
-        """Whether the device has the common value."""
-        value = _typed(device, self._attribute)
-        return value is not None and (not self._values or self._values[0] == value)
+        """Whether a value is left that all would have."""
+        values = _values(device, self._attribute)
+        return bool(values & self._common[-1] if self._common else values)
 
     def add(self, device: Device) -> None:
-        """Let the device join."""
-        value = _typed(device, self._attribute)
-        assert value is not None
-        self._values.append(value)
+        """Let the device join; what was common before is kept, so that it can leave again."""
+        values = _values(device, self._attribute)
+        self._common.append(values & self._common[-1] if self._common else values)
 
-    def remove(self, device: Device) -> None:
-        """Let the device leave."""
-        value = _typed(device, self._attribute)
-        assert value is not None
-        self._values.remove(value)
+    def remove(self, device: Device) -> None:  # noqa: ARG002 - devices leave in the reverse order of joining
+        """Let the last device leave."""
+        self._common.pop()
 
 
 class Distinct:
-    """All have the attribute, and no two the same value."""
+    """All have the attribute, and no two a value in common."""
 
     def __init__(self, attribute: QualifiedName) -> None:
         self._attribute = attribute
-        self._values: set[_Typed] = set()
+        self._taken: set[_Typed] = set()
 
     def admits(self, device: Device) -> bool:
-        """Whether the device has a value that nobody has."""
-        value = _typed(device, self._attribute)
-        return value is not None and value not in self._values
+        """Whether the device has values, and nobody has any of them."""
+        values = _values(device, self._attribute)
+        return bool(values) and not values & self._taken
 
     def add(self, device: Device) -> None:
         """Let the device join."""
-        value = _typed(device, self._attribute)
-        assert value is not None
-        self._values.add(value)
+        self._taken |= _values(device, self._attribute)
 
     def remove(self, device: Device) -> None:
         """Let the device leave."""
-        value = _typed(device, self._attribute)
-        assert value is not None
-        self._values.remove(value)
+        self._taken -= _values(device, self._attribute)
 
 
 def rule_of(constraint: Constraint) -> Rule:
@@ -95,7 +88,10 @@ def applies(constraint: Constraint, request: str) -> bool:
     return not constraint.requests or request in constraint.requests or parent in constraint.requests
 
 
-def _typed(device: Device, attribute: QualifiedName) -> _Typed | None:
-    """Return the value with its type: True is not 1 here."""
+def _values(device: Device, attribute: QualifiedName) -> frozenset[_Typed]:
+    """Return the values with their types (True is not 1 here); empty where there are none."""
     value = device.attributes.get(attribute)
-    return None if value is None else (type(value), value)
+    if value is None:
+        return frozenset()
+    values = value if isinstance(value, tuple) else (value,)
+    return frozenset((type(each), each) for each in values)

@@ -9,32 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from scheduler_core.candidates import rejected_offers, select, selectors_of
+from scheduler_core.candidates import Candidate, rejected_offers, select, selectors_of
 from scheduler_core.ledger import Ledger
 from scheduler_core.limits import RESULTS
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Cause, Reason
+from scheduler_core.problem import Cluster
 from scheduler_core.search import Problem, Search, Slot, Want
-
-if TYPE_CHECKING:
-    from scheduler_core.allocate import Cluster
 
 _SHOWN = 3  # neighbours that a sentence names before it says "and N more"
 
 
-def explain(
-    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, ledgers: Sequence[Ledger]
-) -> tuple[Reason, ...]:
+def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> tuple[Reason, ...]:
     """Return the reasons, the decisive one first; never empty."""
     plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
     if plain:
         return tuple(plain)
     if problem.rules and Search(_without_rules(problem)).run():
         return tuple(_constraint_reasons(claims))
-    return tuple(_shortages(claims, problem, ledgers))
+    return tuple(_shortages(claims, problem, problem.ledgers))
 
 
 def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
@@ -77,7 +72,11 @@ def _invalid_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Re
     options = {option.name: option for request in claim.requests for option in request.alternatives}
     for want in slot.wants:
         selectors = selectors_of(options[want.name], claim, cluster.classes)
-        matched = [candidate.offer for candidate in select(selectors, seen) if candidate.error is None]
+        matched = [
+            candidate.offer
+            for candidate in select(selectors, options[want.name], seen)
+            if candidate.error is None
+        ]
         if matched:
             pool, device = cluster.pools[matched[0].pool], matched[0].device
             reason = pool.rejected[device.name].reason
@@ -125,7 +124,7 @@ def _shortage(wants: Sequence[Want], ledgers: Sequence[Ledger]) -> str | None:
         blocked = []
         free = 0
         for candidate in want.candidates:
-            reason = ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name)
+            reason = _obstacle(want, candidate, ledgers)
             if reason is None:
                 free += 1
             else:
@@ -136,6 +135,12 @@ def _shortage(wants: Sequence[Want], ledgers: Sequence[Ledger]) -> str | None:
         found = f"needs {needed} of {len(want.candidates)} matching devices, {free} of them free"
         sentences.append(f"{found}; {_list(blocked, '; ')}" if blocked else found)
     return " or ".join(sentences)
+
+
+def _obstacle(want: Want, candidate: Candidate, ledgers: Sequence[Ledger]) -> str | None:
+    if candidate.barred is not None or want.admin_access:
+        return candidate.barred
+    return ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name, candidate.share)
 
 
 def _list(items: Sequence[str], separator: str = ", ") -> str:

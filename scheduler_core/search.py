@@ -8,6 +8,7 @@ policy ``first-fit``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,8 @@ class Want:
     """One alternative of a request, ready to be searched.
 
     Shape: ``count`` is None where all candidates must be taken; ``rules`` index the problem's rules;
-           ``kind`` is equal for wants that are interchangeable.
+           ``kind`` is equal for wants that are interchangeable; ``admin_access`` looks on: it takes
+           nothing from anybody, and no device twice within its claim.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Want:
     candidates: tuple[Candidate, ...]
     rules: tuple[int, ...]
     kind: object
+    admin_access: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +63,17 @@ class Search:
     problem: Problem
     steps: int = 0
     chosen: list[tuple[Want, list[Candidate]]] = field(default_factory=list)
-    _taken_by_claim: dict[int, int] = field(default_factory=dict)
+    _counts: dict[int, int] = field(default_factory=dict)
+    _joined: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
+    _watched: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
     _last: dict[object, int] = field(default_factory=dict)
 
     def run(self) -> bool:
         """Search; True where ``chosen`` is a full answer. Raises: SelectorError on a failing candidate."""
         found = self._slot(0)
-        for want, candidates in self.chosen:
+        for slot, (want, candidates) in reversed(list(zip(self.problem.slots, self.chosen, strict=False))):
             for candidate in reversed(candidates):
-                self._leave(want, candidate)
+                self._leave(slot.claim, want, candidate)
         return found
 
     def _slot(self, index: int) -> bool:
@@ -79,34 +84,31 @@ class Search:
     def _want(self, index: int, want: Want) -> bool:
         claim = self.problem.slots[index].claim
         count = len(want.candidates) if want.count is None else want.count
-        if count == 0 or self._taken_by_claim.get(claim, 0) + count > RESULTS:
+        if count == 0 or self._counts.get(claim, 0) + count > RESULTS:
             return False
-        self._taken_by_claim[claim] = self._taken_by_claim.get(claim, 0) + count
+        self._counts[claim] = self._counts.get(claim, 0) + count
         self.chosen.append((want, []))
-        start = self._last.get(want.kind, -1) + 1 if want.count == 1 else 0
+        start = self._last.get(want.kind, 0) if want.count == 1 else 0
         if self._fill(index, want, count, start):
             return True
         self.chosen.pop()
-        self._taken_by_claim[claim] -= count
+        self._counts[claim] -= count
         return False
 
     def _fill(self, index: int, want: Want, needed: int, start: int) -> bool:
         if needed == 0:
             return self._slot(index + 1)
-        mine = self.chosen[index][1]
+        claim, mine = self.problem.slots[index].claim, self.chosen[index][1]
         for position in range(start, len(want.candidates) - needed + 1):
             candidate = want.candidates[position]
-            if not self._join(want, candidate):
-                if want.count is None:
-                    return False
-                continue
-            mine.append(candidate)
-            before = self._last.get(want.kind)
-            self._last[want.kind] = position
-            if self._fill(index, want, needed - 1, position + 1):
-                return True
-            self._restore(want.kind, before)
-            self._leave(want, mine.pop())
+            if self._join(claim, want, candidate):
+                mine.append(candidate)
+                before = self._last.get(want.kind)
+                self._last[want.kind] = position
+                if self._fill(index, want, needed - 1, position + 1):
+                    return True
+                self._restore(want.kind, before)
+                self._leave(claim, want, mine.pop())
             if want.count is None:
                 return False
         return False
@@ -117,22 +119,35 @@ class Search:
         else:
             self._last[kind] = before
 
-    def _join(self, want: Want, candidate: Candidate) -> bool:
+    def _join(self, claim: int, want: Want, candidate: Candidate) -> bool:
         if candidate.error is not None:
             raise candidate.error
         self.steps += 1
-        device = candidate.offer.device
-        rules = [self.problem.rules[rule] for rule in want.rules]
-        ledger = self.problem.ledgers[candidate.offer.pool]
-        if not all(rule.admits(device) for rule in rules) or not ledger.admits(device.name):
+        if candidate.barred is not None:
             return False
-        ledger.take(DeviceName(device.name), want.name)
+        device, pool = candidate.offer.device, candidate.offer.pool
+        seen = (claim, pool, device.name)
+        rules = [self.problem.rules[rule] for rule in want.rules]
+        if self._watched[seen] or (want.admin_access and self._joined[seen]):
+            return False
+        if not all(rule.admits(device) for rule in rules):
+            return False
+        if not want.admin_access:
+            ledger = self.problem.ledgers[pool]
+            if not ledger.admits(device.name, candidate.share):
+                return False
+            ledger.take(device.name, want.name, candidate.share)
+        self._joined[seen] += 1
+        self._watched[seen] += want.admin_access
         for rule in rules:
             rule.add(device)
         return True
 
-    def _leave(self, want: Want, candidate: Candidate) -> None:
-        device = candidate.offer.device
-        self.problem.ledgers[candidate.offer.pool].release(device.name)
+    def _leave(self, claim: int, want: Want, candidate: Candidate) -> None:
+        device, pool = candidate.offer.device, candidate.offer.pool
+        self._joined[claim, pool, device.name] -= 1
+        self._watched[claim, pool, device.name] -= want.admin_access
+        if not want.admin_access:
+            self.problem.ledgers[pool].release(device.name, want.name, candidate.share)
         for rule in want.rules:
             self.problem.rules[rule].remove(device)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from scheduler_core.model.claim import AllocatedDevice, ClaimRef
+from scheduler_core.model.claim import AllocatedDevice, ClaimRef, OpaqueConfig
 from scheduler_core.model.nodes import NodeSelection
 
 
@@ -43,12 +43,13 @@ class Allocation:
     """Devices for every claim, on one node.
 
     Shape: ``results`` has an entry per claim, its devices in request order; ``nodes`` says from where
-           the devices of each claim can be used.
+           the devices of each claim can be used; ``configs`` what travels with them, class entries first.
     """
 
     node: str
     results: Mapping[ClaimRef, tuple[AllocatedDevice, ...]]
     nodes: Mapping[ClaimRef, NodeSelection]
+    configs: Mapping[ClaimRef, tuple[OpaqueConfig, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,145 @@
+"""Claims and a cluster to a problem to search: what each request may get, and under which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scheduler_core.candidates import Candidate, Offer, offers, select, selectors_of
+from scheduler_core.constraints import Rule, applies, rule_of
+from scheduler_core.errors import InvalidClaim
+from scheduler_core.features import ALL, Features
+from scheduler_core.ledger import Ledger
+from scheduler_core.model.claim import (
+    AllocatedClaim,
+    AllocatedDevice,
+    Claim,
+    DeviceClass,
+    DeviceRequest,
+    Request,
+)
+from scheduler_core.model.device import DeviceName
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool
+from scheduler_core.model.taints import intolerable
+from scheduler_core.names import qualified
+from scheduler_core.search import Problem, Slot, Want
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What an allocation looks at.
+
+    Shape: ``pools`` one per (driver, name); ``classes`` by name; ``allocated`` claims that hold devices,
+           in any order.
+    """
+
+    pools: tuple[Pool, ...]
+    classes: Mapping[str, DeviceClass]
+    allocated: tuple[AllocatedClaim, ...] = ()
+    features: Features = ALL
+
+
+def problem_of(claims: Sequence[Claim], cluster: Cluster, node: Node) -> Problem:
+    """Return what is to be searched. ``cluster.pools`` are in order.
+
+    Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
+            does not compile.
+    """
+    seen = offers(cluster.pools, node, cluster.features)
+    is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
+    slots: list[Slot] = []
+    rules: list[Rule] = []
+    for number, claim in enumerate(claims):
+        first_rule = len(rules)
+        rules += [rule_of(constraint) for constraint in claim.constraints]
+        for request in claim.requests:
+            _check_features(request, claim, cluster.features)
+            wants = (
+                _want(option, claim, number, first_rule, _Seen(seen, is_complete, cluster))
+                for option in request.alternatives
+            )
+            slots.append(Slot(number, tuple(wants)))
+    return Problem(tuple(slots), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    offers: tuple[Offer, ...]
+    is_complete: bool
+    cluster: Cluster
+
+
+def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, seen: _Seen) -> Want:
+    selectors = selectors_of(option, claim, seen.cluster.classes)
+    bound = tuple(
+        first_rule + index
+        for index, constraint in enumerate(claim.constraints)
+        if applies(constraint, option.name)
+    )
+    chosen = select(selectors, option, seen.offers) if option.count is not None or seen.is_complete else ()
+    return Want(
+        name=option.name,
+        count=option.count,
+        candidates=tuple(_tolerated(option, chosen, seen.cluster.features)),
+        rules=bound,
+        kind=_kind(number, option, bound),
+        admin_access=option.admin_access,
+    )
+
+
+def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
+    """Return what makes two wants interchangeable."""
+    what = (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations)
+    return (claim, *what, tuple(sorted(option.capacity.items())), bound)
+
+
+def _tolerated(
+    option: DeviceRequest, candidates: Sequence[Candidate] | Iterator[Candidate], features: Features
+) -> Iterator[Candidate]:
+    """Mark the candidates that bear a taint the request does not tolerate."""
+    for candidate in candidates:
+        taint = intolerable(candidate.offer.device.taints, option.tolerations)
+        if taint is None or not features.DRADeviceTaints:
+            yield candidate
+        else:
+            yield replace(
+                candidate, barred=f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
+            )
+
+
+def _check_features(request: Request, claim: Claim, features: Features) -> None:
+    """Refuse what a switched-off feature would be needed for."""
+    for option in request.alternatives:
+        needed = {
+            "DRAPrioritizedList": option.name != request.name,
+            "DRAAdminAccess": option.admin_access,
+            "DRAConsumableCapacity": bool(option.capacity),
+        }
+        for feature, is_needed in needed.items():
+            if is_needed and not getattr(features, feature):
+                rule = f"needs the feature {feature}, which is off"
+                raise InvalidClaim(f"ResourceClaim {claim.ref}", f"request {option.name}", None, rule)
+
+
+def books(
+    pools: Sequence[Pool], allocated: Sequence[AllocatedClaim], features: Features = ALL
+) -> tuple[Ledger, ...]:
+    """Return a ledger per pool, with everything that is held entered. Looking on holds nothing."""
+    ledgers = tuple(Ledger(pool, features) for pool in pools)
+    by_id = {(pool.id.driver, pool.id.name): index for index, pool in enumerate(pools)}
+    for claim in allocated:
+        for result in claim.results:
+            index = by_id.get((result.device.driver, result.device.pool))
+            if index is not None and not result.admin_access:
+                _record(ledgers[index], pools[index], result, str(claim.ref))
+    return ledgers
+
+
+def _record(ledger: Ledger, pool: Pool, result: AllocatedDevice, holder: str) -> None:
+    name = DeviceName(result.device.device)
+    if result.share_id is None:
+        ledger.record(name, holder)
+        return
+    share = {qualified(key, pool.id.driver): amount for key, amount in result.consumed.items()}
+    ledger.record(name, holder, share)
