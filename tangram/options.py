@@ -7,17 +7,18 @@ from argparse import ArgumentTypeError
 
 from agent.inventory import DEFAULT_DRIVER
 from scheduler_core.errors import shown
-from scheduler_core.names import DRIVER_RULE, is_driver
+from scheduler_core.limits import POOL_NAME_LENGTH
+from scheduler_core.names import DRIVER_RULE, is_driver, is_pool
+from tangram.errors import bad_argument
 from tangram.face import Parser
 
 
 def add_driver_name(parser: Parser) -> None:
-    """Add ``--driver-name``."""
+    """Add ``--driver-name``; it is None where it was not given."""
     parser.add_argument(
         "--driver-name",
         metavar="NAME",
         type=_driver_name,
-        default=DEFAULT_DRIVER,
         help=f"the DRA driver to publish as; default: {DEFAULT_DRIVER}",
     )
 
@@ -26,6 +27,15 @@ def _driver_name(text: str) -> str:
     if not is_driver(text):
         raise ArgumentTypeError(f"{shown(text)}: {DRIVER_RULE}")
     return text
+
+
+def checked_node_name(name: str) -> str:
+    """Return the name of a node, which becomes that of its pool. Raises: BadInput."""
+    if "/" in name or not is_pool(name):
+        raise bad_argument(
+            "--node-name", name, f"must be a DNS subdomain of at most {POOL_NAME_LENGTH} characters"
+        )
+    return name
 
 
 def host_name() -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from agent.inventory import DEFAULT_DRIVER
 from scheduler_core.model.result import Allocation
 from tangram.demo import act, decide, request
 from tangram.demo.station import STATIONS, Station
@@ -15,8 +14,7 @@ from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
 from tangram.options import add_driver_name
-
-_SHORT: Final = "/tmp"  # noqa: S108 - a unix socket's path has 107 bytes, wherever TMPDIR may point
+from tangram.throwaway import throwaway_folder
 
 
 def add(parsers: Subparsers) -> None:
@@ -42,13 +40,14 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
-    asked = _asked(options)
+    driver = options.driver_name or DEFAULT_DRIVER
+    asked = _asked(options.claim, driver)
     found: dict[str, Any] = {}
     is_end = False
-    with tempfile.TemporaryDirectory(prefix="tangram-", dir=_SHORT) as directory:
-        workspace = act.Workspace(Path(directory))
+    with throwaway_folder() as folder:
+        workspace = act.Workspace(folder)
         node = face.machines.simulated(options.node, workspace.root / "machine")
-        for station in _stations(node, workspace, asked, options.driver_name, face):
+        for station in _stations(node, workspace, asked, driver, face):
             found[station.name] = station.value
             is_end = station.is_end
             if not options.json:
@@ -62,11 +61,9 @@ def _run(options: Namespace, face: Face) -> int:
     return DOES_NOT_FIT if is_end else DONE
 
 
-def _asked(options: Namespace) -> request.Asked | None:
+def _asked(path: str | None, driver: str) -> request.Asked | None:
     """Return what a file asks for, None without one: the claim is then made to suit the machine."""
-    if options.claim is None:
-        return None
-    return request.from_documents(read_documents(options.claim), options.driver_name)
+    return None if path is None else request.from_documents(read_documents(path), driver)
 
 
 def _stations(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +12,17 @@ from typing import Any
 from rich.text import Text
 
 from agent.hardware.ports import Readers
-from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
 from agent.inventory.model import Inventory, NodeDevices
 from tangram.commands import show_files
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
-from tangram.options import add_driver_name, host_name
+from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
 from tangram.sizes import FORMS, sizes_of
+from tangram.throwaway import throwaway_folder
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -49,23 +49,24 @@ def add(parsers: Subparsers) -> None:
     source.add_argument(
         "-f", "--file", action="append", metavar="FILE", dest="files", help="slices in YAML or JSON files"
     )
+    source.add_argument(
+        "--sizes", action="store_true", help="print the slice sizes of every shipped machine and nothing else"
+    )
     parser.add_argument(
         "--node-name", metavar="NAME", help="the node's name with --real; default: the host's"
     )
     add_driver_name(parser)
     parser.add_argument("--as", choices=SLICE_FORMS, dest="form", help="print the slices in this form")
-    parser.add_argument(
-        "--sizes", action="store_true", help="print the slice sizes of every shipped machine and nothing else"
-    )
 
 
 def _run(options: Namespace, face: Face) -> int:
+    _check(options)
     if options.sizes:
         return _sizes(options, face)
     if options.files:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
-        shown = shown_of(readers, name, options.driver_name)
+        shown = shown_of(readers, name, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
     elif options.json:
@@ -73,6 +74,18 @@ def _run(options: Namespace, face: Face) -> int:
     else:
         _draw(shown, face)
     return DONE
+
+
+def _check(options: Namespace) -> None:
+    """Refuse options that would have no effect: whoever gives them expects one."""
+    if options.form is not None and options.sizes:
+        raise bad_argument("--as", options.form, "has no effect with --sizes")
+    if options.driver_name is not None and options.files:
+        raise bad_argument(
+            "--driver-name", options.driver_name, "has no effect with --file: slices name theirs"
+        )
+    if options.node_name is not None and not options.real:
+        raise bad_argument("--node-name", options.node_name, "is for --real; simulated machines have a name")
 
 
 def shown_of(readers: Readers, node: str, driver: str) -> Shown:
@@ -84,13 +97,13 @@ def shown_of(readers: Readers, node: str, driver: str) -> Shown:
 @contextmanager
 def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str]]:
     if options.real:
-        yield face.machines.real(), options.node_name or host_name()
+        yield face.machines.real(), checked_node_name(options.node_name or host_name())
     elif options.machine is not None:
         node = face.machines.attached(options.machine)
         yield node.machine.readers, node.name
     elif options.node is not None:
-        with tempfile.TemporaryDirectory(prefix="tangram-") as directory:
-            node = face.machines.simulated(options.node, Path(directory) / "machine")
+        with throwaway_folder() as folder:
+            node = face.machines.simulated(options.node, folder / "machine")
             yield node.machine.readers, node.name
     else:
         raise bad_argument("show", None, "say what to show: --node, --machine, --real or --file")
@@ -118,9 +131,9 @@ def _draw(shown: Shown, face: Face) -> None:
 def _sizes(options: Namespace, face: Face) -> int:
     found = {}
     for summary in face.machines.shipped():
-        with tempfile.TemporaryDirectory(prefix="tangram-") as directory:
-            node = face.machines.simulated(summary.name, Path(directory) / "machine")
-            shown = shown_of(node.machine.readers, node.name, options.driver_name)
+        with throwaway_folder() as folder:
+            node = face.machines.simulated(summary.name, folder / "machine")
+            shown = shown_of(node.machine.readers, node.name, options.driver_name or DEFAULT_DRIVER)
             found[summary.name] = (len(shown.devices.pool.devices), list(sizes_of(shown.devices)))
     if options.json:
         face.out.json({name: {"devices": count, "sizes": sizes} for name, (count, sizes) in found.items()})

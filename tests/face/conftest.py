@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 
 from agent.hardware.simulated import SimulatedMachine, load_node
 from tangram.__main__ import main
+from tangram.throwaway import throwaway_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,13 @@ def machine(tmp_path: Path) -> SimulatedMachine:
 
 
 @pytest.fixture(scope="session")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return the directory of a shipped machine, made once for all tests that only look at it."""
+def shipped() -> Iterator[Callable[[str], Path]]:
+    """Give the directory of a shipped machine, made once for all tests that only look at it."""
+    with throwaway_folder() as folder:
 
-    @cache
-    def directory(name: str) -> Path:
-        path = tmp_path_factory.mktemp("shipped") / name
-        SimulatedMachine.open(load_node(name), path)
-        return path
+        @cache
+        def directory(name: str) -> Path:
+            SimulatedMachine.open(load_node(name), folder / name)
+            return folder / name
 
-    return directory
+        yield directory

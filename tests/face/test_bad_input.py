@@ -128,6 +128,19 @@ ARGUMENTS = {
     "an abbreviated option": (["show", "--nod", "a100x2"], ["--nod"]),
     "nothing to show": (["show"], ["--node", "--machine", "--real", "--file"]),
     "two things to show": (["show", "--node", "a100x2", "--real"], ["--real", "not allowed with"]),
+    "a form with the table of sizes": (["show", "--sizes", "--as", "v1"], ["--as", "'v1'", "--sizes"]),
+    "a driver name for slices that have one": (
+        ["show", "-f", "x.yaml", "--driver-name", "d.example.com"],
+        ["--driver-name", "'d.example.com'", "--file"],
+    ),
+    "a node name for a machine that has one": (
+        ["show", "--node", "a100x2", "--node-name", "mine"],
+        ["--node-name", "'mine'", "--real"],
+    ),
+    "a node name that is none": (
+        ["show", "--real", "--node-name", "my/node"],
+        ["--node-name", "'my/node'", "253 characters"],
+    ),
     "an unknown form": (["show", "--node", "a100x2", "--as", "v7"], ["--as", "'v7'", "composite"]),
     "an unknown node to show": (["show", "--node", "cray-1"], ["'cray-1'", "dgx-a100"]),
     "an unknown node to print": (["node", "show", "cray-1"], ["'cray-1'", "dgx-a100"]),
