@@ -13,7 +13,7 @@ from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.pictures.memory_slices import layouts, picture
-from tangram.pictures.properties import capacity, profile_of
+from tangram.pictures.properties import capacity, what_of
 
 
 def allocation_picture(
@@ -61,7 +61,7 @@ def _table(allocation: Allocation, pools: Sequence[Pool]) -> Table:
             place = result.device
             device = known[place.driver, place.pool, place.device]
             pool = f"{place.driver}/{place.pool}"
-            table.add_row(str(ref), result.request, place.device, profile_of(device), _memory(device), pool)
+            table.add_row(str(ref), result.request, place.device, what_of(device), _memory(device), pool)
     return table
 
 

@@ -13,12 +13,10 @@ from rich.text import Text
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.pool import Pool
-from scheduler_core.names import domain_and_identifier
 from tangram.pictures.counted import counted
-from tangram.pictures.properties import attribute, capacity, type_of
+from tangram.pictures.properties import capacity, type_of, what_of
 
 _STYLES: Final = {"gpu": "green", "mig": "green", "nic": "cyan", "vf": "cyan"}
-_WHAT: Final = ("profile", "productName", "linkType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +43,12 @@ def rows(pool: Pool) -> tuple[Row, ...]:
 
 
 def _alike(device: Device) -> tuple[str, str, str, str]:
-    what = next((str(found) for key in _WHAT if (found := attribute(device, key))), None)
     sizes = (capacity(device, "memory"), capacity(device, "multiprocessors"))
     memory, multiprocessors = (str(size) if size is not None else "" for size in sizes)
     kind = type_of(device)
     if device.nodes == NOWHERE:
         kind += " (only cut)"  # it supplies its partitions and cannot be given whole
-    return kind, what or _capacities(device), memory, multiprocessors
-
-
-def _capacities(device: Device) -> str:
-    """Tell a device apart by what it holds, where its driver says no more."""
-    found = [f"{domain_and_identifier(name)[1]} {value}" for name, value in device.capacity.items()]
-    return ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+    return kind, what_of(device), memory, multiprocessors
 
 
 def devices_table(pool: Pool) -> RenderableType:

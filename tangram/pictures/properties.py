@@ -9,6 +9,7 @@ from scheduler_core.names import domain_and_identifier
 from scheduler_core.quantity import Quantity
 
 UNNAMED: Final = "device"
+_TELLING: Final = ("profile", "productName", "linkType")
 
 
 def attribute(device: Device, identifier: str) -> AttributeValue | None:
@@ -35,3 +36,14 @@ def type_of(device: Device) -> str:
 def profile_of(device: Device) -> str:
     """Return the profile of a partition; the kind of device where it has none."""
     return str(attribute(device, "profile") or type_of(device))
+
+
+def what_of(device: Device) -> str:
+    """Return what tells a device from others of its kind; what it holds, where its driver says no more."""
+    told = next((str(found) for key in _TELLING if (found := attribute(device, key))), None)
+    return told or _capacities(device)
+
+
+def _capacities(device: Device) -> str:
+    found = [f"{domain_and_identifier(name)[1]} {value}" for name, value in device.capacity.items()]
+    return ", ".join(found[:3]) + (", …" if len(found) > 3 else "")

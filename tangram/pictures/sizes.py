@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from tangram.sizes import Size
 
 _NUMBERS_FROM = 1  # the first column holds names
 
 
-def sizes_table(sizes: Sequence[Size]) -> Table:
-    """Draw the forms of one pool; each compared with the first."""
+def sizes_table(sizes: Sequence[Size]) -> RenderableType:
+    """Draw the forms of one pool, each compared with the first; obstacles to a form follow."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("form", "slices", "bytes", "largest slice", "relative"):
         table.add_column(head, justify="left" if head == "form" else "right")
+    obstacles: list[Text] = []
     for size in sizes:
         if size.obstacle is not None:
-            table.add_row(size.form, size.obstacle, style="red")
+            obstacles.append(Text(f"{size.form}: {size.obstacle}", style="red"))
             continue
         share = f"{100 * size.total_bytes / sizes[0].total_bytes:.0f} %"
         table.add_row(
             size.form, str(size.slices), _grouped(size.total_bytes), _grouped(size.largest_bytes), share
         )
-    return table
+    return Group(table, *obstacles)
 
 
 def sizes_markdown(nodes: Mapping[str, tuple[int, Sequence[Size]]]) -> str:

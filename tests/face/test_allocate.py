@@ -184,3 +184,57 @@ def test_configuration_travels_with_the_allocation_class_first(tangram, slices, 
     found = status["allocation"]["devices"]["config"]
     assert [(one["source"], one["requests"]) for one in found] == [("FromClass", ["gpu"]), ("FromClaim", [])]
     assert [one["opaque"]["parameters"]["from"] for one in found] == ["class", "claim"]
+
+
+NESTED = """
+kind: ResourceSlice
+metadata: {name: tpus}
+spec:
+  driver: tpu.example.com
+  pool: {name: tpus}
+  nodeSelectionDelegated: true
+  devices:
+  - name: four-by-four
+    composite: {allNodes: true, capacity: {tpus: 16}, consumesCapacityFrom: [{name: four-by-four}]}
+  - name: two-by-four
+    composite:
+      nodeSelector:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1, node-2]}]
+      capacity: {tpus: 8}
+      consumesCapacityFrom: [{name: four-by-four}]
+  - name: two-by-two
+    composite: {nodeName: node-1, capacity: {tpus: 4}, consumesCapacityFrom: [{name: two-by-four}]}
+---
+kind: DeviceClass
+metadata: {name: tpu}
+---
+kind: ResourceClaim
+metadata: {name: mine}
+spec:
+  devices:
+    requests:
+    - name: eight
+      exactly:
+        deviceClassName: tpu
+        selectors: [{cel: {expression: 'device.capacity["tpu.example.com"].tpus == quantity("8")'}}]
+"""
+
+
+def test_a_device_of_several_nodes_is_given_with_their_selector(tangram, written):
+    answer = tangram("allocate", "-f", written("tpus.yaml", NESTED), "--node-name", "node-2", "--json")
+
+    (term,) = answer.json["claims"][0]["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
+    assert devices(answer) == ["two-by-four"]
+    assert term["matchExpressions"][0]["values"] == ["node-1", "node-2"]
+
+
+def test_a_pool_that_v1_cannot_say_is_shown_with_the_reason(tangram, written):
+    path = written("tpus.yaml", NESTED)
+
+    shown, turned = tangram("show", "-f", path), tangram("show", "-f", path, "--as", "v1")
+
+    assert shown.status == 0
+    assert "two-by-four is cut into devices and itself cut from four-by-four" in " ".join(shown.out.split())
+    assert (turned.status, turned.out) == (2, "")
+    assert "cannot be projected" in turned.err
