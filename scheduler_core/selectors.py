@@ -14,7 +14,7 @@ from scheduler_core.cel.compiler import compile_tree
 from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
 from scheduler_core.cel.frontend import check
 from scheduler_core.cel.steps import COST_LIMIT, Slots
-from scheduler_core.cel.values import Domains, type_name
+from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.errors import SelectorError
 from scheduler_core.model.device import Device
@@ -67,6 +67,8 @@ class Selector:
             answer = self._run(view, slots)
         except (EvaluationError, CostExceeded) as error:
             raise SelectorError(self.text, str(error), view.name) from None
+        if isinstance(answer, Option):
+            answer = answer.value
         if answer is True or answer is False:
             return answer
         reason = f"result of type {type_name(answer)} could not be converted to bool"

@@ -11,30 +11,18 @@ from typing import Any, Final
 from scheduler_core.cel.errors import CompileError, EvaluationError
 from scheduler_core.cel.library.equality import equal
 from scheduler_core.cel.library.operators import OPERATORS
+from scheduler_core.cel.library.patterns import pattern
 from scheduler_core.cel.overloads import Overload, Run, dispatcher
 from scheduler_core.cel.registry import BY_ID, BY_NAME
 from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, constant
-from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, DYN, INT, STRING, UINT, Call, CelType
+from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, DYN, FREE, INT, STRING, UINT, Call, CelType, Literal
 from scheduler_core.cel.values import TypeValue, type_name
 from scheduler_core.cel.view import DeviceView
 
 _PLAIN: Final = frozenset({BOOL, INT, UINT, DOUBLE, STRING, BYTES})
-# Constants of these must be right: Kubernetes refuses the expression otherwise.
-_LITERALS: Final = frozenset(
-    {
-        "bool",
-        "bytes",
-        "double",
-        "duration",
-        "int",
-        "string",
-        "timestamp",
-        "uint",
-        "matches",
-        "find",
-        "findAll",
-    }
-)
+# Literals in these must be right: Kubernetes refuses the expression otherwise.
+_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"})
+_SEARCHES: Final = frozenset({"matches", "find", "findAll"})
 
 
 def call(node: Call, scope: Scope, build: Build) -> Step:
@@ -42,6 +30,7 @@ def call(node: Call, scope: Scope, build: Build) -> Step:
     arguments = [build(argument, scope) for argument in node.arguments]
     cost = sum(argument.cost for argument in arguments) + 1
     function = _function(node)
+    _check_pattern(node)
     if all(argument.is_constant for argument in arguments):
         return _folded(node, function, [argument.constant for argument in arguments], cost)
     if node.function == "_==_":
@@ -49,12 +38,24 @@ def call(node: Call, scope: Scope, build: Build) -> Step:
     return Step(_code(function, [argument.run for argument in arguments], arguments), cost=cost)
 
 
+def _check_pattern(node: Call) -> None:
+    """Read a literal pattern.
+
+    Raises: CompileError where it is none.
+    """
+    if node.function in _SEARCHES and isinstance(wanted := node.arguments[1], Literal):
+        try:
+            pattern(wanted.value)
+        except EvaluationError as error:
+            raise CompileError(str(error)) from None
+
+
 def _folded(node: Call, function: Run, values: list[Any], cost: int) -> Step:
     """Compute a call of constants now; its error is raised when the call is reached, if ever."""
     try:
         return constant(function(*values), cost)
     except EvaluationError as error:
-        if node.function in _LITERALS:
+        if node.function in _CONVERSIONS and isinstance(node.arguments[0], Literal):
             raise CompileError(str(error)) from None
         problem = str(error)
 
@@ -86,7 +87,7 @@ def _one_overload(overload: Overload, types: tuple[CelType, ...]) -> Run:
 
 
 def _is_unknown(type_: CelType) -> bool:
-    return type_ == DYN or any(map(_is_unknown, type_.parameters))
+    return type_ in (DYN, FREE) or any(map(_is_unknown, type_.parameters))
 
 
 def _code(function: Run, reads: list[Code], arguments: list[Step]) -> Code:

@@ -5,6 +5,7 @@ Source: cel.expr checked.proto and syntax.proto of the CEL specification.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from google.protobuf import any_pb2
@@ -44,9 +45,10 @@ class _Decoder:
 
     def node(self, expr: syntax_pb2.Expr) -> Node:
         reference = self._references.get(expr.id)
-        if reference is not None and reference.name and not reference.overload_id:
+        kind = expr.WhichOneof("expr_kind")
+        if reference is not None and reference.name and kind in ("ident_expr", "select_expr"):
             return self._named(reference.name, self._type(expr))
-        match expr.WhichOneof("expr_kind"):
+        match kind:
             case "const_expr":
                 return _literal(expr.const_expr, self._type(expr))
             case "ident_expr":
@@ -129,26 +131,30 @@ def _literal(constant: syntax_pb2.Constant, type_: CelType) -> Node:
 
 def cel_type(message: checked_pb2.Type) -> CelType:
     """Return the type that the checker's message describes."""
-    match message.WhichOneof("type_kind"):
-        case "primitive":
-            return _PRIMITIVES[message.primitive]
-        case "wrapper":
-            return tree.DYN  # a primitive or null: only known at run time
-        case "well_known":
-            return CelType(_WELL_KNOWN[message.well_known])
-        case "list_type":
-            return CelType("list", (cel_type(message.list_type.elem_type),))
-        case "map_type":
-            pair = message.map_type
-            return CelType("map", (cel_type(pair.key_type), cel_type(pair.value_type)))
-        case "message_type":
-            return CelType(message.message_type)
-        case "type":
-            return CelType("type", (cel_type(message.type),))
-        case "abstract_type":
-            abstract = message.abstract_type
-            return CelType(abstract.name, tuple(map(cel_type, abstract.parameter_types)))
-        case "null":
-            return tree.NULL
-        case _:
-            return tree.DYN
+    kind = message.WhichOneof("type_kind") or "dyn"
+    read = _TYPES.get(kind)
+    return tree.DYN if read is None else read(message)
+
+
+def _abstract(message: checked_pb2.Type) -> CelType:
+    abstract = message.abstract_type
+    return CelType(abstract.name, tuple(map(cel_type, abstract.parameter_types)))
+
+
+def _map(message: checked_pb2.Type) -> CelType:
+    pair = message.map_type
+    return CelType("map", (cel_type(pair.key_type), cel_type(pair.value_type)))
+
+
+# Wrappers (a primitive or null), dyn and error are left out: only known at run time.
+_TYPES: Final[dict[str, Callable[[checked_pb2.Type], CelType]]] = {
+    "primitive": lambda message: _PRIMITIVES[message.primitive],
+    "well_known": lambda message: CelType(_WELL_KNOWN[message.well_known]),
+    "list_type": lambda message: CelType("list", (cel_type(message.list_type.elem_type),)),
+    "map_type": _map,
+    "message_type": lambda message: CelType(message.message_type),
+    "type": lambda message: CelType("type", (cel_type(message.type),)),
+    "abstract_type": _abstract,
+    "null": lambda _message: tree.NULL,
+    "type_param": lambda _message: tree.FREE,
+}

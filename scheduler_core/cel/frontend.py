@@ -15,10 +15,16 @@ from scheduler_core.cel.decode import TOO_DEEP, decode
 from scheduler_core.cel.environment import new_environment
 from scheduler_core.cel.errors import CompileError
 from scheduler_core.cel.rules import check_rules
-from scheduler_core.cel.tree import BOOL, DYN, CelType, Node
+from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType, Node
 from scheduler_core.limits import EXPRESSION_LENGTH
 
 _PROBLEM: Final = re.compile(r"ERROR: <input>:(\d+:\d+: [^\n]*)")
+# ``exists_one`` with two variables is known to the checker as ``existsOne`` only. Strings are passed over.
+_ALIAS: Final = re.compile(
+    r"""(?P<string>[rR]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*)"""
+    r"|(?P<macro>\.\s*)exists_one(?P<rest>\s*\(\s*[A-Za-z_]\w*\s*,\s*[A-Za-z_]\w*\s*,)",
+    re.DOTALL,
+)
 _TOO_DEEP: Final = re.compile(r"recursion (?:depth|limit)", re.IGNORECASE)
 
 
@@ -36,7 +42,7 @@ def check(text: str) -> Node:
     if size > EXPRESSION_LENGTH:
         raise CompileError(f"it has {size} bytes; at most {EXPRESSION_LENGTH}")
     try:
-        serialized = _environment().compile(text).serialize()
+        serialized = _environment().compile(_ALIAS.sub(_renamed, text)).serialize()
     except (RuntimeError, ValueError) as error:
         raise CompileError(_reason(str(error))) from None
     node = decode(serialized)
@@ -45,8 +51,12 @@ def check(text: str) -> Node:
     return node
 
 
+def _renamed(match: re.Match[str]) -> str:
+    return match["string"] or f"{match['macro']}existsOne{match['rest']}"
+
+
 def _check_result(type_: CelType) -> None:
-    if type_ not in (BOOL, DYN):
+    if type_ not in (BOOL, DYN, FREE):
         raise CompileError(f"must evaluate to bool or the unknown type, not {type_}")
 
 

@@ -14,6 +14,7 @@ from scheduler_core.cel.errors import CompileError, EvaluationError
 from scheduler_core.cel.library.formatting import TAKES, clauses
 from scheduler_core.cel.tree import (
     DYN,
+    FREE,
     Call,
     CelType,
     Fold,
@@ -34,10 +35,14 @@ def check_rules(node: Node) -> None:
     """
     match node:
         case ListOf():
-            _check_one_type(element.type for element in node.elements)
+            _check_one_type(
+                _inside(element.type, index in node.optional) for index, element in enumerate(node.elements)
+            )
         case MapOf():
             _check_one_type(entry.key.type for entry in node.entries)
-            _check_one_type(entry.value.type for entry in node.entries)
+            _check_one_type(_inside(entry.value.type, entry.is_optional) for entry in node.entries)
+        case Call(function="flatten", overloads=("list_flatten",), arguments=(values,)):
+            _check_nested(values.type)
         case _:
             pass
     for child in children(node):
@@ -65,15 +70,25 @@ def _check_format(template: Node, arguments: ListOf) -> None:
             raise CompileError(f"format clause %{part.kind} cannot be used on {argument.type}")
 
 
+def _inside(type_: CelType, is_optional: bool) -> CelType:
+    return type_.parameters[0] if is_optional and type_.parameters else type_
+
+
 def _check_one_type(types: Iterable[CelType]) -> None:
-    known = [type_ for type_ in types if type_ != DYN]
-    for type_ in known[1:]:
-        if not _agree(known[0], type_):
-            raise CompileError(f"expected type '{known[0]}' but found '{type_}'")
+    first, *others = [*types] or [DYN]
+    for other in others:
+        if not _agree(first, other):
+            raise CompileError(f"expected type '{first}' but found '{other}'")
+
+
+def _check_nested(type_: CelType) -> None:
+    """The checker lets ``flatten`` pass on a list that has no lists inside."""
+    if type_.parameters and type_.parameters[0].name not in ("list", DYN.name, FREE.name):
+        raise CompileError(f"found no matching overload for 'flatten' applied to '{type_}'")
 
 
 def _agree(left: CelType, right: CelType) -> bool:
-    if DYN in (left, right):
+    if FREE in (left, right):
         return True
     return left.name == right.name and all(map(_agree, left.parameters, right.parameters))
 

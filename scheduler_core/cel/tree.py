@@ -30,6 +30,8 @@ DOUBLE: Final = CelType("double")
 STRING: Final = CelType("string")
 BYTES: Final = CelType("bytes")
 NULL: Final = CelType("null_type")
+FREE: Final = CelType("free")
+"""The type of elements that an empty literal does not have."""
 DEVICE: Final = CelType("kubernetes.DRADevice")
 
 

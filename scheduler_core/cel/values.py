@@ -7,7 +7,7 @@ once another value can see it); quantities and versions are the core's own. The 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Any, Final
 
@@ -71,9 +71,13 @@ class Duration:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A point in time. Units: nanoseconds since 1970-01-01T00:00:00Z."""
+    """A point in time.
+
+    Units: nanoseconds since 1970-01-01T00:00:00Z; ``offset`` in seconds, as the time was written.
+    """
 
     nanoseconds: int
+    offset: int = field(default=0, compare=False)
 
     def __lt__(self, other: Timestamp) -> bool:
         return self.nanoseconds < other.nanoseconds

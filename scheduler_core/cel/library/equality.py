@@ -20,7 +20,7 @@ from scheduler_core.version import Version
 _NUMBERS: Final = frozenset({int, Uint, float})
 _PLAIN: Final = frozenset({bool, int, Uint, float, str, bytes, Duration, Timestamp})
 _MAPS: Final = frozenset({dict, Domains})
-STRICT: Final[set[type]] = {Quantity, Version}
+STRICT: Final[set[type]] = {Version}
 """Types whose equality with another type is an error; libraries with such types add them."""
 
 
@@ -34,6 +34,10 @@ def equal(left: Any, right: Any) -> bool:
         return bool(left == right)
     if left is None or right is None:
         return left is right
+    if isinstance(left, Quantity):
+        if not isinstance(right, Quantity):
+            raise no_such_overload("_==_", left, right)
+        return left.nano == right.nano
     if kind in STRICT:
         if kind is not other:
             raise no_such_overload("_==_", left, right)
@@ -48,13 +52,13 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _lists_equal(left: list[Any], right: list[Any]) -> bool:
-    return len(left) == len(right) and all(equal(a, b) for a, b in zip(left, right, strict=True))
+    return len(left) == len(right) and all(map(is_same, left, right))
 
 
 def _maps_equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     if len(left) != len(right):
         return False
-    return all(has_key(right, key) and equal(value, right[key]) for key, value in left.items())
+    return all(has_key(right, key) and is_same(value, right[key]) for key, value in left.items())
 
 
 def has_key(mapping: dict[Any, Any], key: Any) -> bool:
@@ -84,7 +88,7 @@ def key_of(value: Any) -> Any:
         return ("map", frozenset((key_of(key), key_of(part)) for key, part in value.items()))
     if kind in _NUMBERS:
         return object() if isnan(value) else value  # NaN equals nothing
-    return (kind, value)
+    return ("quantity", value.nano) if isinstance(value, Quantity) else (kind, value)
 
 
 _KEYS: Final = frozenset({bool, int, Uint, float, str})

@@ -15,7 +15,7 @@ from typing import Any, Final
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.numbers import bool_text, double_text, string_of_bytes
 from scheduler_core.cel.library.operators import sized
-from scheduler_core.cel.library.times import duration_text, timestamp_text
+from scheduler_core.cel.library.time_texts import duration_text, timestamp_text
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import Domains, Duration, Timestamp, TypeValue, Uint, type_name
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.cel.library.equality import STRICT
-from scheduler_core.cel.library.times import is_date
+from scheduler_core.cel.library.time_texts import is_date
 from scheduler_core.cel.library.urls import is_url
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import NONE, TYPE_NAMES, Option, some

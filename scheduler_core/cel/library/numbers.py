@@ -15,9 +15,13 @@ from scheduler_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UNSIGNED: Final = re.compile(r"[0-9]+", re.ASCII)
+_DIGITS: Final = "[0-9](?:_?[0-9])*"
 _DOUBLE: Final = re.compile(
-    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)",
+    rf"[+-]?(?:(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?|inf|infinity|nan)",
     re.ASCII | re.IGNORECASE,
+)
+_HEXADECIMAL: Final = re.compile(
+    r"[+-]?0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)p[+-]?[0-9]{1,5}", re.ASCII | re.IGNORECASE
 )
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -87,10 +91,13 @@ def uint_of_double(value: float) -> Uint:
 
 def double_of_string(text: str) -> float:
     """Read a double."""
-    if not _DOUBLE.fullmatch(text):
-        raise _failed("string", "double")
-    value = float(text)
-    if math.isinf(value) and "inf" not in text.lower():
+    try:
+        if _HEXADECIMAL.fullmatch(text):
+            return float.fromhex(text)
+        value = float(text) if _DOUBLE.fullmatch(text) else None
+    except OverflowError:
+        value = None
+    if value is None or (math.isinf(value) and "inf" not in text.lower()):
         raise _failed("string", "double")
     return value
 

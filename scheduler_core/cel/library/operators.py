@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scheduler_core.cel.errors import CostExceeded, EvaluationError, no_such_overload
-from scheduler_core.cel.library.equality import ORDER, equal, has_key
+from scheduler_core.cel.library.equality import ORDER, equal, has_key, is_same
 from scheduler_core.cel.library.times import add_times, subtract_times
 from scheduler_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, Domains, Duration, Timestamp, Uint
 
@@ -121,16 +121,20 @@ def _float_quotient(left: float, right: float) -> float:
 def _remainder(left: int, right: int) -> int:
     if right == 0:
         raise EvaluationError("modulus by zero")
+    if left == INT_MIN and right == -1:
+        raise EvaluationError("integer overflow")
     return left - right * _quotient(left, right)
 
 
 def negate(value: Any) -> Any:
-    """Return ``-value`` of an int or a double."""
+    """Return ``-value`` of a number or a duration."""
     kind = type(value)
     if kind is int:
         return in_range(-value, int)
     if kind is float:
         return -value
+    if kind is Duration:
+        return subtract_times(Duration(0), value)
     raise no_such_overload("-_", value)
 
 
@@ -149,7 +153,7 @@ def contains(element: Any, container: Any) -> bool:
     if kind is dict or kind is Domains:
         return has_key(container, element)
     if kind is list:
-        return any(equal(element, other) for other in container)
+        return any(is_same(element, other) for other in container)
     raise no_such_overload("@in", element, container)
 
 
@@ -163,7 +167,7 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "!_": logical_not,
     "@in": contains,
     "_==_": equal,
-    "_!=_": lambda left, right: not equal(left, right),
+    "_!=_": lambda left, right: not is_same(left, right),
     **ORDER,
 }
-"""By the checker's name of the operator. ``_!=_`` passes errors of ``_==_`` on."""
+"""By the checker's name of the operator. Values that cannot be compared are not equal to ``_!=_``."""

@@ -1,30 +1,87 @@
-"""Quantities: exact amounts with Kubernetes' suffixes. Source: the Kubernetes quantity library."""
+"""Quantities: exact amounts with Kubernetes' suffixes.
+
+Kubernetes holds an amount as an integer only if it was written as one and is short enough; ``asInteger``
+refuses the others, even where the amount is whole. ``LooseQuantity`` is such an amount.
+Source: the Kubernetes quantity library; apimachinery ``resource.ParseQuantity``.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.overloads import Overload
-from scheduler_core.cel.values import INT_MAX, INT_MIN
-from scheduler_core.quantity import NANO, RULE, Quantity
+from scheduler_core.cel.values import INT_MAX, INT_MIN, TYPE_NAMES
+from scheduler_core.quantity import NANO, Quantity
 
 _Q: Final = "kubernetes.Quantity"
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SYNTAX: Final = re.compile(
+    r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
+    r"(?:(?P<binary>[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]+)|(?P<decimal>[numkMGTPE]?))",
+    re.ASCII,
+)
+_MAX_LENGTH: Final = 1024
+_MAX_EXPONENT: Final = 10_000  # larger ones count as this: the amount stays beyond all others
+_EXACT_DIGITS: Final = 18
+_EXACT_BINARY_DIGITS: Final = 14
+_SURELY_EXACT: Final = 10**12 * NANO
+
+
+class LooseQuantity(Quantity):
+    """An amount that ``asInteger`` refuses."""
+
+    __slots__ = ()
+
+
+TYPE_NAMES[LooseQuantity] = _Q
 
 
 def parse(text: str) -> Quantity:
-    """Read a quantity."""
-    try:
-        return Quantity.parse(text)
-    except ValueError:
-        raise EvaluationError(f"quantity {text[:40]!r} {RULE}") from None
+    """Read a quantity. Digits may be missing: ``Ki`` and ``-`` are zero."""
+    match = _SYNTAX.fullmatch(text) if 0 < len(text) <= _MAX_LENGTH else None
+    if match is None:
+        raise EvaluationError(f"quantity {text[:40]!r} must be a number with a suffix, such as 4864Mi")
+    whole, part = match["whole"] or "0", match["part"] or ""
+    number = int(whole + part)
+    if match["binary"]:
+        shift, family = _BINARY[match["binary"]], "i"
+        nano = _scaled(number << shift, -len(part))
+        is_held = not part and len(whole) + shift * 3 // 10 <= _EXACT_BINARY_DIGITS
+    else:
+        power, family = _power(match), "e" if match["exponent"] else ""
+        nano = _scaled(number, power - len(part))
+        is_held = len(whole + part) <= _EXACT_DIGITS and power >= len(part) and _fits(nano)
+    kind = Quantity if is_held or (not number and not part) else LooseQuantity
+    return kind(-nano if match["sign"] == "-" else nano, family)
+
+
+def _power(match: re.Match[str]) -> int:
+    if match["exponent"] is None:
+        return _DECIMAL[match["decimal"] or ""]
+    digits = match["exponent"].lstrip("+-").lstrip("0")
+    size = int(digits or 0) if len(digits) <= 5 else _MAX_EXPONENT
+    size = min(size, _MAX_EXPONENT)
+    return -size if match["exponent"].startswith("-") else size
+
+
+def _scaled(number: int, power: int) -> int:
+    """Return billionths, rounded up where they are not whole."""
+    power += 9
+    return number * int(10**power) if power >= 0 else -(-number // int(10**-power))
+
+
+def _fits(nano: int) -> bool:
+    return nano % NANO == 0 and INT_MIN <= nano // NANO <= INT_MAX
 
 
 def is_quantity(text: str) -> bool:
     """Whether a string reads as a quantity."""
     try:
-        Quantity.parse(text)
-    except ValueError:
+        parse(text)
+    except EvaluationError:
         return False
     return True
 
@@ -50,8 +107,10 @@ def is_less(left: Quantity, right: Quantity) -> bool:
 
 
 def is_integer(amount: Quantity) -> bool:
-    """Whether the amount is a whole number of 64 bits."""
-    return amount.is_whole and INT_MIN <= amount.nano // NANO <= INT_MAX
+    """Whether ``asInteger`` takes the amount. A device's is as the API server would write it."""
+    if type(amount) is not Quantity or amount.nano % NANO:
+        return False
+    return abs(amount.nano) < _SURELY_EXACT or type(parse(str(amount))) is Quantity
 
 
 def as_integer(amount: Quantity) -> int:
@@ -63,27 +122,36 @@ def as_integer(amount: Quantity) -> int:
 
 def as_float(amount: Quantity) -> float:
     """Return the nearest double."""
-    return amount.nano / NANO
+    try:
+        return amount.nano / NANO
+    except OverflowError:
+        return float("inf") if amount.nano > 0 else float("-inf")
 
 
 def add(left: Quantity, right: Quantity) -> Quantity:
-    """Add amounts."""
-    return Quantity(left.nano + right.nano, left.family)
-
-
-def add_int(left: Quantity, right: int) -> Quantity:
-    """Add whole units."""
-    return Quantity(left.nano + right * NANO, left.family)
+    """Add amounts. A sum is held as an integer if both are."""
+    if right.nano == 0:
+        return left
+    if left.nano == 0:
+        return right
+    nano = left.nano + right.nano
+    is_held = type(left) is type(right) is Quantity and _fits(nano)
+    return (Quantity if is_held else LooseQuantity)(nano, left.family)
 
 
 def subtract(left: Quantity, right: Quantity) -> Quantity:
     """Subtract an amount."""
-    return Quantity(left.nano - right.nano, left.family)
+    return add(left, type(right)(-right.nano, right.family))
+
+
+def add_int(left: Quantity, right: int) -> Quantity:
+    """Add whole units."""
+    return add(left, Quantity.of(right))
 
 
 def subtract_int(left: Quantity, right: int) -> Quantity:
     """Subtract whole units."""
-    return Quantity(left.nano - right * NANO, left.family)
+    return add(left, Quantity.of(-right))
 
 
 OVERLOADS: Final = (

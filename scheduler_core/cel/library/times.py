@@ -1,56 +1,30 @@
-"""Durations and timestamps: arithmetic, parts, and their texts.
+"""Durations and timestamps: arithmetic and calendar parts.
 
-A timestamp lies in the years 1 to 9999, a duration has 64 bits of nanoseconds. Calendar parts are UTC
-unless an offset such as ``+02:00`` is given; names of time zones need a data base that the core has not.
-Source: the CEL specification; cel-go ``common/types``.
+Parts are UTC, however the time was written, unless an offset such as ``+02:00`` is given; names of time
+zones need a data base that the core has not. Source: the CEL specification; cel-go ``common/types``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.library.calendar import DAY, Moment, date_of, days_before
-from scheduler_core.cel.library.numbers import plain_text, same
-from scheduler_core.cel.overloads import Overload
-from scheduler_core.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
-
-SECOND: Final = 10**9
-_UNITS: Final = {
-    "ns": 1,
-    "us": 1000,
-    "µs": 1000,
-    "μs": 1000,
-    "ms": 10**6,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-}
-_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_RFC3339: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
-    re.ASCII,
+from scheduler_core.cel.errors import no_such_overload
+from scheduler_core.cel.library.calendar import Moment
+from scheduler_core.cel.library.numbers import same
+from scheduler_core.cel.library.time_texts import (
+    SECOND,
+    duration,
+    duration_of_string,
+    duration_text,
+    seconds_of_zone,
+    timestamp,
+    timestamp_of_int,
+    timestamp_of_string,
+    timestamp_text,
 )
-_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
-_OFFSET: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
-_MONTH_LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-MIN_TIME: Final = days_before(1, 1, 1) * DAY * SECOND
-MAX_TIME: Final = days_before(10000, 1, 1) * DAY * SECOND - 1
-_MAX_TEXT: Final = 128
-
-
-def _duration(nanoseconds: int) -> Duration:
-    if not INT_MIN <= nanoseconds <= INT_MAX:
-        raise EvaluationError("duration overflow")
-    return Duration(nanoseconds)
-
-
-def _timestamp(nanoseconds: int) -> Timestamp:
-    if not MIN_TIME <= nanoseconds <= MAX_TIME:
-        raise EvaluationError("timestamp overflow")
-    return Timestamp(nanoseconds)
+from scheduler_core.cel.overloads import Overload
+from scheduler_core.cel.values import Duration, Timestamp
 
 
 def add_times(left: Duration | Timestamp, right: Duration | Timestamp) -> Duration | Timestamp:
@@ -58,108 +32,30 @@ def add_times(left: Duration | Timestamp, right: Duration | Timestamp) -> Durati
     total = left.nanoseconds + right.nanoseconds
     match left, right:
         case Duration(), Duration():
-            return _duration(total)
-        case Timestamp(), Timestamp():
-            raise no_such_overload("_+_", left, right)
+            return duration(total)
+        case (Timestamp(offset=offset), Duration()) | (Duration(), Timestamp(offset=offset)):
+            return timestamp(total, offset)
         case _:
-            return _timestamp(total)
+            raise no_such_overload("_+_", left, right)
 
 
 def subtract_times(left: Duration | Timestamp, right: Duration | Timestamp) -> Duration | Timestamp:
     """Subtract a duration, or a timestamp from a timestamp."""
     difference = left.nanoseconds - right.nanoseconds
     match left, right:
+        case Timestamp(offset=offset), Duration():
+            return timestamp(difference, offset)
         case Duration(), Timestamp():
             raise no_such_overload("_-_", left, right)
-        case Timestamp(), Duration():
-            return _timestamp(difference)
         case _:
-            return _duration(difference)
-
-
-def duration_of_string(text: str) -> Duration:
-    """Read a duration such as ``1h30m`` or ``-1.5s``, as Go does."""
-    negative, body = text.startswith("-"), text[1:] if text[:1] in ("+", "-") else text
-    total, position = 0, 0
-    while position < len(body) and body != "0":
-        match = _PART.match(body, position)
-        if match is None or not (match[1] or match[2]) or len(text) > _MAX_TEXT:
-            raise EvaluationError(f"time: invalid duration {text[:40]!r}")
-        part = match[2] or ""
-        total += int(match[1] + part or "0") * _UNITS[match[3]] // int(10 ** len(part))
-        position = match.end()
-    if not body:
-        raise EvaluationError(f"time: invalid duration {text[:40]!r}")
-    return _duration(-total if negative else total)
-
-
-def duration_text(value: Duration) -> str:
-    """Write a duration in seconds."""
-    sign, amount = ("-", -value.nanoseconds) if value.nanoseconds < 0 else ("", value.nanoseconds)
-    whole, part = divmod(amount, SECOND)
-    digits = f"{whole}{part:09d}".lstrip("0")
-    return f"{sign}{plain_text(digits.rstrip('0'), len(digits) - 10) if digits else 0}s"
-
-
-def timestamp_of_string(text: str) -> Timestamp:
-    """Read a timestamp in RFC 3339."""
-    match = _RFC3339.fullmatch(text) if len(text) <= _MAX_TEXT else None
-    if match is None:
-        raise EvaluationError(f"timestamp {text[:40]!r} must be in RFC 3339, such as 2026-01-31T12:00:00Z")
-    year, month, day, hour, minute, second = map(int, match.groups()[:6])
-    if not _is_valid(year, month, day) or hour > 23 or minute > 59 or second > 59:
-        raise EvaluationError(f"timestamp {text[:40]!r}: a part is out of range")
-    seconds = days_before(year, month, day) * DAY + hour * 3600 + minute * 60 + second
-    if match[8]:
-        seconds -= _offset_seconds(match[8], match[9], match[10])
-    return _timestamp(seconds * SECOND + int((match[7] or "0")[:9].ljust(9, "0")))
-
-
-def is_date(text: str) -> bool:
-    """Whether a text is a date such as 2026-01-31."""
-    match = _DATE.fullmatch(text)
-    return match is not None and _is_valid(*map(int, match.groups()))
-
-
-def _is_valid(year: int, month: int, day: int) -> bool:
-    if not 1 <= month <= 12 or not 1 <= day <= _MONTH_LENGTHS[month - 1]:
-        return False
-    return date_of(days_before(year, month, day)) == (year, month, day)
-
-
-def _offset_seconds(sign: str, hours: str, minutes: str) -> int:
-    amount = int(hours) * 3600 + int(minutes) * 60
-    return -amount if sign == "-" else amount
-
-
-def timestamp_of_int(seconds: int) -> Timestamp:
-    """Return the time so many seconds after 1970."""
-    return _timestamp(seconds * SECOND)
-
-
-def timestamp_text(value: Timestamp) -> str:
-    """Write a timestamp in RFC 3339, in UTC."""
-    moment = Moment.of(value.nanoseconds)
-    year, month, day = moment.date
-    part = f"{moment.nanosecond:09d}".rstrip("0")
-    clock = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
-    return f"{year:04d}-{month:02d}-{day:02d}T{clock}{'.' + part if part else ''}Z"
+            return duration(difference)
 
 
 def _part_of(read: Callable[[Moment], int]) -> Callable[..., int]:
     def part(value: Timestamp, zone: str = "") -> int:
-        return read(Moment.of(value.nanoseconds + _zone(zone) * SECOND))
+        return read(Moment.of(value.nanoseconds + seconds_of_zone(zone) * SECOND))
 
     return part
-
-
-def _zone(zone: str) -> int:
-    if zone in ("", "UTC"):
-        return 0
-    match = _OFFSET.fullmatch(zone)
-    if match is None:
-        raise EvaluationError(f"time zone {zone[:40]!r}: only UTC and offsets such as +02:00 are known")
-    return _offset_seconds(*match.groups())
 
 
 def _truncated(unit: int) -> Callable[[Duration], int]:
