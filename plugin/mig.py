@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from agent.hardware.errors import HardwareError, InsufficientResources, NotFound
+from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec, MigUuid, Placement
 from plugin.errors import PlacementTaken, PluginError
@@ -93,6 +93,8 @@ def destroy(gpus: Gpus, held: HeldPartition) -> None:
         for compute in instance.compute_instances:
             _ignore_gone(gpus.destroy_compute_instance, held.gpu, instance.gi_id, compute.ci_id)
         _ignore_gone(gpus.destroy_gpu_instance, held.gpu, instance.gi_id)
+        if find(gpus, held) is not None:
+            raise HardwareFault("destroy", named([instance]), "it is still there")
     except NotFound as error:
         # The GPU itself is no longer there, and its instances went with it.
         _log.warning("%s had nothing left to destroy: %s", held.device, error)

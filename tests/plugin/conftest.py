@@ -140,6 +140,15 @@ def allocated(
     )
 
 
+def make_bench(folder: Path, node: str, sleep: Callable[[float], None] | None) -> Bench:
+    clock = Clock()
+    simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    options = Options(
+        driver_name=DRIVER, node_name=node, kubelet_dir=folder / "kubelet", cdi_dir=folder / "cdi"
+    )
+    return Bench(simulated, options, clock)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder with a path short enough for the sockets below it."""
@@ -150,19 +159,13 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def bench_of(folder: Path) -> Callable[..., Bench]:
     """Make a bench for a shipped node."""
+    return lambda node, sleep=None: make_bench(folder, node, sleep)
 
-    def make(node: str, sleep: Callable[[float], None] | None = None) -> Bench:
-        clock = Clock()
-        simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
-        options = Options(
-            driver_name=DRIVER,
-            node_name=node,
-            kubelet_dir=folder / "kubelet",
-            cdi_dir=folder / "cdi",
-        )
-        return Bench(simulated, options, clock)
 
-    return make
+@pytest.fixture
+def bench_in() -> Callable[[Path], Bench]:
+    """Make the bench of most tests in a folder of one's own."""
+    return lambda folder: make_bench(folder, "a100x2", None)
 
 
 @pytest.fixture
