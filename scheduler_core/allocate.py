@@ -30,7 +30,8 @@ def allocate(
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
             does not compile, or fails on a device that was looked at.
     """
-    ordered = replace(cluster, pools=tuple(sorted(cluster.pools, key=lambda pool: pool.id)))
+    seen = (pool.as_seen_from(node) for pool in cluster.pools)
+    ordered = replace(cluster, pools=tuple(sorted(seen, key=lambda pool: pool.id)))
     problem = problem_of(claims, ordered, node)
     search = Search(problem)
     if not search.run():

@@ -116,9 +116,11 @@ def configs(
         covered = () if len(requests) == len(names) else tuple(requests)
         for config in classes[class_name].configs:
             yield replace(config, requests=covered, from_class=True)
-    yield from (config for config in claim.configs if _concerns(config, names))
+    for config in claim.configs:
+        concerned = [name for name in names if _concerns(config, name)]
+        if concerned:
+            yield replace(config, requests=() if len(concerned) == len(names) else config.requests)
 
 
-def _concerns(config: OpaqueConfig, chosen: Sequence[str]) -> bool:
-    parents = {name.partition("/")[0] for name in chosen}
-    return not config.requests or any(name in chosen or name in parents for name in config.requests)
+def _concerns(config: OpaqueConfig, name: str) -> bool:
+    return not config.requests or name in config.requests or name.partition("/")[0] in config.requests

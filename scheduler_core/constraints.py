@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from scheduler_core.features import ALL, Features
 from scheduler_core.model.claim import Constraint, DistinctAttribute, MatchAttribute
 from scheduler_core.model.device import Device, QualifiedName, Scalar
 
@@ -33,18 +34,19 @@ class Rule(Protocol):
 class Match:
     """All have the attribute with a common value of one type; a scalar is a list of one."""
 
-    def __init__(self, attribute: QualifiedName) -> None:
+    def __init__(self, attribute: QualifiedName, *, lists: bool = True) -> None:
         self._attribute = attribute
+        self._lists = lists
         self._common: list[frozenset[_Typed]] = []
 
     def admits(self, device: Device) -> bool:
         """Whether a value is left that all would have."""
-        values = _values(device, self._attribute)
+        values = _values(device, self._attribute, self._lists)
         return bool(values & self._common[-1] if self._common else values)
 
     def add(self, device: Device) -> None:
         """Let the device join; what was common before is kept, so that it can leave again."""
-        values = _values(device, self._attribute)
+        values = _values(device, self._attribute, self._lists)
         self._common.append(values & self._common[-1] if self._common else values)
 
     def remove(self, device: Device) -> None:  # noqa: ARG002 - devices leave in the reverse order of joining
@@ -55,31 +57,33 @@ class Match:
 class Distinct:
     """All have the attribute, and no two a value in common."""
 
-    def __init__(self, attribute: QualifiedName) -> None:
+    def __init__(self, attribute: QualifiedName, *, lists: bool = True) -> None:
         self._attribute = attribute
+        self._lists = lists
         self._taken: set[_Typed] = set()
 
     def admits(self, device: Device) -> bool:
         """Whether the device has values, and nobody has any of them."""
-        values = _values(device, self._attribute)
+        values = _values(device, self._attribute, self._lists)
         return bool(values) and not values & self._taken
 
     def add(self, device: Device) -> None:
         """Let the device join."""
-        self._taken |= _values(device, self._attribute)
+        self._taken |= _values(device, self._attribute, self._lists)
 
     def remove(self, device: Device) -> None:
         """Let the device leave."""
-        self._taken -= _values(device, self._attribute)
+        self._taken -= _values(device, self._attribute, self._lists)
 
 
-def rule_of(constraint: Constraint) -> Rule:
-    """Return a fresh rule for the constraint."""
+def rule_of(constraint: Constraint, features: Features = ALL) -> Rule:
+    """Return a fresh rule for the constraint. Without list attributes a list is no value."""
+    lists = features.DRAListTypeAttributes
     match constraint:
         case MatchAttribute(attribute=attribute):
-            return Match(attribute)
+            return Match(attribute, lists=lists)
         case DistinctAttribute(attribute=attribute):
-            return Distinct(attribute)
+            return Distinct(attribute, lists=lists)
 
 
 def applies(constraint: Constraint, request: str) -> bool:
@@ -88,10 +92,10 @@ def applies(constraint: Constraint, request: str) -> bool:
     return not constraint.requests or request in constraint.requests or parent in constraint.requests
 
 
-def _values(device: Device, attribute: QualifiedName) -> frozenset[_Typed]:
+def _values(device: Device, attribute: QualifiedName, lists: bool) -> frozenset[_Typed]:
     """Return the values with their types (True is not 1 here); empty where there are none."""
     value = device.attributes.get(attribute)
-    if value is None:
+    if value is None or (isinstance(value, tuple) and not lists):
         return frozenset()
     values = value if isinstance(value, tuple) else (value,)
     return frozenset((type(each), each) for each in values)

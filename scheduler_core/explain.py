@@ -34,7 +34,7 @@ def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Prob
 
 def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
     for number, claim in enumerate(claims):
-        least = sum(_least(slot) for slot in problem.slots if slot.claim == number)
+        least = sum(slot.least for slot in problem.slots if slot.claim == number)
         if least > RESULTS:
             detail = f"needs at least {least} devices; a claim can hold {RESULTS}"
             yield Reason(claim.ref, claim.requests[0].name, Cause.TOO_MANY_DEVICES, detail)
@@ -46,10 +46,6 @@ def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Probl
             yield Reason(claim.ref, slot.wants[0].name, Cause.POOL_INCOMPLETE, detail)
         if not any(want.candidates for want in slot.wants):
             yield _no_match(slot, claim, cluster, node)
-
-
-def _least(slot: Slot) -> int:
-    return min(len(want.candidates) if want.count is None else want.count for want in slot.wants)
 
 
 def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:

@@ -47,18 +47,26 @@ class _Parts:
 def flatten(slices: Sequence[CompositeSlice]) -> Pool:
     """Return the pool that the slices of one (driver, pool) name form.
 
-    Shape: at least one slice; older generations are ignored. Slices are read in the order of their
-           names, so that devices have one order whatever order they arrived in.
+    Shape: at least one slice; the newest generation, the older ones behind it. Slices are read in the
+           order of their names, so that devices have one order whatever order they arrived in.
     """
-    newest = max(composite.generation for composite in slices)
-    current = sorted((c for c in slices if c.generation == newest), key=lambda composite: composite.name)
+    older: Pool | None = None
+    for generation in sorted({composite.generation for composite in slices}):
+        older = _generation([one for one in slices if one.generation == generation], older)
+    assert older is not None, "a pool has at least one slice"
+    return older
+
+
+def _generation(slices: Sequence[CompositeSlice], older: Pool | None) -> Pool:
+    current = sorted(slices, key=lambda composite: composite.name)
     parts = _collect(current)
     pool = Pool(
         id=current[0].pool,
-        generation=newest,
+        generation=current[0].generation,
         problem=parts.problem,
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(composite.nodes or AllNodes() for composite in current)),
+        older=older,
     )
     return pool if parts.problem else _resolve(pool, parts)
 

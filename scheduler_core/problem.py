@@ -52,7 +52,7 @@ def problem_of(claims: Sequence[Claim], cluster: Cluster, node: Node) -> Problem
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
         first_rule = len(rules)
-        rules += [rule_of(constraint) for constraint in claim.constraints]
+        rules += [rule_of(constraint, cluster.features) for constraint in claim.constraints]
         for request in claim.requests:
             _check_features(request, claim, cluster.features)
             wants = (

@@ -43,6 +43,11 @@ class Slot:
     claim: int
     wants: tuple[Want, ...]
 
+    @property
+    def least(self) -> int:
+        """Return how many devices the request needs at least."""
+        return min(len(want.candidates) if want.count is None else want.count for want in self.wants)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -84,7 +89,7 @@ class Search:
     def _want(self, index: int, want: Want) -> bool:
         claim = self.problem.slots[index].claim
         count = len(want.candidates) if want.count is None else want.count
-        if count == 0 or self._counts.get(claim, 0) + count > RESULTS:
+        if count == 0 or self._counts.get(claim, 0) + count + self._least_after(index) > RESULTS:
             return False
         self._counts[claim] = self._counts.get(claim, 0) + count
         self.chosen.append((want, []))
@@ -94,6 +99,12 @@ class Search:
         self.chosen.pop()
         self._counts[claim] -= count
         return False
+
+    def _least_after(self, index: int) -> int:
+        """Return how many devices the later requests of the same claim need at least."""
+        claim = self.problem.slots[index].claim
+        later = (slot for slot in self.problem.slots[index + 1 :] if slot.claim == claim)
+        return sum(slot.least for slot in later)
 
     def _fill(self, index: int, want: Want, needed: int, start: int) -> bool:
         if needed == 0:

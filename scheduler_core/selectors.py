@@ -29,6 +29,7 @@ def view(driver: str, device: Device) -> DeviceView:
         driver=driver,
         attributes=_by_domain(device.attributes.items()),
         capacity=_by_domain(device.capacity.items()),
+        allow_multiple_allocations=device.is_shareable,
         name=device.name,
     )
 

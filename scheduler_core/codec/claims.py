@@ -120,14 +120,13 @@ def _result(fields: Fields) -> AllocatedDevice:
 
 
 def _request(fields: Fields) -> Request:
-    name = fields.text("name", rule=_label)
+    name = fields.text("name", rule=_request_name)
     if fields.has("firstAvailable"):
         fields.only("name", "firstAvailable")
         alternatives = tuple(
-            _device_request(child, f"{name}/{child.text('name', rule=_label)}")
+            _device_request(child, f"{name}/{child.text('name', rule=_request_name)}")
             for child in fields.children("firstAvailable", limits.ALTERNATIVES)
         )
-        _unique((alternative.name for alternative in alternatives), fields, "firstAvailable")
         return Request(name=name, alternatives=alternatives)
     if fields.has("exactly"):
         fields.only("name", "exactly")
@@ -224,8 +223,9 @@ def _unique(names: Iterator[str], fields: Fields, key: str) -> None:
         seen.add(name)
 
 
-def _label(text: str) -> str | None:
-    return None if is_label(text) else LABEL_RULE
+def _request_name(text: str) -> str | None:
+    """API servers take DNS labels; case does not matter to an allocation."""
+    return None if is_label(text.lower()) else LABEL_RULE
 
 
 def _expression(text: str) -> str | None:

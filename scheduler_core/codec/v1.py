@@ -149,7 +149,7 @@ def _dotted(text: str) -> str | None:
 
 
 def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
-    """Return every pool of the slices at its newest generation, by driver and name."""
+    """Return every pool of the slices, by driver and name; older generations behind the newest."""
     by_id: dict[PoolId, list[V1Slice]] = {}
     for one in slices:
         by_id.setdefault(one.pool, []).append(one)
@@ -157,20 +157,28 @@ def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
 
 
 def _pool(slices: list[V1Slice]) -> Pool:
-    newest = max(one.generation for one in slices)
-    current = sorted((one for one in slices if one.generation == newest), key=lambda one: one.name)
+    older: Pool | None = None
+    for generation in sorted({one.generation for one in slices}):
+        older = _generation([one for one in slices if one.generation == generation], older)
+    assert older is not None, "a pool has at least one slice"
+    return older
+
+
+def _generation(slices: list[V1Slice], older: Pool | None) -> Pool:
+    current = sorted(slices, key=lambda one: one.name)
     devices = tuple(device for one in current for device in one.devices)
     sources = {name: amounts for one in current for name, amounts in one.sources.items()}
     broken = {name: reason for one in current for name, reason in one.broken.items()}
     return Pool(
         id=current[0].pool,
-        generation=newest,
+        generation=current[0].generation,
         devices=devices,
         sources=sources,
         rejected={name: Rejected(reason, Device(name=name)) for name, reason in broken.items()},
         problem=_problem(current, devices, sources),
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(one.nodes or AllNodes() for one in current)),
+        older=older,
     )
 
 

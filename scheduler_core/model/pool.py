@@ -38,7 +38,8 @@ class Pool:
            ``rejected`` the devices that broke a rule, each with its reason, in slice order;
            ``problem`` why nothing of the pool may be used, None when it may;
            ``is_complete`` whether every slice of the generation was seen;
-           ``seen_from`` the node selection of each slice, all nodes where its devices have their own.
+           ``seen_from`` the node selection of each slice, all nodes where its devices have their own;
+           ``older`` the generation before, which still counts on nodes that the newer does not concern.
     """
 
     id: PoolId
@@ -49,10 +50,18 @@ class Pool:
     problem: str | None = None
     is_complete: bool = True
     seen_from: tuple[NodeSelection, ...] = (AllNodes(),)
+    older: Pool | None = None
 
     def is_seen_from(self, node: Node) -> bool:
         """Whether a slice of the pool concerns the node."""
         return any(admits(selection, node) for selection in self.seen_from)
+
+    def as_seen_from(self, node: Node) -> Pool:
+        """Return the newest generation of which a slice concerns the node; this one where none does."""
+        pool: Pool | None = self
+        while pool is not None and not pool.is_seen_from(node):
+            pool = pool.older
+        return pool or self
 
     def id_of(self, device: Device) -> DeviceId:
         """Return the cluster-wide identity of one of the pool's devices."""

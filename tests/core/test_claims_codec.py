@@ -45,7 +45,7 @@ def test_a_constraint_keeps_its_requests():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (claim_of({"name": "R", "deviceClassName": "g"}), "requests[0].name: 'R': must be a DNS label"),
+        (claim_of({"name": "r/s", "deviceClassName": "g"}), "requests[0].name: 'r/s': must be a DNS label"),
         (claim_of({"name": "r"}), "requests[0].deviceClassName: is required"),
         (claim_of(FLAT | {"count": 0}), "requests[0].count: 0: must be at least 1"),
         (claim_of(FLAT | {"count": "2"}), "requests[0].count: '2': must be an integer"),
