@@ -14,9 +14,11 @@ from scheduler_core.candidates import Candidate, rejected_offers, select, select
 from scheduler_core.ledger import Ledger
 from scheduler_core.limits import RESULTS
 from scheduler_core.model.claim import Claim
+from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
-from scheduler_core.problem import Cluster
+from scheduler_core.problem import Cluster, problem_of
 from scheduler_core.search import Problem, Search, Slot, Want
 
 _SHOWN = 3  # neighbours that a sentence names before it says "and N more"
@@ -29,7 +31,31 @@ def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Prob
         return tuple(plain)
     if problem.rules and Search(_without_rules(problem)).run():
         return tuple(_constraint_reasons(claims))
+    if any(_restricts(pool) for pool in cluster.pools):
+        relaxed = problem_of(claims, _without_compatibility(cluster), node)
+        if Search(relaxed).run():
+            return tuple(_shortages(claims, problem, problem.ledgers, Cause.INCOMPATIBLE))
+        if problem.rules and Search(_without_rules(relaxed)).run():
+            return tuple(_constraint_reasons(claims))
     return tuple(_shortages(claims, problem, problem.ledgers))
+
+
+def _restricts(pool: Pool) -> bool:
+    """Whether devices of the pool say beside which others they may be in use."""
+    return any(
+        device.only_with is not None or any(draw.groups for draw in device.draws) for device in pool.devices
+    )
+
+
+def _without_compatibility(cluster: Cluster) -> Cluster:
+    return replace(cluster, pools=tuple(replace(pool, devices=_free(pool)) for pool in cluster.pools))
+
+
+def _free(pool: Pool) -> tuple[Device, ...]:
+    return tuple(
+        replace(device, only_with=None, draws=tuple(replace(draw, groups=None) for draw in device.draws))
+        for device in pool.devices
+    )
 
 
 def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
@@ -98,9 +124,14 @@ def _constraint_reasons(claims: Sequence[Claim]) -> Iterator[Reason]:
             yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail)
 
 
-def _shortages(claims: Sequence[Claim], problem: Problem, ledgers: Sequence[Ledger]) -> Iterator[Reason]:
+def _shortages(
+    claims: Sequence[Claim],
+    problem: Problem,
+    ledgers: Sequence[Ledger],
+    cause: Cause = Cause.INSUFFICIENT,
+) -> Iterator[Reason]:
     reasons = [
-        Reason(claims[slot.claim].ref, slot.wants[0].name, Cause.INSUFFICIENT, detail)
+        Reason(claims[slot.claim].ref, slot.wants[0].name, cause, detail)
         for slot in problem.slots
         if (detail := _shortage(slot.wants, ledgers)) is not None
     ]
@@ -110,7 +141,7 @@ def _shortages(claims: Sequence[Claim], problem: Problem, ledgers: Sequence[Ledg
     names = tuple(slot.wants[0].name for slot in problem.slots)
     claim = claims[problem.slots[0].claim]
     detail = f"each of {_list(names)} would fit alone, but they do not fit together"
-    yield Reason(claim.ref, names[0], Cause.INSUFFICIENT, detail)
+    yield Reason(claim.ref, names[0], cause, detail)
 
 
 def _shortage(wants: Sequence[Want], ledgers: Sequence[Ledger]) -> str | None:

@@ -19,6 +19,7 @@ class Cause(StrEnum):
     NO_MATCHING_DEVICE = "NoMatchingDevice"
     DEVICE_INVALID = "DeviceInvalid"
     CONSTRAINT_UNSATISFIED = "ConstraintUnsatisfied"
+    INCOMPATIBLE = "Incompatible"
     INSUFFICIENT = "Insufficient"
 
 
