@@ -66,8 +66,8 @@ class PreparedDevice:
 def resolve(claim: AllocatedClaim, node: NodeDevices) -> PreparePlan:
     """Return what to prepare for ``claim`` on a node.
 
-    Raises: UnknownDevice; ClaimUnusable for devices of a kind that cannot be prepared, a device that is
-            named twice, parameters for this driver, or a UID that cannot be used.
+    Raises: UnknownDevice; ClaimUnusable for devices of a kind that cannot be prepared, shared or named
+            twice, parameters for this driver, or a UID that cannot be used.
     """
     uid = checked_uid(claim.uid or "", claim.ref)
     driver = node.pool.id.driver
@@ -77,6 +77,7 @@ def resolve(claim: AllocatedClaim, node: NodeDevices) -> PreparePlan:
         if result.device.driver == driver and result.device.pool == node.pool.id.name
     ]
     _refuse_parameters(claim, driver)
+    _refuse_sharing(claim, ours)
     _refuse_twins(claim, ours)
     return PreparePlan(
         ref=claim.ref, uid=uid, devices=tuple(_planned(claim, result, node) for result in ours)
@@ -123,6 +124,15 @@ def _refuse_parameters(claim: AllocatedClaim, driver: str) -> None:
             f"it has opaque parameters for {driver}, which takes none",
             "the user removes them from the claim, or the administrator from the class",
         )
+
+
+def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
+    """Refuse what would let one claim's undoing take a device from another claim that still uses it."""
+    for result in results:
+        if result.admin_access or result.share_id is not None:
+            reason = "this version prepares no admin access and no shares of a device"
+            subject = f"device {result.device} of claim {claim.ref}"
+            raise ClaimUnusable("prepare", subject, reason, "the user asks for a device of their own")
 
 
 def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:

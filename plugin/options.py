@@ -34,6 +34,8 @@ class Options:
 
     def __post_init__(self) -> None:
         _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
+        rule = "must start with a letter: it is the vendor of our CDI devices"
+        _require(self.driver_name[0].isalpha(), "--driver-name", self.driver_name, rule)
         rule = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
         _require(_is_node(self.node_name), "--node-name", self.node_name, rule)
         _require(self.kubelet_dir.is_absolute(), "--kubelet-dir", self.kubelet_dir, "must be absolute")

@@ -29,7 +29,7 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
     names = _names(node.by_name)
     for record in records:
         if record.uid != plan.uid:
-            _take_all(ledger, record, names)
+            _record_all(ledger, record, names)
     for planned in plan.devices:
         try:
             ledger.take(planned.name, f"claim {plan.ref}")
@@ -38,16 +38,15 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
             raise DeviceHeld("prepare", subject, error.reason) from error
 
 
-def _take_all(ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName]) -> None:
+def _record_all(ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName]) -> None:
     """Count a record's devices by what they are on the hardware: names may have moved since.
 
-    A device that the node lacks now (a lost GPU) draws from sources that are gone with it, and one that
-    already lies over another record's cannot be undone by refusing to count: both are passed over.
+    A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
     for device in record.devices:
         name = names.get(_hardware(device))
-        if name is not None and ledger.admits(name):
-            ledger.take(name, f"claim {record.ref} ({record.state})")
+        if name is not None:
+            ledger.record(name, f"claim {record.ref} ({record.state})")
 
 
 def _hardware(device: HeldDevice) -> _Hardware:

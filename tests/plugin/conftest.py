@@ -16,6 +16,9 @@ from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import GpuInstance, GpuUuid
+from agent.inventory.describe import describe
+from agent.inventory.discover import discover
+from agent.inventory.model import NodeDevices
 from plugin.assembly import assemble
 from plugin.checkpoint import RecordStore
 from plugin.claims import PreparedDevice
@@ -57,8 +60,7 @@ class Bench:
 
     @property
     def machine(self) -> Machine:
-        root = self.simulated.root
-        return Machine(self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+        return machine_of(self.simulated)
 
     @property
     def node(self) -> str:
@@ -82,6 +84,10 @@ class Bench:
 
     def unprepare(self, uid: str) -> None:
         self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
+
+    def names(self) -> list[str]:
+        """Return what the node offers, in published order."""
+        return [str(name) for name in devices_of(self.machine, self.node).by_name]
 
     def inject(self, *faults: str) -> None:
         for fault in faults:
@@ -140,6 +146,15 @@ def allocated(
     )
 
 
+def devices_of(machine: Machine, node: str) -> NodeDevices:
+    return describe(discover(machine.readers, node), DRIVER)
+
+
+def machine_of(simulated: SimulatedMachine) -> Machine:
+    root = simulated.root
+    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+
+
 def make_bench(folder: Path, node: str, sleep: Callable[[float], None] | None) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
@@ -172,6 +187,14 @@ def bench_in() -> Callable[[Path], Bench]:
 def bench(bench_of: Callable[..., Bench]) -> Bench:
     """Two A100s, the machine of most tests."""
     return bench_of("a100x2")
+
+
+@pytest.fixture(scope="session")
+def dgx_devices() -> Iterator[NodeDevices]:
+    """What a DGX A100 offers."""
+    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        simulated = SimulatedMachine.open(load_node("dgx-a100"), Path(name))
+        yield devices_of(machine_of(simulated), "dgx-a100")
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from agent.inventory.describe import describe
-from agent.inventory.discover import discover
 from agent.inventory.model import MigPartition, NodeDevices, WholeGpu
 from plugin import claims
 from plugin.errors import ClaimUnusable, UnknownDevice
@@ -20,9 +19,8 @@ Claims = Callable[..., AllocatedClaim]
 
 
 @pytest.fixture
-def node(bench_of: Callable[..., Any]) -> NodeDevices:
-    bench = bench_of("dgx-a100")
-    return describe(discover(bench.machine.readers, "dgx-a100"), "tangram.dev")
+def node(dgx_devices: NodeDevices) -> NodeDevices:
+    return dgx_devices
 
 
 def test_names_become_gpus_and_placements(node: NodeDevices, claim_of: Claims) -> None:
@@ -77,6 +75,19 @@ def test_parameters_for_this_driver_are_refused_and_those_of_others_are_not(
 def test_a_device_that_is_named_twice_is_refused(node: NodeDevices, claim_of: Claims) -> None:
     with pytest.raises(ClaimUnusable, match=r"names device .*gpu-0 twice"):
         claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0", "gpu-0"]), node)
+
+
+@pytest.mark.parametrize("sharing", [{"admin_access": True}, {"share_id": "share-1"}])
+def test_a_device_that_others_may_use_too_is_refused(
+    node: NodeDevices, claim_of: Claims, sharing: dict[str, Any]
+) -> None:
+    claim = claim_of(UID, "dgx-a100", ["gpu-0"])
+    shared = replace(claim, results=(replace(claim.results[0], **sharing),))
+
+    with pytest.raises(
+        ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*no admin access and no shares"
+    ):
+        claims.resolve(shared, node)
 
 
 def test_a_uid_that_cannot_name_files_is_refused(node: NodeDevices, claim_of: Claims) -> None:

@@ -247,8 +247,7 @@ def test_every_partition_that_is_published_can_be_made_and_undone(
     bench_of: Callable[..., Any], node: str
 ) -> None:
     bench = bench_of(node)
-    bench.driver.reconcile()
-    names = [name for name in bench.driver._node.picture.devices.by_name if name.startswith("gpu-0")]
+    names = [name for name in bench.names() if name.startswith("gpu-0")]
 
     for number, name in enumerate(names):
         assert bench.prepare(f"u{number}", name)

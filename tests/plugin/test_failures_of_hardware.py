@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.hardware.types import Placement
+from plugin.cdi_folder import CdiFolder
 from plugin.errors import GpuBusy, HardwareFailed, ModeBlocked, NotReady, PluginError
 
 SMALL = "gpu-0-mig-1g-5gb-2"
@@ -132,30 +133,35 @@ def test_a_gpu_in_use_refuses_the_mode_and_keeps_no_change_pending(bench: Any) -
     assert not bench.is_in_mig_mode()
 
 
-def test_a_change_that_waits_for_a_reset_names_the_operator(bench_of: Callable[..., Any]) -> None:
+@pytest.fixture
+def passed_through(bench_of: Callable[..., Any]) -> Any:
+    """Two GPUs whose mode only the operator can change: GPU 0 is in MIG mode, GPU 1 is not."""
     bench = bench_of("a100x2-passthrough")
+    for minor in (0, 1):
+        bench.simulated.gpus.set_mig_mode(bench.uuid(minor), enabled=minor == 0)
+        bench.simulated.reset_gpu(bench.uuid(minor))
+    return bench
 
+
+@pytest.mark.parametrize("device", ["gpu-0", "gpu-1-mig-3g-20gb-4-7"])
+def test_a_change_that_waits_for_a_reset_names_the_operator(passed_through: Any, device: str) -> None:
     with pytest.raises(ModeBlocked, match="the operator changes the mode and resets the GPU") as refusal:
-        bench.prepare("u1", HALF)
+        passed_through.prepare("u1", device)
 
     assert not refusal.value.retry
-    assert bench.leftovers() == []
+    assert [passed_through.is_in_mig_mode(minor) for minor in (0, 1)] == [True, False]
+    assert passed_through.records() == ()
 
 
-def test_on_a_passed_through_gpu_the_mode_that_the_operator_set_is_used_and_kept(
-    bench_of: Callable[..., Any],
-) -> None:
-    bench = bench_of("a100x2-passthrough")
-    bench.simulated.gpus.set_mig_mode(bench.uuid(0), enabled=True)
-    bench.simulated.reset_gpu(bench.uuid(0))
+def test_on_a_passed_through_gpu_the_mode_that_the_operator_set_is_used_and_kept(passed_through: Any) -> None:
+    passed_through.prepare("u1", HALF)
+    passed_through.prepare("u2", "gpu-1")
 
-    bench.prepare("u1", HALF)
-    bench.unprepare("u1")
-    with pytest.raises(ModeBlocked):
-        bench.prepare("u2", "gpu-0")
+    passed_through.unprepare("u1")
+    passed_through.unprepare("u2")
 
-    assert bench.is_in_mig_mode()
-    assert bench.records() == ()
+    assert [passed_through.is_in_mig_mode(minor) for minor in (0, 1)] == [True, False]
+    assert passed_through.records() == ()
 
 
 def test_a_mode_that_cannot_go_off_again_is_logged_and_hurts_nobody(
@@ -182,7 +188,7 @@ def test_a_missing_device_node_is_found_before_the_container_finds_it(bench: Any
 
 
 def test_a_dead_instance_is_found_before_the_answer(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ensure = type(bench.driver._cdi).ensure
+    ensure = CdiFolder.ensure
 
     def destroyed_meanwhile(folder: Any, uid: Any, document: Any) -> None:
         ensure(folder, uid, document)
@@ -190,7 +196,7 @@ def test_a_dead_instance_is_found_before_the_answer(bench: Any, monkeypatch: pyt
         (instance,) = bench.instances()
         gpus.destroy_compute_instance(instance.parent, instance.gi_id, 0)
 
-    monkeypatch.setattr(type(bench.driver._cdi), "ensure", destroyed_meanwhile)
+    monkeypatch.setattr(CdiFolder, "ensure", destroyed_meanwhile)
 
     with pytest.raises(NotReady, match=f"{HALF}: there is no MIG device MIG-"):
         bench.prepare("u1", HALF)
