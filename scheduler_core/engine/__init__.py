@@ -1,0 +1,6 @@
+"""The fast engine: the answers of ``scheduler_core.allocate``, from tables that are kept between calls."""
+
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy import FIRST_FIT
+
+__all__ = ["FIRST_FIT", "Engine"]

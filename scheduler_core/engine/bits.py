@@ -1,0 +1,21 @@
+"""Sets of small numbers as the bits of an integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+def positions(mask: int) -> Iterator[int]:
+    """Yield the numbers in a set, ascending."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def mask_of(numbers: Iterable[int]) -> int:
+    """Return a set of numbers."""
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask

@@ -1,0 +1,141 @@
+"""Kinds: claims compiled, free of their names. Claims that ask for the same thing are one kind.
+
+A kind lists what is wanted, request by request, and every *choice* of alternatives that keeps within the
+limit of results, the preferred ones first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Final
+
+from scheduler_core.candidates import selectors_of
+from scheduler_core.constraints import applies
+from scheduler_core.engine.verdicts import Selectors
+from scheduler_core.features import ALL, Features
+from scheduler_core.limits import RESULTS
+from scheduler_core.model.claim import Claim, Constraint, DeviceClass, DeviceRequest, Request
+
+_CHOICES: Final = 64  # combinations of alternatives before a claim counts as irregular
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One alternative of a request.
+
+    Shape: ``selectors`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number.
+    """
+
+    claim: int
+    name: str
+    selectors: int
+    count: int
+    rules: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One alternative for every request. Shape: ``options`` their numbers, per request."""
+
+    options: tuple[int, ...]
+    wants: tuple[Want, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Claims that want the same.
+
+    Shape: ``selectors`` and ``rules`` are the different ones of all wants; ``choices`` in order of
+           preference, none where no combination keeps within the limits; ``is_regular`` tells whether
+           the tables cover the claims.
+    """
+
+    selectors: tuple[Selectors, ...]
+    rules: tuple[Constraint, ...]
+    choices: tuple[Choice, ...]
+    is_regular: bool
+
+
+def content(claims: Sequence[Claim]) -> tuple[object, ...]:
+    """Return what claims want, as a key: equal for claims of one kind."""
+    return tuple([(claim.constraints, *map(_content, claim.requests)) for claim in claims])
+
+
+def _content(request: Request) -> tuple[object, ...]:
+    """Return what a request wants. Amounts need not be told apart: the tables do not cover them."""
+    options = [
+        (
+            one.name,
+            one.class_name,
+            one.selectors,
+            one.count,
+            one.admin_access or bool(one.capacity) or bool(one.tolerations),
+        )
+        for one in request.alternatives
+    ]
+    return (request.name, *options)
+
+
+def asks_only_for_devices(claims: Sequence[Claim], features: Features) -> bool:
+    """Whether every request wants a number of whole devices, and nothing more particular."""
+    return all(
+        one.count is not None
+        and not (one.admin_access or one.capacity or one.tolerations)
+        and (one.name == request.name or features.DRAPrioritizedList)
+        for claim in claims
+        for request in claim.requests
+        for one in request.alternatives
+    )
+
+
+def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL) -> Kind:
+    """Compile claims that are allocated together.
+
+    Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
+    """
+    if not asks_only_for_devices(claims, features):
+        return Kind((), (), (), is_regular=False)
+    selectors: dict[Selectors, int] = {}
+    rules: list[Constraint] = []
+    slots: list[tuple[Want, ...]] = []
+    for number, claim in enumerate(claims):
+        first_rule = len(rules)
+        rules += claim.constraints
+        for request in claim.requests:
+            wants = []
+            for option in request.alternatives:
+                compiled = selectors_of(option, claim, classes)
+                bound = _rules_of(option, claim, first_rule)
+                index = selectors.setdefault(compiled, len(selectors))
+                wants.append(Want(number, option.name, index, option.count or 0, bound))
+            slots.append(tuple(wants))
+    is_regular = _are_few(slots)
+    choices = tuple(_choices(slots, len(claims))) if is_regular else ()
+    return Kind(tuple(selectors), tuple(rules), choices, is_regular)
+
+
+def _rules_of(option: DeviceRequest, claim: Claim, first_rule: int) -> tuple[int, ...]:
+    return tuple(
+        first_rule + index
+        for index, constraint in enumerate(claim.constraints)
+        if applies(constraint, option.name)
+    )
+
+
+def _are_few(slots: Sequence[Sequence[Want]]) -> bool:
+    options = product(*(range(len(wants)) for wants in slots))
+    return len(list(islice(options, _CHOICES + 1))) <= _CHOICES
+
+
+def _choices(slots: Sequence[Sequence[Want]], claims: int) -> list[Choice]:
+    choices = []
+    for options in product(*(range(len(wants)) for wants in slots)):
+        wants = tuple(slot[option] for slot, option in zip(slots, options, strict=True))
+        totals = [0] * claims
+        for want in wants:
+            totals[want.claim] += want.count
+        if max(totals, default=0) <= RESULTS:
+            choices.append(Choice(options, wants))
+    return choices

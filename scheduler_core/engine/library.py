@@ -1,0 +1,87 @@
+"""The interning tables of an engine: equal things are kept once, whatever pool they came with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_core.engine.shape import Shape
+from scheduler_core.engine.structure import Structure, scaled
+from scheduler_core.engine.template import Body, Keys, Layout, Skeleton, Template, Values, identity
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.quantity import Quantity
+
+BodyKey = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
+"""Numbers of amounts: of the capacity; sources and what is drawn from each; the positions of the parents."""
+SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[tuple[Keys, int], ...]]
+
+
+class Library:
+    """What has been compiled so far. It only grows with new kinds of hardware."""
+
+    def __init__(self) -> None:
+        self._amounts: dict[tuple[object, ...], int] = {}
+        self._amount_list: list[Mapping[Any, Quantity]] = []
+        self._shapes: dict[Structure, Shape] = {}
+        self._skeletons: dict[SkeletonKey, Skeleton] = {}
+        self._templates: dict[tuple[object, ...], Template] = {}
+        self._layouts: dict[Layout, Layout] = {}
+
+    def amounts(self, mapping: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
+        """Return the number of a mapping of amounts: equal ones have one number."""
+        key = tuple((name, quantity.nano, quantity.family) for name, quantity in mapping.items())
+        number = self._amounts.setdefault(key, len(self._amount_list))
+        if number == len(self._amount_list):
+            self._amount_list.append(mapping)
+        return number
+
+    def skeleton(self, key: SkeletonKey) -> Skeleton:
+        """Return the skeleton of a component."""
+        found = self._skeletons.get(key)
+        if found is None:
+            found = self._skeletons[key] = self._new_skeleton(key)
+        return found
+
+    def template(self, skeleton: Skeleton, values: Values) -> Template:
+        """Return the template of a component with these values."""
+        varying = skeleton.varying
+        common = tuple(identity(value) for index, value in enumerate(values) if index not in varying)
+        key = (id(skeleton), varying, common)
+        found = self._templates.get(key)
+        if found is None:
+            found = self._templates[key] = Template(skeleton, values)
+        return found
+
+    def layout(self, layout: Layout) -> Layout:
+        """Return the one layout that equals this one."""
+        return self._layouts.setdefault(layout, layout)
+
+    def _new_skeleton(self, key: SkeletonKey) -> Skeleton:
+        driver, body_keys, source_numbers, groups = key
+        bodies = tuple(
+            Body(
+                number=capacity,
+                capacity=self._amount_list[capacity],
+                draws=tuple((source, self._amount_list[amounts]) for source, amounts in draws),
+                parents=parents,
+            )
+            for capacity, draws, parents in body_keys
+        )
+        sources = tuple(self._amount_list[number] for number in source_numbers)
+        structure = _structure(bodies, sources)
+        shape = self._shapes.setdefault(structure, Shape(structure))
+        return Skeleton(driver, shape, bodies, sources, groups)
+
+
+def _structure(bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...]) -> Structure:
+    places: dict[tuple[int, str], int] = {}
+    draws: list[list[tuple[int, int]]] = []
+    for body in bodies:
+        mine: list[tuple[int, int]] = []
+        for source, amounts in body.draws:
+            for dimension, quantity in amounts.items():
+                place = places.setdefault((source, dimension), len(places))
+                mine.append((place, quantity.nano))
+        draws.append(mine)
+    room = [sources[source][dimension].nano for source, dimension in places]
+    return scaled(tuple(body.parents for body in bodies), draws, room)

@@ -1,0 +1,143 @@
+"""Which pools a node sees, and the node's components in order.
+
+A pool whose devices all belong to named nodes concerns those only; any other pool is offered to every
+node. Sites are made when first asked for and dropped when one of their pools changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from scheduler_core.engine.bits import mask_of
+from scheduler_core.engine.component import CompiledPool, Component
+from scheduler_core.engine.roster import Roster, RosterKey, Site, roster_of
+from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
+from scheduler_core.model.pool import Pool, PoolId
+
+Kept = CompiledPool | Pool
+"""A pool in tables, or one that the tables do not cover, as it came."""
+
+
+class Sites:
+    """The pools by node, and the sites made of them. ``dropped`` is told of every site that is no more."""
+
+    def __init__(self, dropped: Callable[[Site], None]) -> None:
+        self._dropped = dropped
+        self._pools: dict[PoolId, Kept] = {}
+        self._owners: dict[PoolId, frozenset[str] | None] = {}
+        self._local: dict[str, set[PoolId]] = {}
+        self._shared: set[PoolId] = set()
+        self._sites: dict[str, Site] = {}
+        self._rosters: dict[RosterKey, Roster] = {}
+
+    def pool(self, pool: PoolId) -> Kept | None:
+        """Return a pool, None where it is not known."""
+        return self._pools.get(pool)
+
+    def put(self, pool: Kept) -> None:
+        """Enter a pool, or replace the one of that identity."""
+        self.remove(pool.id)
+        owners = _owners(pool)
+        self._pools[pool.id] = pool
+        self._owners[pool.id] = owners
+        for name in owners or ():
+            self._local.setdefault(name, set()).add(pool.id)
+        if owners is None:
+            self._shared.add(pool.id)
+        self._drop(owners)
+
+    def remove(self, pool: PoolId) -> None:
+        """Remove a pool, if it is known."""
+        if self._pools.pop(pool, None) is None:
+            return
+        owners = self._owners.pop(pool)
+        for name in owners or ():
+            self._local[name].discard(pool)
+            if not self._local[name]:
+                del self._local[name]
+        self._shared.discard(pool)
+        self._drop(owners)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the nodes that own a pool, by name."""
+        return tuple(sorted(self._local))
+
+    def concerned(self, node: Node) -> list[Kept]:
+        """Return the pools that may concern a node, by driver and name."""
+        return [self._pools[pool] for pool in sorted(self._local.get(node.name, set()) | self._shared)]
+
+    def users(self, pool: PoolId) -> Iterable[Site]:
+        """Return the sites that a pool is part of."""
+        owners = self._owners.get(pool)
+        names = self._sites if owners is None else owners
+        return [site for name in names if (site := self._sites.get(name)) is not None]
+
+    def site(self, node: Node) -> Site:
+        """Return the node with its components. Labels count only where a pool is shared."""
+        found = self._sites.get(node.name)
+        if found is not None and (found.node is node or not self._shared or found.node == node):
+            return found
+        if found is not None:
+            self._drop((node.name,))
+        found = self._sites[node.name] = self._made(node)
+        return found
+
+    def _made(self, node: Node) -> Site:
+        entries: list[tuple[int, Component, int]] = []
+        is_regular = True
+        for number, pool in enumerate(self.concerned(node)):
+            if isinstance(pool, Pool):
+                is_regular = is_regular and not _offers(pool, node)
+                continue
+            pairs = ((component, _usable(component, node)) for component in pool.components)
+            entries += [(number, component, usable) for component, usable in pairs if usable]
+        entries.sort(key=lambda entry: (entry[0], entry[1].layout.listed[0]))
+        key = tuple((pool, one.template, one.layout, usable) for pool, one, usable in entries)
+        roster = self._rosters.get(key)
+        if roster is None:
+            roster = self._rosters[key] = roster_of(key)
+        return Site(node, roster, tuple(component for _, component, _ in entries), is_regular)
+
+    def _drop(self, names: Iterable[str] | None) -> None:
+        """Drop the sites of some nodes, of all where None."""
+        for name in list(self._sites) if names is None else names:
+            site = self._sites.pop(name, None)
+            if site is not None:
+                self._dropped(site)
+
+
+def _owners(pool: Kept) -> frozenset[str] | None:
+    """Return the nodes that a pool concerns by name, None where it may concern others."""
+    names = set()
+    for selection in _selections(pool):
+        if not isinstance(selection, OnNode):
+            return None
+        names.add(selection.name)
+    return frozenset(names)
+
+
+def _selections(pool: Kept) -> Iterator[NodeSelection]:
+    yield from pool.seen_from
+    yield from (rejected.device.nodes for rejected in pool.rejected.values())
+    if isinstance(pool, CompiledPool):
+        for component in pool.components:
+            yield from component.nodes if isinstance(component.nodes, tuple) else (component.nodes,)
+        return
+    yield from (device.nodes for device in pool.devices)
+    if pool.older is not None:
+        yield from _selections(pool.older)
+
+
+def _usable(component: Component, node: Node) -> int:
+    """Return the positions that a node may use."""
+    if not isinstance(component.nodes, tuple):
+        return component.template.shape.everything if admits(component.nodes, node) else 0
+    return mask_of(number for number, nodes in enumerate(component.nodes) if admits(nodes, node))
+
+
+def _offers(pool: Pool, node: Node) -> bool:
+    """Whether the plain search would offer a device of the pool."""
+    seen = pool.as_seen_from(node)
+    if seen.problem is not None or not seen.is_complete:
+        return False
+    return any(admits(device.nodes, node) for device in seen.devices)
