@@ -73,4 +73,4 @@ def _as_mode_allows(entry: GpuEntry) -> GpuEntry:
     mode = entry.gpu.mig
     if mode is None or (mode.is_settled and not entry.gpu.mode_needs_operator):
         return entry
-    return replace(entry, offers_whole=False) if mode.current else replace(entry, profiles=())
+    return replace(entry, offers_whole=False) if mode.current else replace(entry, offers_partitions=False)

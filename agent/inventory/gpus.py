@@ -52,6 +52,7 @@ class GpuDescriber:
             self._partition(entry, profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
             for placement in profile.placements
+            if entry.offers_partitions
         ]
         if partitions:
             mixins.append(Mixin(name=f"{name}-mig", attributes=self._parent_attributes(entry)))

@@ -28,7 +28,7 @@ class GpuEntry:
 
     Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None where sysfs does
            not know the GPU's address (its topology is then unknown); ``offers_whole`` is False where
-           the GPU is stuck in MIG mode.
+           the GPU is stuck in MIG mode, ``offers_partitions`` where it is stuck out of it.
     """
 
     gpu: Gpu
@@ -36,6 +36,7 @@ class GpuEntry:
     instances: tuple[GpuInstance, ...] = ()
     function: PciFunction | None = None
     offers_whole: bool = True
+    offers_partitions: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,20 +102,25 @@ def test_a_gpu_and_its_nic_share_the_switch_attribute(machine, inventory_of):
 def test_passed_through_ampere_offers_only_what_its_mode_allows(machine, inventory_of):
     inventory = inventory_of(machine("a100x2-passthrough"))
 
-    off = describe(as_mode_allows(inventory))
-    stuck_on = replace(
-        inventory, gpus=tuple(_with_mode(entry, MigMode(True, True)) for entry in inventory.gpus)
-    )
-    on = describe(as_mode_allows(stuck_on))
+    offered = describe(as_mode_allows(inventory))
 
-    assert list(off.by_name) == ["gpu-0", "gpu-1"]
-    assert "gpu-0" not in on.by_name
-    assert len(on.by_name) == 50
-    gpu = next(found for found in on.pool.devices if found.name == "gpu-0")
+    assert [entry.gpu.mig.current for entry in inventory.gpus] == [False, True]
+    assert [name for name in offered.by_name if "-mig-" not in name] == ["gpu-0"]
+    assert len([name for name in offered.by_name if name.startswith("gpu-1-mig-")]) == 25
+    gpu = next(found for found in offered.pool.devices if found.name == "gpu-1")
     assert gpu.nodes == NOWHERE
-    assert [found.name for found in project(on.pool).devices] == list(on.by_name)
-    read = [composite.decode_slice(obj) for obj in encoded(composite_slices(on))]
-    assert flatten(read).devices == on.pool.devices
+    assert [found.name for found in project(offered.pool).devices] == list(offered.by_name)
+    read = [composite.decode_slice(obj) for obj in encoded(composite_slices(offered))]
+    assert flatten(read).devices == offered.pool.devices
+
+
+def test_a_whole_gpu_has_the_same_capacity_whether_it_can_be_cut_or_not(machine, inventory_of):
+    inventory = inventory_of(machine("a100x2-passthrough"))
+
+    offered = describe(as_mode_allows(inventory))
+
+    gpus = {found.name: found for found in offered.pool.devices}
+    assert gpus["gpu-1"].capacity == gpus["gpu-0"].capacity
 
 
 def test_a_gpu_whose_change_is_pending_offers_only_what_its_mode_allows(machine, inventory_of):
