@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 
 import pytest
 
@@ -72,9 +73,15 @@ class Bench:
         self.driver.reconcile()
         return self.driver
 
-    def another_driver(self) -> Driver:
-        """Return a driver as a second process would have it, which really waits."""
-        return assemble(self.machine, self.options, clock=time.monotonic, sleep=time.sleep)
+    def another_driver(self, waits: Event | None = None) -> Driver:
+        """Return a driver as a second process would have it; it really waits, and says so with ``waits``."""
+
+        def sleep(seconds: float) -> None:
+            if waits is not None:
+                waits.set()
+            time.sleep(seconds)
+
+        return assemble(self.machine, self.options, clock=time.monotonic, sleep=sleep)
 
     def claim(self, uid: str, *devices: str, request: str = "r", **more: object) -> AllocatedClaim:
         return allocated(uid, self.node, devices, request=request, **more)

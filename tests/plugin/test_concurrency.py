@@ -72,24 +72,32 @@ def test_claims_that_share_two_gpus_in_opposite_order_never_wait_for_each_other(
     assert bench.leftovers() == []
 
 
-def test_an_unprepare_during_a_prepare_waits_for_it_and_undoes_it(bench_of: Callable[..., Any]) -> None:
-    entered, gate = Event(), Event()
+def test_an_unprepare_waits_for_a_prepare_that_has_not_even_begun_and_undoes_it(
+    bench_of: Callable[..., Any],
+) -> None:
+    at_work, go_on = Event(), Event()
 
     def slow(_: float) -> None:
-        entered.set()
-        gate.wait()
+        at_work.set()
+        go_on.wait()
 
     bench = bench_of("a100x2", slow)
     bench.inject("gpu-0:create-compute-instance:slow=1:1")
-    driver, claim = bench.another_driver(), bench.claim("u1", HALF)
+    first, second = bench.claim("u1", HALF), bench.claim("u2", "gpu-0-mig-1g-5gb-0")
+    waits_for_gpu, waits_for_claim = Event(), Event()
+    queued, undoing = bench.another_driver(waits_for_gpu), bench.another_driver(waits_for_claim)
 
-    with ThreadPoolExecutor(2) as pool:
-        prepared = pool.submit(driver.prepare, claim)
-        entered.wait()
-        undone = pool.submit(driver.unprepare, claim.uid, claim.ref)
-        gate.set()
-        prepared.result()
-        undone.result()
+    with ThreadPoolExecutor(3) as pool:
+        deeds = [pool.submit(bench.another_driver().prepare, first)]
+        at_work.wait()
+        deeds.append(pool.submit(queued.prepare, second))
+        assert waits_for_gpu.wait(timeout=30)
+        deeds.append(pool.submit(undoing.unprepare, second.uid, second.ref))
+        assert waits_for_claim.wait(timeout=30)
+        go_on.set()
+        for deed in deeds:
+            deed.result()
+    bench.unprepare("u1")
 
     assert bench.leftovers() == []
 
