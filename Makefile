@@ -34,3 +34,11 @@ format: $(VENV)/.ready
 
 proto: $(VENV)/.ready
 	$(VENV)/bin/python hack/proto.py
+
+# The peer: upstream's allocator, built with Go (hack/upstream-allocator).
+.PHONY: bench-peer test-peer
+bench-peer: $(VENV)/.ready
+	@$(VENV)/bin/python hack/peer.py bench
+
+test-peer: $(VENV)/.ready
+	@$(VENV)/bin/python hack/peer.py test

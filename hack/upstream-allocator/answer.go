@@ -30,28 +30,41 @@ type answer struct {
 }
 
 func (q *question) answer(limit time.Duration) answer {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
 	cache := cel.NewCache(cachedSelectors, celFeatures(q.features))
 	// Decoding leaves garbage; to collect it is not the allocator's work.
 	runtime.GC()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
 	cold := q.pass(ctx, cache)
 	warm := cold.times
-	if ctx.Err() == nil && cold.total < repeatedBelow {
-		warm = nil
-		for range q.repeat {
-			warm = append(warm, q.pass(ctx, cache).times...)
-		}
+	if cold.failed == nil && cold.total < repeatedBelow {
+		warm = q.repeated(ctx, cache, warm)
 	}
-	return summary(cold, warm, ctx.Err() != nil)
+	return summary(cold, warm)
 }
 
-func summary(cold pass, warm []time.Duration, timedOut bool) answer {
+// repeated returns the times of the passes that end before the limit, or the given ones if none does.
+func (q *question) repeated(ctx context.Context, cache *cel.Cache, given []time.Duration) []time.Duration {
+	var times []time.Duration
+	for range q.repeat {
+		again := q.pass(ctx, cache)
+		if again.failed != nil {
+			break
+		}
+		times = append(times, again.times...)
+	}
+	if times == nil {
+		return given
+	}
+	return times
+}
+
+func summary(cold pass, warm []time.Duration) answer {
 	given := answer{
 		Results:     cold.results,
 		Fits:        cold.fits,
 		Nanoseconds: make([]int64, len(warm)),
-		TimedOut:    timedOut,
+		TimedOut:    errors.Is(cold.failed, context.DeadlineExceeded),
 	}
 	for i, took := range warm {
 		given.Nanoseconds[i] = took.Nanoseconds()
@@ -62,11 +75,11 @@ func summary(cold pass, warm []time.Duration, timedOut bool) answer {
 	for _, result := range cold.results {
 		given.Unschedulable = given.Unschedulable || result == nil
 	}
-	switch {
-	case errors.Is(cold.failed, context.DeadlineExceeded):
+	if cold.failed != nil {
 		given.Results, given.Fits, given.Unschedulable = given.Results[:0], given.Fits[:0], false
-	case cold.failed != nil:
-		given.Results, given.Error, given.Unschedulable = given.Results[:0], cold.failed.Error(), false
+		if !given.TimedOut {
+			given.Error = cold.failed.Error()
+		}
 	}
 	return given
 }

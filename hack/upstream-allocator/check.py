@@ -60,7 +60,7 @@ def _normal(result: Case) -> Case:
     """Return a result in a form that compares: devices in no order, random share ids all the same."""
     devices = [
         device | ({"shareID": SHARE_ID} if "shareID" in device else {})
-        for device in result["devices"]["results"] or []
+        for device in result["devices"].get("results", [])
     ]
     devices.sort(key=lambda device: json.dumps(device, sort_keys=True))
     return result | {"devices": result["devices"] | {"results": devices}}

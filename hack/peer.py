@@ -1,0 +1,163 @@
+"""Compare our allocator with upstream's: peer.py bench [NAME...] | peer.py test [--count N] [--seed N]
+
+``bench`` times both on the inputs of peer_inputs.py and prints the ratios. ``test`` asks both random
+questions and prints where they differ. Exit status 1 where an answer or a ratio is not as it must be,
+2 where Go is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from itertools import islice
+from random import SystemRandom
+
+from peer_inputs import benchmark, names
+from peer_objects import Json
+from peer_pools import FAMILIES, questions
+from peer_sides import Side, built_upstream, ours, upstream
+
+_NS = 1_000_000_000
+_ROW = "{:<8} {:>11} {:>11} {:>11} {:>11} {:>10}  {}"
+_UNITS = (("s", _NS), ("ms", 10**6), ("µs", 10**3))
+_BATCH = 500
+
+
+def bench(wanted: list[str], limit_s: float) -> bool:
+    """Print a line per benchmark; return whether all is as it must be."""
+    theirs, own = upstream(built_upstream(), limit_s), ours(limit_s)
+    print(_ROW.format("", "upstream", "", "ours", "", "times", ""))
+    print(_ROW.format("", "cold", "warm", "cold", "warm", "faster", ""))
+    verdicts = []
+    for name in wanted:
+        question = benchmark(name)
+        (their,), (our,) = theirs([question]), own([question])
+        ratio = _warm_ns(their) / _warm_ns(our)
+        verdict = verdict_on(name, their, our, ratio)
+        verdicts.append(verdict)
+        times = [shown(answer, cold) for answer in (their, our) for cold in (True, False)]
+        bound = (">" if their["timed_out"] else "") + f"{ratio:,.1f}"
+        print(_ROW.format(name, *times, bound, verdict or "as it must be"), flush=True)
+    return not any(verdicts)
+
+
+def verdict_on(name: str, their: Json, our: Json, ratio: float) -> str:
+    """Return what is not as it must be, nothing where all is."""
+    if our["timed_out"] or our.get("crashed"):
+        return f"ours comes to {_decision(our)}"
+    if not their["timed_out"] and _decision(their) != _decision(our):
+        return f"answers differ: {_decision(their)} against {_decision(our)}"
+    if not name.startswith("B3"):
+        return "" if ratio >= 25 else "must be 25 times faster"
+    if _warm_ns(our) > _NS // 100:
+        return "must be at most 10 ms"
+    return "" if ratio >= 1000 or _warm_ns(their) < _NS else "must be 1000 times faster"
+
+
+def _decision(answer: Json) -> str:
+    if answer["timed_out"]:
+        return "no end"
+    if answer.get("error"):
+        return "a crash" if answer.get("crashed") else "an error"
+    if answer["unschedulable"]:
+        return "unschedulable"
+    return f"{len(answer['fits'])} nodes fit"
+
+
+def _warm_ns(answer: Json) -> float:
+    """Return the median, never zero: what crashed took no time."""
+    return float(max(1, statistics.median(answer["nanoseconds"])))
+
+
+def shown(answer: Json, is_cold: bool) -> str:
+    """Return a time in a unit that suits it."""
+    took = answer["cold_nanoseconds"] if is_cold else _warm_ns(answer)
+    unit, size = next((one for one in _UNITS if took >= one[1]), _UNITS[-1])
+    text = f"{took / size:.3g} {unit}"
+    return f"> {text}" if answer["timed_out"] else text
+
+
+def test(families: list[str], count: int, seed: int, limit_s: float) -> bool:
+    """Print every difference and the totals; return whether there is none."""
+    theirs, own = upstream(built_upstream(), limit_s), ours(limit_s)
+    print(f"seed {seed}")
+    all_same = True
+    for index, family in enumerate(families):
+        share = count // len(families) + (index < count % len(families))
+        asked = islice(questions(family, seed), share)
+        same, cut_off, different = _compare(asked, theirs, own)
+        print(f"{family}: {same} the same, {different} different, {cut_off} cut off", flush=True)
+        all_same = all_same and not different
+    return all_same
+
+
+def _compare(asked: Iterator[Json], theirs: Side, own: Side) -> tuple[int, int, int]:
+    same = cut_off = different = 0
+    while batch := list(islice(asked, _BATCH)):
+        for question, their, our in zip(batch, theirs(batch), own(batch), strict=True):
+            if their["timed_out"]:
+                cut_off += 1
+            elif devices_of(their) == devices_of(our):
+                same += 1
+            else:
+                different += 1
+                print(f"{question['name']}: upstream {_told(their)}, ours {_told(our)}", flush=True)
+    return same, cut_off, different
+
+
+def devices_of(answer: Json) -> object:
+    """Return what must be the same: the devices per claim and from where they can be used."""
+    if answer.get("error") or answer["unschedulable"] or answer["timed_out"]:
+        return _decision(answer)
+    keys = ("request", "driver", "pool", "device")
+    return [
+        (
+            sorted(tuple(one[key] for key in keys) for one in result["devices"].get("results", [])),
+            _nodes(result),
+        )
+        for result in answer["results"]
+    ]
+
+
+def _nodes(result: Json) -> str:
+    return json.dumps(result.get("nodeSelector"), sort_keys=True)
+
+
+def _told(answer: Json) -> str:
+    if answer["timed_out"]:
+        return "does not end"
+    if answer.get("error"):
+        return f"error ({answer['error']})"
+    if answer["unschedulable"]:
+        return "nothing"
+    chosen = ([one["device"] for one in result["devices"].get("results", [])] for result in answer["results"])
+    return json.dumps(list(chosen))
+
+
+def main() -> int:
+    """Run the comparison that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parsers = parser.add_subparsers(required=True)
+    one = parsers.add_parser("bench", help="time both on the benchmarks")
+    one.add_argument("names", nargs="*", metavar="NAME", default=list(names()), help=", ".join(names()))
+    one.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="for one input (60)")
+    one.set_defaults(run=lambda options: bench(options.names, options.limit))
+    one = parsers.add_parser("test", help="compare answers to random questions")
+    one.add_argument("--count", type=int, default=10_000, help="of questions (10000)")
+    one.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6), help="another each time")
+    one.add_argument("--family", action="append", choices=FAMILIES, help="only these; may be repeated")
+    one.add_argument("--limit", type=float, default=10.0, metavar="SECONDS", help="for one question (10)")
+    one.set_defaults(run=_test)
+    options = parser.parse_args()
+    run: Callable[[argparse.Namespace], bool] = options.run
+    return 0 if run(options) else 1
+
+
+def _test(options: argparse.Namespace) -> bool:
+    return test(options.family or list(FAMILIES), options.count, options.seed, options.limit)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

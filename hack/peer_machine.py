@@ -1,0 +1,125 @@
+"""The devices that the benchmarks allocate from, as v1 slices of a simulated DGX A100 and its multiples.
+
+The shipped node file goes through the agent's own discovery, description and projection, as on a machine.
+Larger machines are the same node file with its tree repeated in further PCI domains: nothing else differs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import yaml
+from peer_objects import Json
+
+from agent.hardware.ports import Readers
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import SimulatedMachine, node_text, parse_node
+from agent.hardware.sysfs import Sysfs
+from agent.hardware.types import Placement
+from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory.names import gpu_name, partition_name
+from agent.slices import v1_slices
+from scheduler_core.codec import v1
+from scheduler_core.ledger import Ledger
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.pool import Pool
+from tangram.classes import device_classes
+
+DRIVER = "tangram.dev"
+NODE = "dgx-a100"
+GPUS = 8
+MEMORY_SLICES = 8
+SMALL = "1g.5gb"
+PROFILE = QualifiedName(f"{DRIVER}/profile")
+FULL = (
+    (SMALL, Placement(0, 1)),
+    (SMALL, Placement(1, 1)),
+    ("2g.10gb", Placement(2, 2)),
+    ("3g.20gb", Placement(4, 4)),
+)
+CLASSES = list(device_classes(DRIVER))
+
+
+@cache
+def machine(times: int = 1) -> tuple[Json, ...]:
+    """Return the v1 slices of a DGX A100 with ``times`` its GPUs and NICs, all on one node."""
+    document = yaml.safe_load(node_text(NODE))
+    document["pci"] = [part for copy in range(times) for part in _in_domain(document["pci"], copy)]
+    node = parse_node(f"{NODE} x {times}", yaml.safe_dump(document))
+    with tempfile.TemporaryDirectory() as folder:
+        simulated = SimulatedMachine.open(node, Path(folder) / NODE)
+        readers = Readers(simulated.gpus, Sysfs(simulated.root), ProcBoot(simulated.root))
+        return v1_slices(describe(as_mode_allows(discover(readers, NODE)), DRIVER))
+
+
+def named(slices: Sequence[Json], node: str, number: int) -> Iterator[Json]:
+    """Yield the slices as another node's: its name, and UUIDs that no other node has."""
+    text = json.dumps(slices).replace("GPU-", f"GPU-{number:04x}")
+    for one in json.loads(text):
+        spec = one["spec"]
+        one["metadata"]["name"] = one["metadata"]["name"].replace(NODE, node)
+        spec["nodeName"] = node
+        spec["pool"]["name"] = node
+        yield one
+
+
+def small_partition(gpu: int, start: int) -> str:
+    """Return the name of the ``1g.5gb`` of a GPU at one memory slice."""
+    return partition_name(gpu, SMALL, Placement(start, 1))
+
+
+def whole_gpus(share: float, chance: Random) -> Iterator[str]:
+    """Yield what takes ``share`` of the GPUs in full: the GPU itself, or the partitions of one claim."""
+    for gpu in chance.sample(range(GPUS), round(share * GPUS)):
+        if chance.random() < 1 / 2:
+            yield gpu_name(gpu)
+        else:
+            yield from (partition_name(gpu, profile, placement) for profile, placement in FULL)
+
+
+def scattered(share: float, chance: Random) -> Iterator[str]:
+    """Yield partitions anywhere, as claims that came and went leave them: ``share`` of memory slices."""
+    devices = [device for device in _pool().devices if PROFILE in device.attributes]
+    chance.shuffle(devices)
+    ledger, used = Ledger(_pool()), 0
+    for device in devices:
+        if used >= share * GPUS * MEMORY_SLICES:
+            return
+        if ledger.admits(device.name):
+            ledger.take(device.name, "another claim")
+            used += sum(name.startswith("memory-slice-") for draw in device.draws for name in draw.amounts)
+            yield device.name
+
+
+def held(device: str, node: str = NODE) -> Json:
+    """Return a device in the form of an input's ``allocated``."""
+    return {"driver": DRIVER, "pool": node, "device": device}
+
+
+def _in_domain(tree: Any, copy: int) -> Any:
+    """Return the PCI tree in another domain, with GPUs of other numbers and UUIDs."""
+    match tree:
+        case {"kind": "gpu", "minor": minor, "uuid": uuid, **rest}:
+            new = {"kind": "gpu", "minor": minor + GPUS * copy, "uuid": f"{uuid[:-4]}{copy:04x}"}
+            return _in_domain(rest, copy) | new
+        case dict():
+            return {key: _in_domain(value, copy) for key, value in tree.items()}
+        case list():
+            return [_in_domain(value, copy) for value in tree]
+        case str():
+            return re.sub(r"^(pci)?0000:", rf"\g<1>{copy:04x}:", tree)
+        case _:
+            return tree
+
+
+@cache
+def _pool() -> Pool:
+    (pool,) = v1.pools(v1.decode_slice(one) for one in machine())
+    return pool
