@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from scheduler_core.cel.compiler import compile_tree
 from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
 from scheduler_core.cel.frontend import check
-from scheduler_core.cel.steps import COST_LIMIT, Slots
+from scheduler_core.cel.reads import reads_of
+from scheduler_core.cel.steps import BUDGET, Slots
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.errors import SelectorError
@@ -42,10 +43,19 @@ def _by_domain(items: Iterable[tuple[str, Any]]) -> Domains:
     return domains
 
 
-class Selector:
-    """A compiled expression. Any number of threads may evaluate it."""
+_NO_SLOTS: Final[Slots] = []
 
-    __slots__ = ("_run", "_slots", "text")
+
+class Selector:
+    """A compiled expression. Any number of threads may evaluate it.
+
+    Shape: ``text`` as given; ``max_cost`` the most that it can cost on any device, in CEL cost units: the
+           API server takes expressions up to 1,000,000; ``reads`` what the answer depends on, as
+           ("attributes" or "capacity", domain, identifier), other fields as ("driver", "", ""), None where
+           the expression computes what it reads.
+    """
+
+    __slots__ = ("_code", "_slots", "max_cost", "reads", "text")
 
     def __init__(self, text: str) -> None:
         """Compile ``text``.
@@ -54,18 +64,22 @@ class Selector:
         """
         self.text = text
         try:
-            self._run, self._slots = compile_tree(check(text))
-        except CompileError as error:
+            tree = check(text)
+            program = compile_tree(tree)
+        except (CompileError, CostExceeded) as error:
             raise SelectorError(text, str(error)) from None
+        self.max_cost = program.max_cost
+        self.reads = reads_of(tree)
+        self._code, self._slots = program.code, program.slots
 
     def matches(self, view: DeviceView) -> bool:
         """Whether the device is chosen.
 
         Raises: SelectorError where the expression fails on it, or becomes too expensive.
         """
-        slots: Slots = [COST_LIMIT, *[None] * self._slots] if self._slots else []
+        slots: Slots = [BUDGET, *[None] * (self._slots - 1)] if self._slots else _NO_SLOTS
         try:
-            answer = self._run(view, slots)
+            answer = self._code(view, slots)
         except (EvaluationError, CostExceeded) as error:
             raise SelectorError(self.text, str(error), view.name) from None
         if isinstance(answer, Option):

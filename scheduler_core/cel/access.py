@@ -6,6 +6,7 @@ Source: CEL language definition; cel-go ``interpreter/attributes``.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError, no_such_key
@@ -23,10 +24,11 @@ def name(node: Name, scope: Scope) -> Step:
     """Read a loop variable, the device, or a type."""
     slot = scope.names.get(node.name)
     if slot is not None:
-        return Step(scope.lazy[slot] if slot in scope.lazy else lambda _view, slots: slots[slot], cost=1)
+        read = scope.lazy.get(slot, lambda _view, slots: slots[slot])
+        return Step(read, cost=1, inner=0)
     if node.name == _DEVICE:
-        return Step(lambda view, _slots: view, cost=1)
-    return constant(TypeValue(node.name), cost=1)
+        return Step(lambda view, _slots: view, cost=1, inner=0)
+    return constant(TypeValue(node.name), is_literal=True)
 
 
 def is_device(node: Node, scope: Scope) -> bool:
@@ -42,16 +44,9 @@ def select(node: Select, scope: Scope, build: Build) -> Step:
 
 
 def _device_field(field: str) -> Step:
-    match field:
-        case "driver":
-            return Step(lambda view, _slots: view.driver, cost=2)
-        case "attributes":
-            return Step(lambda view, _slots: view.attributes, cost=2, path=(field,))
-        case "capacity":
-            return Step(lambda view, _slots: view.capacity, cost=2, path=(field,))
-        case _:
-            attribute = FIELDS[field]
-            return Step(lambda view, _slots: getattr(view, attribute), cost=2)
+    path = (field,) if field in _MAPS else ()
+    read = attrgetter(FIELDS[field])
+    return Step(lambda view, _slots: read(view), cost=2, inner=1, path=path)
 
 
 def index(node: Call, scope: Scope, build: Build) -> Step:
@@ -60,19 +55,22 @@ def index(node: Call, scope: Scope, build: Build) -> Step:
     if key.is_constant and isinstance(key.constant, str):
         return member(container, key.constant)
     read, read_key = container.run, key.run
+    return _reached(
+        container, key.inner_cost, lambda view, slots: element(read(view, slots), read_key(view, slots))
+    )
 
-    def run(view: DeviceView, slots: Slots) -> Any:
-        return element(read(view, slots), read_key(view, slots))
 
-    return Step(run, cost=container.cost + key.cost + 1)
+def _reached(container: Step, key_cost: int, run: Code, path: tuple[str, ...] = ()) -> Step:
+    """Return a step that goes on from another. What is no name, field or index costs a unit to go on from."""
+    cost = container.cost + key_cost + (2 if container.inner is None else 1)
+    return Step(run, cost=cost, inner=container.inner_cost + key_cost + 1, path=path)
 
 
 def member(operand: Step, key: str) -> Step:
     """Read ``operand[key]`` with a key known at compile time."""
-    cost = operand.cost + 1
-    if operand.path and operand.path[0] in _MAPS and len(operand.path) < 3:
+    if operand.path and len(operand.path) < 3:
         path = (*operand.path, key)
-        return Step(_domain(*path) if len(path) == 2 else _fused(*path), cost=cost, path=path)
+        return _reached(operand, 0, _domain(*path) if len(path) == 2 else _fused(*path), path)
     read = operand.run
 
     def run(view: DeviceView, slots: Slots) -> Any:
@@ -84,7 +82,7 @@ def member(operand: Step, key: str) -> Step:
                 raise no_such_key(key) from None
         return element(value, key)
 
-    return Step(run, cost=cost)
+    return _reached(operand, 0, run)
 
 
 def _domain(field: str, domain: str) -> Code:
@@ -162,19 +160,20 @@ def optional_select(node: Call, scope: Scope, build: Build) -> Step:
     """Read ``operand.?field`` or ``operand[?key]``."""
     operand, key = (build(argument, scope) for argument in node.arguments)
     read, read_key = operand.run, key.run
-    return Step(
+    return _reached(
+        operand,
+        key.inner_cost,
         lambda view, slots: optional_element(read(view, slots), read_key(view, slots)),
-        cost=operand.cost + key.cost + 1,
     )
 
 
 def presence(node: Presence, scope: Scope, build: Build) -> Step:
     """Whether ``operand.field`` can be read. The device has all its fields, every domain is a map."""
     operand, field = build(node.operand, scope), node.field
-    read = operand.run
+    read, cost = operand.run, operand.cost + (1 if operand.inner is None else 0)
     if len(operand.path) == 2:
-        return Step(lambda view, slots: field in read(view, slots), cost=operand.cost)
-    return Step(lambda view, slots: is_present(read(view, slots), field), cost=operand.cost)
+        return Step(lambda view, slots: field in read(view, slots), cost)
+    return Step(lambda view, slots: is_present(read(view, slots), field), cost)
 
 
 def is_present(container: Any, field: str) -> bool:

@@ -6,12 +6,14 @@ The tree is walked once; what can be known without a device is known afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from scheduler_core.cel import access, calls, literals, logic, loops, optional_calls
-from scheduler_core.cel.rules import children
-from scheduler_core.cel.steps import Build, Code, Plan, Scope, Step
+from scheduler_core.cel.cost.estimate import estimate
+from scheduler_core.cel.steps import BUDGET, COST_LIMIT, Build, Code, Plan, Scope, Slots, Step, charged
 from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, MapOf, Name, Node, Presence, Select
+from scheduler_core.cel.view import DeviceView
 
 _SPECIAL: Final[dict[str, Callable[[Call, Scope, Build], Step]]] = {
     "_&&_": logic.conjunction,
@@ -24,17 +26,44 @@ _SPECIAL: Final[dict[str, Callable[[Call, Scope, Build], Step]]] = {
     "orValue": optional_calls.alternative,
 }
 """Calls that do not simply compute their arguments."""
+_NO_SLOTS: Final[Slots] = []
 
 
-def compile_tree(node: Node) -> tuple[Code, int]:
-    """Return the code of an expression and the number of slots that it needs, none where no loop does."""
-    plan = Plan(is_metered=_has_loop(node))
-    code = build(node, Scope(plan)).run
-    return code, plan.slots if plan.is_metered else 0
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression.
+
+    Units: ``max_cost`` is the most that it can cost on any device, in CEL cost units.
+    """
+
+    code: Code
+    slots: int
+    max_cost: int
+
+    def run(self, view: DeviceView) -> Any:
+        """Return the value of the expression for a device.
+
+        Raises: EvaluationError where it has none, CostExceeded where it costs more than the limit.
+        """
+        return self.code(view, self.new_slots())
+
+    def new_slots(self) -> Slots:
+        """Return the slots of one evaluation, the budget first."""
+        return [BUDGET, *[None] * (self.slots - 1)] if self.slots else _NO_SLOTS
 
 
-def _has_loop(node: Node) -> bool:
-    return isinstance(node, Fold) or any(map(_has_loop, children(node)))
+def compile_tree(node: Node) -> Program:
+    """Compile a checked expression. Only one that may pass the limit is charged while it runs."""
+    max_cost = estimate(node).high
+    return planned(node, Plan(is_metered=max_cost > COST_LIMIT), max_cost)
+
+
+def planned(node: Node, plan: Plan, max_cost: int) -> Program:
+    """Compile as a plan says."""
+    scope = Scope(plan)
+    code = charged(build(node, scope), scope)
+    needs_slots = plan.is_metered or plan.slots > 1
+    return Program(code, plan.slots if needs_slots else 0, max_cost)
 
 
 def build(node: Node, scope: Scope) -> Step:

@@ -38,7 +38,10 @@ def check(text: str) -> Node:
 
     Raises: CompileError with what is wrong and where (line:column).
     """
-    size = len(text.encode(errors="surrogatepass"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise CompileError("it is not valid Unicode") from None
     if size > EXPRESSION_LENGTH:
         raise CompileError(f"it has {size} bytes; at most {EXPRESSION_LENGTH}")
     try:

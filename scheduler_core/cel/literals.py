@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler_core.cel.cost import LIST, MAP
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
 from scheduler_core.cel.steps import Build, Scope, Slots, Step, constant
 from scheduler_core.cel.tree import ListOf, Literal, MapOf
 from scheduler_core.cel.values import Option, Uint
 from scheduler_core.cel.view import DeviceView
 
-_LIST_COST = 10
-_MAP_COST = 30
 _KEYS = (bool, int, Uint, float, str)
 
 
 def literal(node: Literal) -> Step:
     """Return a constant."""
-    return constant(node.value)
+    return constant(node.value, is_literal=True)
 
 
 def list_of(node: ListOf, scope: Scope, build: Build) -> Step:
     """Return a list. An element written ``?e`` is left out where it is none."""
     elements = [build(element, scope) for element in node.elements]
+    is_literal = not node.optional and all(element.is_literal for element in elements)
+    cost = 0 if is_literal else sum(element.cost for element in elements) + LIST
     if not node.optional and all(element.is_constant for element in elements):
-        return constant([element.constant for element in elements])
-    cost = sum(element.cost for element in elements) + _LIST_COST
+        values = [element.constant for element in elements]
+        return constant(values, cost=cost, is_literal=is_literal)
     reads = [element.run for element in elements]
     if not node.optional:
         return Step(lambda view, slots: [read(view, slots) for read in reads], cost=cost)
@@ -51,7 +52,9 @@ def _present(value: Any) -> tuple[Any, ...]:
 def map_of(node: MapOf, scope: Scope, build: Build) -> Step:
     """Return a map. An entry written ``?k: v`` is left out where ``v`` is none."""
     entries = [(build(entry.key, scope), build(entry.value, scope)) for entry in node.entries]
-    cost = sum(key.cost + value.cost for key, value in entries) + _MAP_COST
+    has_optional = any(entry.is_optional for entry in node.entries)
+    is_literal = not has_optional and all(key.is_literal and value.is_literal for key, value in entries)
+    cost = 0 if is_literal else sum(key.cost + value.cost for key, value in entries) + MAP
     reads = [
         (key.run, value.run, entry.is_optional)
         for (key, value), entry in zip(entries, node.entries, strict=True)
@@ -67,8 +70,6 @@ def map_of(node: MapOf, scope: Scope, build: Build) -> Step:
                 result[key] = part
         return result
 
-    if all(key.is_constant and value.is_constant for key, value in entries) and not any(
-        entry.is_optional for entry in node.entries
-    ):
-        return constant({key.constant: value.constant for key, value in entries})
-    return Step(run, cost=cost)
+    if is_literal and all(type(key.constant) in _KEYS for key, _ in entries):
+        return constant({key.constant: value.constant for key, value in entries}, is_literal=True)
+    return Step(run, cost)

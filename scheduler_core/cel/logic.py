@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, charged
+from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, charged, charging
 from scheduler_core.cel.tree import BOOL, Call
 from scheduler_core.cel.view import DeviceView
 
@@ -86,7 +86,9 @@ def _checked(left: Code, right: Code, decides: bool, symbol: str) -> Code:
 def conditional(node: Call, scope: Scope, build: Build) -> Step:
     """Return ``condition ? first : second``."""
     condition, first, second = (build(argument, scope) for argument in node.arguments)
-    choose, on_true, on_false = condition.run, charged(first, scope), charged(second, scope)
+    choose = condition.run
+    on_true = charging(first.run, scope.price(first.inner_cost))
+    on_false = charging(second.run, scope.price(second.inner_cost))
 
     def run(view: DeviceView, slots: Slots) -> Any:
         choice = choose(view, slots)
@@ -96,4 +98,4 @@ def conditional(node: Call, scope: Scope, build: Build) -> Step:
             return on_false(view, slots)
         raise no_such_overload("_?_:_", choice)
 
-    return Step(run, cost=condition.cost)
+    return Step(run, cost=condition.cost, inner=condition.cost)

@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from scheduler_core.cel.cost import LIST
 from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_overload
 from scheduler_core.cel.library.equality import has_key
 from scheduler_core.cel.steps import UNKNOWN, Build, Code, Scope, Slots, Step, charge, charged
-from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, Name, Node
+from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, Name, Node, is_bind
 from scheduler_core.cel.values import Domains, type_name
 from scheduler_core.cel.view import DeviceView
 
+_ERROR: Final = 5  # what an error takes Python longer than an answer
 _UNKNOWN_MACRO: Final = "a loop of an unknown macro"
-_LIST_COST: Final = 10
-_MAP_COST: Final = 30
-Rounds = Callable[[DeviceView, Slots], Iterator[None]]
+Rounds = Callable[[DeviceView, Slots], Iterator[bool]]
 Collect = Callable[[Any, DeviceView, Slots], None]
 
 
 def fold(node: Fold, scope: Scope, build: Build) -> Step:
     """Compile a loop macro."""
-    if _is_bind(node):
+    if is_bind(node):
         return _bind(node, scope, build)
     match node.step:
         case Call(function="_&&_" | "_||_" as symbol, arguments=(Name(), predicate)):
@@ -36,11 +36,6 @@ def fold(node: Fold, scope: Scope, build: Build) -> Step:
             return _collector(node, step, None, scope, build)
         case _:
             raise CompileError(_UNKNOWN_MACRO)
-
-
-def _is_bind(node: Fold) -> bool:
-    is_empty = isinstance(node.range, ListOf) and not node.range.elements
-    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
 
 
 def _bind(node: Fold, scope: Scope, build: Build) -> Step:
@@ -66,21 +61,30 @@ def _variables(node: Fold, scope: Scope) -> tuple[Scope, tuple[int, ...]]:
 
 
 def _rounds(read: Code, variables: tuple[int, ...], cost: int) -> Rounds:
-    """Return what puts the elements of a range into their slots, one after the other, for ``cost`` each."""
+    """Return what puts the elements of a range into their slots, one after the other, for ``cost`` each.
+
+    Shape: yields whether there is another element behind this one.
+    """
     first = variables[0]
 
-    def one(view: DeviceView, slots: Slots) -> Iterator[None]:
-        for item in _iterable(read(view, slots)):
-            charge(slots, cost)
-            slots[first] = item
-            yield
-
-    def two(view: DeviceView, slots: Slots) -> Iterator[None]:
+    def one(view: DeviceView, slots: Slots) -> Iterator[bool]:
         values = _iterable(read(view, slots))
-        for key, value in enumerate(values) if isinstance(values, list) else values.items():
-            charge(slots, cost)
+        size = len(values)
+        for position, item in enumerate(values, 1):
+            if cost:
+                charge(slots, cost)
+            slots[first] = item
+            yield position < size
+
+    def two(view: DeviceView, slots: Slots) -> Iterator[bool]:
+        values = _iterable(read(view, slots))
+        size = len(values)
+        pairs = enumerate(values) if isinstance(values, list) else values.items()
+        for position, (key, value) in enumerate(pairs, 1):
+            if cost:
+                charge(slots, cost)
             slots[first], slots[first + 1] = key, value
-            yield
+            yield position < size
 
     return one if len(variables) == 1 else two
 
@@ -95,28 +99,28 @@ def _quantifier(node: Fold, test: Node, decides: bool, scope: Scope, build: Buil
     """``all`` and ``exists``: an error counts only where no element decides."""
     inner, variables = _variables(node, scope)
     range_, verdict = build(node.range, scope), build(test, inner)
-    condition_cost = 3 if decides else 2
-    rounds = _rounds(range_.run, variables, condition_cost + 1 + verdict.cost)
-    judge, undecided = verdict.run, not decides
+    condition_cost = scope.price(3 if decides else 2)
+    rounds = _rounds(range_.run, variables, condition_cost + scope.price(1 + verdict.cost))
+    judge, undecided, penalty = verdict.run, not decides, scope.price(_ERROR)
 
     def run(view: DeviceView, slots: Slots) -> bool:
         problem: EvaluationError | None = None
-        for _ in rounds(view, slots):
+        for has_next in rounds(view, slots):
             try:
                 answer: object = judge(view, slots)
             except EvaluationError as error:
                 problem = error
+                charge(slots, penalty)
                 continue
             if answer is decides:
-                charge(slots, condition_cost)
-                break
+                if has_next:
+                    charge(slots, condition_cost)
+                return bool(decides)
             if answer is not undecided:
                 problem = no_such_overload("_||_" if decides else "_&&_", answer)
-        else:
-            if problem is not None:
-                raise problem
-            return undecided
-        return decides
+        if problem is not None:
+            raise problem
+        return undecided
 
     return Step(run, cost=range_.cost + 1)
 
@@ -127,21 +131,19 @@ def _collector(node: Fold, step: Call, wanted: Node | None, scope: Scope, build:
     range_ = build(node.range, scope)
     choice = None if wanted is None else build(wanted, inner)
     start: Callable[[], Any] = list
-    finish, extra = _itself, _LIST_COST
+    finish: Callable[[Any], Any] = _itself
     match step:
         case Call(function="_+_", arguments=(Name(), ListOf(elements=(element,)))):
-            collect = _append(build(element, inner))
-        case Call(function="_+_", arguments=(Name(), Literal(value=1))):
-            collect = _append(Step(lambda _view, _slots: None))
-            finish, extra = _is_single, 0
+            collect = _append(build(element, inner), scope)
+        case Call(function="_+_", arguments=(Name(), Literal(value=1) as one)):
+            collect, finish = _append(build(one, inner), scope), _is_single
         case Call(function="cel.@mapInsert", arguments=(Name(), *parts)):
-            collect = _insert([build(part, inner) for part in parts])
-            start, extra = dict, _MAP_COST
+            collect, start = _insert([build(part, inner) for part in parts], scope), dict
         case _:
             raise CompileError(_UNKNOWN_MACRO)
-    rounds = _rounds(range_.run, variables, 0 if choice is None else choice.cost)
+    rounds = _rounds(range_.run, variables, 0 if choice is None else scope.price(choice.cost))
     code = _collecting(rounds, None if choice is None else choice.run, collect, start, finish)
-    return Step(code, cost=range_.cost + extra + 1)
+    return Step(code, cost=range_.cost + (1 if finish is _itself else 2))
 
 
 def _collecting(
@@ -166,22 +168,25 @@ def _collecting(
     return run
 
 
-def _append(element: Step) -> Collect:
-    read, cost = element.run, element.cost + _LIST_COST + 2
+def _append(element: Step, scope: Scope) -> Collect:
+    read = element.run
+    cost = scope.price(2 if element.is_literal else element.cost + LIST + 2)
 
     def collect(result: Any, view: DeviceView, slots: Slots) -> None:
-        charge(slots, cost)
+        if cost:
+            charge(slots, cost)
         result.append(read(view, slots))
 
     return collect
 
 
-def _insert(parts: list[Step]) -> Collect:
+def _insert(parts: list[Step], scope: Scope) -> Collect:
     """Insert a key with its value, or all entries of a map."""
-    reads, cost = [part.run for part in parts], sum(part.cost for part in parts) + 2
+    reads, cost = [part.run for part in parts], scope.price(sum(part.cost for part in parts) + 2)
 
     def collect(result: Any, view: DeviceView, slots: Slots) -> None:
-        charge(slots, cost)
+        if cost:
+            charge(slots, cost)
         values = [read(view, slots) for read in reads]
         for key, value in values[0].items() if len(values) == 1 else (values,):
             if has_key(result, key):

@@ -25,4 +25,4 @@ def alternative(node: Call, scope: Scope, build: Build) -> Step:
             return read_other(view, slots)
         return found.value if unwraps else found
 
-    return Step(run, cost=option.cost + 1)
+    return Step(run, cost=option.cost)

@@ -53,6 +53,33 @@ class Overload:
         )
 
 
+def guarded(overload: Overload) -> Run:
+    """Return the function of an overload, for arguments whose types are not known.
+
+    Raises: EvaluationError where it does not take them.
+    """
+    run, name = overload.run, overload.name
+    match overload.accepts:
+        case (frozenset() as wanted,):
+
+            def unary(value: Any) -> Any:
+                if type(value) in wanted:
+                    return run(value)
+                raise no_such_overload(name, value)
+
+            return unary
+        case (frozenset() as wanted, frozenset() as wanted_too):
+
+            def binary(left: Any, right: Any) -> Any:
+                if type(left) in wanted and type(right) in wanted_too:
+                    return run(left, right)
+                raise no_such_overload(name, left, right)
+
+            return binary
+        case _:
+            return dispatcher(name, (overload,))
+
+
 def dispatcher(name: str, overloads: tuple[Overload, ...]) -> Run:
     """Return a function that chooses among overloads by the types of its arguments.
 

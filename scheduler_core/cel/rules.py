@@ -17,14 +17,11 @@ from scheduler_core.cel.tree import (
     FREE,
     Call,
     CelType,
-    Fold,
     ListOf,
     Literal,
     MapOf,
-    Name,
     Node,
-    Presence,
-    Select,
+    children,
 )
 
 
@@ -91,20 +88,3 @@ def _agree(left: CelType, right: CelType) -> bool:
     if FREE in (left, right):
         return True
     return left.name == right.name and all(map(_agree, left.parameters, right.parameters))
-
-
-def children(node: Node) -> tuple[Node, ...]:
-    """Return the nodes directly below, in the order of evaluation."""
-    match node:
-        case Literal() | Name():
-            return ()
-        case Select(operand=operand) | Presence(operand=operand):
-            return (operand,)
-        case Call(arguments=arguments):
-            return arguments
-        case ListOf(elements=elements):
-            return elements
-        case MapOf(entries=entries):
-            return tuple(part for entry in entries for part in (entry.key, entry.value))
-        case Fold():
-            return (node.range, node.initial, node.condition, node.step, node.result)

@@ -129,3 +129,26 @@ class Fold:
 
 
 Node = Literal | Name | Select | Presence | Call | ListOf | MapOf | Fold
+
+
+def is_bind(node: Fold) -> bool:
+    """Whether a fold is no loop, but ``cel.bind``: a range without elements."""
+    is_empty = isinstance(node.range, ListOf) and not node.range.elements
+    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes directly below, in the order of evaluation."""
+    match node:
+        case Literal() | Name():
+            return ()
+        case Select(operand=operand) | Presence(operand=operand):
+            return (operand,)
+        case Call(arguments=arguments):
+            return arguments
+        case ListOf(elements=elements):
+            return elements
+        case MapOf(entries=entries):
+            return tuple(part for entry in entries for part in (entry.key, entry.value))
+        case Fold():
+            return (node.range, node.initial, node.condition, node.step, node.result)

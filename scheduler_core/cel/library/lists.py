@@ -17,6 +17,7 @@ from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import NONE, Duration, Option, Uint, some, type_name
 
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_LONG: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
 _ZEROS: Final = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 MAX_INCLUDES: Final = 48
 """The longest list that ``includes`` takes. Source: Kubernetes, DRAListTypeAttributes."""
@@ -32,16 +33,7 @@ def _comparable(values: list[Any]) -> list[Any]:
     return values
 
 
-_COMPARABLE_NAMES: Final = {
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "google.protobuf.Duration",
-    "google.protobuf.Timestamp",
-    "string",
-    "bytes",
-}
+_COMPARABLE_NAMES: Final = {_LONG.get(name, name) for name in _COMPARABLE}
 
 
 def is_sorted(values: list[Any]) -> bool:
@@ -189,17 +181,20 @@ OVERLOADS: Final = (
     Overload("list_slice", "list<~T>.slice(int,int)", "list<~T>", slice_of),
     Overload("list_flatten", "list<list<~T>>.flatten()", "list<~T>", flatten),
     Overload("list_flatten_int", "list<dyn>.flatten(int)", "list<dyn>", flatten),
-    *_for_each(_COMPARABLE, lambda t: Overload(f"list_{t}_sort", f"list<{t}>.sort()", f"list<{t}>", sort)),
+    *_for_each(
+        _COMPARABLE,
+        lambda t: Overload(f"list_{_LONG.get(t, t)}_sort", f"list<{t}>.sort()", f"list<{t}>", sort),
+    ),
     *_for_each(
         _COMPARABLE,
         lambda t: Overload(
-            f"list_{t}_sortByAssociatedKeys",
+            f"list_{_LONG.get(t, t)}_sortByAssociatedKeys",
             f"list<~T>.@sortByAssociatedKeys(list<{t}>)",
             "list<~T>",
             sort_by,
         ),
     ),
-    Overload("lists_range", r"lists\.range(int)", "list<int>", numbers),
+    Overload("list_range", r"lists\.range(int)", "list<int>", numbers),
     Overload("list_reverse", "list<~T>.reverse()", "list<~T>", lambda values: values[::-1]),
     Overload("list_distinct", "list<~T>.distinct()", "list<~T>", distinct),
     Overload("list_first", "list<~A>.first()", "optional_type<~A>", first),

@@ -104,11 +104,11 @@ FORMATS: Final = {
     ),
     "uri": NamedFormat("URI", _condition(is_url, "must be an absolute URI or path"), 1103),
     "uuid": NamedFormat(
-        "uuid", _condition(lambda text: bool(_UUID.fullmatch(text)), "does not match the UUID format"), 84
+        "uuid", _condition(lambda text: bool(_UUID.fullmatch(text)), "does not match the UUID format"), 70
     ),
     "byte": NamedFormat("byte", _condition(lambda text: bool(_BASE64.fullmatch(text)), "invalid base64"), 84),
-    "date": NamedFormat("date", _condition(is_date, "invalid date"), 72),
-    "datetime": NamedFormat("datetime", _condition(_is_datetime, "invalid datetime"), 72),
+    "date": NamedFormat("date", _condition(is_date, "invalid date"), 71),
+    "datetime": NamedFormat("datetime", _condition(_is_datetime, "invalid datetime"), 71),
 }
 
 

@@ -124,14 +124,11 @@ def double_text(value: float) -> str:
 
 def _shortest(value: float) -> tuple[str, str, int]:
     """Return sign, digits and the exponent of the first digit."""
-    mantissa, _, exponent = f"{abs(value):.17e}".partition("e")
-    for precision in range(17):
-        text = f"{abs(value):.{precision}e}"
-        if float(text) == abs(value):
-            mantissa, _, exponent = text.partition("e")
-            break
-    digits = mantissa.replace(".", "").rstrip("0") or "0"
-    return ("-" if value < 0 else "", digits, int(exponent))
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, part = mantissa.partition(".")
+    digits = (whole + part).lstrip("0")
+    first = int(exponent or 0) + len(whole) - 1 - (len(whole + part) - len(digits))
+    return "-" if value < 0 else "", digits.rstrip("0"), first
 
 
 def plain_text(digits: str, exponent: int) -> str:

@@ -1,0 +1,105 @@
+"""What an expression reads of a device, where its text alone says so.
+
+Two devices that agree in all of it get the same answer: whoever has the one need not compute the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from scheduler_core.cel.tree import (
+    Call,
+    Fold,
+    Literal,
+    Name,
+    Node,
+    Presence,
+    Select,
+    children,
+    is_bind,
+)
+
+Read = tuple[str, str, str]
+"""("attributes" or "capacity", domain, identifier), or the name of another field and two empty strings."""
+_Path = tuple[str, ...]
+_DEVICE: Final = "device"
+_MAPS: Final = ("attributes", "capacity")
+_ACCESS: Final = ("_[_]", "_?._", "_[?_]")
+
+
+class _Dynamic(Exception):
+    """What is read depends on the device."""
+
+
+def reads_of(node: Node) -> frozenset[Read] | None:
+    """Return everything that an expression can read; None where a key, or the set of keys, is computed."""
+    reader = _Reader()
+    try:
+        reader.value(node, {})
+    except _Dynamic:
+        return None
+    return frozenset(reader.found)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Collects reads. ``names`` are the variables in sight, each with what it stands for of the device."""
+
+    found: set[Read] = field(default_factory=set)
+
+    def value(self, node: Node, names: Mapping[str, _Path]) -> None:
+        """Visit a node whose value is used as it is."""
+        path = self._path(node, names)
+        if path is not None:
+            self._take(path)
+        elif isinstance(node, Fold):
+            self._fold(node, names)
+        else:
+            for child in children(node):
+                self.value(child, names)
+
+    def _take(self, path: _Path) -> None:
+        """Note what is read by using the value at ``path``; less than a single value is too much."""
+        match path:
+            case (_,):
+                raise _Dynamic
+            case (_, name) if name not in _MAPS:
+                self.found.add((name, "", ""))
+            case (_, name, domain, identifier, *_):
+                self.found.add((name, domain, identifier))
+            case _:
+                raise _Dynamic
+
+    def _path(self, node: Node, names: Mapping[str, _Path]) -> _Path | None:
+        """Return where in the device a node points, None where it is another value."""
+        match node:
+            case Name(name=name):
+                return names.get(name, (_DEVICE,) if name == _DEVICE else None) or None
+            case Select(operand=operand, field=key) | Presence(operand=operand, field=key):
+                return self._inside(operand, key, names)
+            case Call(function=function, arguments=(operand, Literal(value=str() as key))):
+                return self._inside(operand, key, names) if function in _ACCESS else None
+            case Call(function="@in", arguments=(Literal(value=str() as key), operand)):
+                path = self._path(operand, names)
+                return (*path, key) if path is not None and len(path) == 3 else None
+            case _:
+                return None
+
+    def _inside(self, operand: Node, key: str, names: Mapping[str, _Path]) -> _Path | None:
+        path = self._path(operand, names)
+        return None if path is None else (*path, key)
+
+    def _fold(self, node: Fold, names: Mapping[str, _Path]) -> None:
+        if is_bind(node):
+            path = self._path(node.initial, names)
+            if path is None:
+                self.value(node.initial, names)
+            self.value(node.result, {**names, node.accumulator: path or ()})
+            return
+        self.value(node.range, names)
+        self.value(node.initial, names)
+        hidden = {name: () for name in (node.first, node.second, node.accumulator)}
+        for child in (node.condition, node.step, node.result):
+            self.value(child, {**names, **hidden})
