@@ -102,7 +102,7 @@ func batches(claims, sequence []*resourceapi.ResourceClaim, kept bool) [][]*reso
 // node only its name is known, unless it is the one that is described.
 func decodeNodes(described *corev1.Node, names []string) ([]*corev1.Node, error) {
 	if names == nil && described == nil {
-		return nil, errors.New("node: says nowhere on which node to allocate; so may nodes")
+		return nil, errors.New("node: is missing: give the node to allocate on, or the names of several in nodes")
 	}
 	if names == nil {
 		return []*corev1.Node{described}, nil
