@@ -7,7 +7,7 @@ not enough left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from scheduler_core.candidates import Candidate, rejected_offers, select, selectors_of
@@ -30,13 +30,13 @@ def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Prob
     if plain:
         return tuple(plain)
     if problem.rules and Search(_without_rules(problem)).run():
-        return tuple(_constraint_reasons(claims))
+        return tuple(_constraint_reasons(claims, problem))
     if any(_restricts(pool) for pool in cluster.pools):
         relaxed = problem_of(claims, _without_compatibility(cluster), node)
         if Search(relaxed).run():
             return tuple(_shortages(claims, problem, problem.ledgers, Cause.INCOMPATIBLE))
         if problem.rules and Search(_without_rules(relaxed)).run():
-            return tuple(_constraint_reasons(claims))
+            return tuple(_constraint_reasons(claims, problem))
     return tuple(_shortages(claims, problem, problem.ledgers))
 
 
@@ -107,21 +107,28 @@ def _invalid_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Re
     return None
 
 
-def _without_rules(problem: Problem) -> Problem:
-    slots = tuple(
-        Slot(slot.claim, tuple(replace(want, rules=()) for want in slot.wants)) for slot in problem.slots
-    )
-    return replace(problem, slots=slots, rules=())
+def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem:
+    """Return the problem without some of its rules, or without any."""
+
+    def kept(want: Want) -> Want:
+        return replace(want, rules=tuple(rule for rule in want.rules if dropped and rule not in dropped))
+
+    slots = tuple(Slot(slot.claim, tuple(kept(want) for want in slot.wants)) for slot in problem.slots)
+    return replace(problem, slots=slots)
 
 
-def _constraint_reasons(claims: Sequence[Claim]) -> Iterator[Reason]:
-    for claim in claims:
-        for constraint in claim.constraints:
-            named = constraint.requests or tuple(request.name for request in claim.requests)
-            what = type(constraint).__name__.replace("Attribute", "").lower()
-            over = f"{what}Attribute {constraint.attribute} over {_list(named)}"
-            detail = f"the devices would fit, but not with {over}"
-            yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail)
+def _constraint_reasons(claims: Sequence[Claim], problem: Problem) -> Iterator[Reason]:
+    """Name the constraints to blame: those without which all would fit, or else all of them."""
+    owned = [(claim, constraint) for claim in claims for constraint in claim.constraints]
+    bound = {rule for slot in problem.slots for want in slot.wants for rule in want.rules}
+    alone = [rule for rule in sorted(bound) if Search(_without_rules(problem, {rule})).run()]
+    for rule in alone or sorted(bound):
+        claim, constraint = owned[rule]
+        named = constraint.requests or tuple(request.name for request in claim.requests)
+        what = type(constraint).__name__.replace("Attribute", "").lower()
+        over = f"{what}Attribute {constraint.attribute} over {_list(named)}"
+        detail = f"the devices would fit, but not with {over}"
+        yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail)
 
 
 def _shortages(

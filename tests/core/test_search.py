@@ -161,3 +161,32 @@ def test_a_reason_names_the_dimension_and_the_holder():
         "default/claim request r: needs 1 of 1 matching devices, 0 of them free; "
         "q: m of g is held by default/infer-7 (p)"
     )
+
+
+def test_a_constraint_is_blamed_only_where_it_is_the_obstacle():
+    one_pool = pool(
+        device("g0", attributes={"kind": "gpu", "gpu": 0}, m=1),
+        device("g1", attributes={"kind": "gpu", "gpu": 1}, m=1),
+    )
+    cluster = Cluster(pools=(one_pool,), classes={"any": ANY})
+    gpu, kind = QualifiedName(f"{DRIVER}/gpu"), QualifiedName(f"{DRIVER}/kind")
+    wanted = claim(
+        request("r", selector("gpu"), count=2), constraints=[MatchAttribute(kind), MatchAttribute(gpu)]
+    )
+
+    answer = allocate([wanted], cluster, NODE)
+
+    assert [reason.detail for reason in answer.reasons] == [
+        f"the devices would fit, but not with matchAttribute {gpu} over r"
+    ]
+
+
+def test_a_claim_without_requests_is_never_to_blame():
+    one_pool = pool(device("g0", attributes={"kind": "gpu"}, m=1))
+    cluster = Cluster(pools=(one_pool,), classes={"any": ANY})
+    empty = claim(constraints=[MatchAttribute(KIND)], name="empty")
+    missing = MatchAttribute(QualifiedName(f"{DRIVER}/none"))
+
+    answer = allocate([empty, claim(request("r", selector("gpu")), constraints=[missing])], cluster, NODE)
+
+    assert [str(reason.claim) for reason in answer.reasons] == ["default/claim"]
