@@ -159,12 +159,15 @@ def optional_element(container: Any, key: Any) -> Option:
 def optional_select(node: Call, scope: Scope, build: Build) -> Step:
     """Read ``operand.?field`` or ``operand[?key]``."""
     operand, key = (build(argument, scope) for argument in node.arguments)
-    read, read_key = operand.run, key.run
-    return _reached(
-        operand,
-        key.inner_cost,
-        lambda view, slots: optional_element(read(view, slots), read_key(view, slots)),
-    )
+    read, read_key, refund = operand.run, key.run, scope.price(1)
+
+    def run(view: DeviceView, slots: Slots) -> Option:
+        found = optional_element(read(view, slots), read_key(view, slots))
+        if refund and not found.is_present:
+            slots[0] += refund  # upstream counts only what is there
+        return found
+
+    return _reached(operand, key.inner_cost, run)
 
 
 def presence(node: Presence, scope: Scope, build: Build) -> Step:

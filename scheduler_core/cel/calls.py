@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scheduler_core.cel.comparisons import equality, membership
+from scheduler_core.cel.comparisons import equality, is_set, lookup
 from scheduler_core.cel.cost.actual import NEEDS_RESULT, Charge, call_charge, size_of
 from scheduler_core.cel.errors import CompileError, EvaluationError
 from scheduler_core.cel.library.operators import OPERATORS
@@ -40,8 +40,10 @@ _SURCHARGES: Final = {
 def call(node: Call, scope: Scope, build: Build) -> Step:
     """Compile a call of a function or an operator without control flow."""
     arguments = [build(argument, scope) for argument in node.arguments]
+    if node.function == "@in" and is_set(arguments[1]):
+        return lookup(arguments[0], arguments[1].constant)
     _check_pattern(node)
-    function, price = _function(node), _price(node, scope, arguments)
+    function, price = _function(node), _price(node, scope)
     cost = sum(argument.cost for argument in arguments)
     if all(argument.is_constant for argument in arguments):
         folded = _folded(node, function, arguments, price, scope.plan)
@@ -54,23 +56,14 @@ def call(node: Call, scope: Scope, build: Build) -> Step:
     return Step(_metered(node, function, arguments, price), cost)
 
 
-def _price(node: Call, scope: Scope, arguments: list[Step]) -> int | Charge:
-    """Return what the call itself costs; one unit where nobody counts."""
-    if node.function == "@in" and arguments[1].is_literal and _is_set(arguments[1].constant):
-        return 0
+def _price(node: Call, scope: Scope) -> int | Charge:
+    """Return what the call itself costs."""
     price = call_charge(node)
-    if not scope.plan.is_metered or not scope.plan.has_surcharges:
-        return price
-    extra = _SURCHARGES.get(node.function, 0 if node.function in OPERATORS else _SURCHARGE)
+    extra = scope.surcharge(_SURCHARGES.get(node.function, 0 if node.function in OPERATORS else _SURCHARGE))
     if isinstance(price, int):
         return price + extra
     dynamic = price
-    return lambda values, result: dynamic(values, result) + extra
-
-
-def _is_set(values: Any) -> bool:
-    """Whether membership is looked up: in a list of plain values, bytes left out."""
-    return isinstance(values, list) and all(isinstance(value, bool | int | float | str) for value in values)
+    return (lambda values, result: dynamic(values, result) + extra) if extra else price
 
 
 def _check_pattern(node: Call) -> None:
@@ -142,8 +135,6 @@ def _is_unknown(type_: CelType) -> bool:
 def _code(node: Call, function: Run, arguments: list[Step]) -> Code:
     if node.function == "_==_":
         return equality(node, *arguments)
-    if node.function == "@in" and arguments[1].is_constant:
-        return membership(*arguments)
     match [argument.run for argument in arguments]:
         case [first]:
             return lambda view, slots: function(first(view, slots))

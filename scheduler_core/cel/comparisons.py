@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scheduler_core.cel.errors import no_such_overload
 from scheduler_core.cel.library.equality import equal
 from scheduler_core.cel.library.operators import contains
-from scheduler_core.cel.steps import Code, Slots, Step
+from scheduler_core.cel.steps import Code, Slots, Step, constant
 from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, INT, STRING, UINT, Call
+from scheduler_core.cel.values import Uint
 from scheduler_core.cel.view import DeviceView
+from scheduler_core.version import Version
 
+_HASHED: Final = frozenset({bool, int, Uint, float, str})
 _PLAIN: Final = frozenset({BOOL, INT, UINT, DOUBLE, STRING, BYTES})
 
 
@@ -50,15 +54,25 @@ def _text_is(read: Code, text: str) -> Code:
     return run
 
 
-def membership(left: Step, right: Step) -> Code:
-    """Look up an element among known ones."""
-    read, values = left.run, right.constant
-    if not isinstance(values, list) or not all(type(value) is str for value in values):
-        return lambda view, slots: contains(read(view, slots), values)
-    texts = frozenset(values)
+def is_set(step: Step) -> bool:
+    """Whether a step is a list literal of plain values, bytes left out: its elements are looked up."""
+    values = step.constant
+    return step.is_literal and isinstance(values, list) and all(type(value) in _HASHED for value in values)
 
-    def run(view: DeviceView, slots: Slots) -> Any:
+
+def lookup(element: Step, values: list[Any]) -> Step:
+    """Return whether an element is among the values of a literal."""
+    if not values:
+        return constant(False, is_literal=True)
+    read = element.run
+    texts = frozenset(value for value in values if type(value) is str)
+
+    def run(view: DeviceView, slots: Slots) -> bool:
         value = read(view, slots)
-        return value in texts if type(value) is str else contains(value, values)
+        if type(value) is str:
+            return value in texts
+        if type(value) is Version:  # upstream looks it up by a hash that it does not have
+            raise no_such_overload("@in", value, values)
+        return contains(value, values)
 
-    return run
+    return Step(run, element.cost)

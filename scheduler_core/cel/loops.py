@@ -101,7 +101,7 @@ def _quantifier(node: Fold, test: Node, decides: bool, scope: Scope, build: Buil
     range_, verdict = build(node.range, scope), build(test, inner)
     condition_cost = scope.price(3 if decides else 2)
     rounds = _rounds(range_.run, variables, condition_cost + scope.price(1 + verdict.cost))
-    judge, undecided, penalty = verdict.run, not decides, scope.price(_ERROR)
+    judge, undecided, penalty = verdict.run, not decides, scope.surcharge(_ERROR)
 
     def run(view: DeviceView, slots: Slots) -> bool:
         problem: EvaluationError | None = None

@@ -25,36 +25,32 @@ from scheduler_core.cel.tree import (
 )
 
 
-def check_rules(node: Node) -> None:
-    """Check a tree.
+def check_rules(node: Node, *, is_formatted: bool = False) -> None:
+    """Check a tree. Anywhere inside a call of ``format`` the types in a literal may differ.
 
     Raises: CompileError naming the two types that meet in one literal.
     """
     match node:
-        case ListOf():
+        case ListOf() if not is_formatted:
             _check_one_type(
                 _inside(element.type, index in node.optional) for index, element in enumerate(node.elements)
             )
-        case MapOf():
+        case MapOf() if not is_formatted:
             _check_one_type(entry.key.type for entry in node.entries)
             _check_one_type(_inside(entry.value.type, entry.is_optional) for entry in node.entries)
         case Call(function="flatten", overloads=("list_flatten",), arguments=(values,)):
             _check_nested(values.type)
+        case Call(function="format", arguments=(Literal() as template, ListOf() as arguments)):
+            _check_format(template, arguments)
         case _:
             pass
+    is_formatted = is_formatted or (isinstance(node, Call) and node.function == "format")
     for child in children(node):
-        if isinstance(node, Call) and node.function == "format" and isinstance(child, ListOf):
-            _check_format(node.arguments[0], child)
-            for element in child.elements:
-                check_rules(element)
-        else:
-            check_rules(child)
+        check_rules(child, is_formatted=is_formatted)
 
 
-def _check_format(template: Node, arguments: ListOf) -> None:
-    """Check the arguments of a known template against its clauses. They may differ in type."""
-    if not isinstance(template, Literal):
-        return
+def _check_format(template: Literal, arguments: ListOf) -> None:
+    """Check the arguments of a known template against its clauses."""
     try:
         parts = [part for part in clauses(template.value, len(arguments.elements)) if part.kind]
     except EvaluationError as error:
@@ -63,7 +59,7 @@ def _check_format(template: Node, arguments: ListOf) -> None:
         found = len(arguments.elements)
         raise CompileError(f"too many arguments supplied to format (expected {len(parts)}, got {found})")
     for part, argument in zip(parts, arguments.elements, strict=True):
-        if argument.type != DYN and argument.type.name not in TAKES[part.kind]:
+        if argument.type not in (DYN, FREE) and argument.type.name not in TAKES[part.kind]:
             raise CompileError(f"format clause %{part.kind} cannot be used on {argument.type}")
 
 

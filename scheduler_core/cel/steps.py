@@ -106,6 +106,10 @@ class Scope:
         """Return ``cost``, or nothing where evaluation is not charged for."""
         return cost if self.plan.is_metered else 0
 
+    def surcharge(self, cost: int) -> int:
+        """Return what Python needs beyond upstream's units, or nothing where that is not charged for."""
+        return cost if self.plan.is_metered and self.plan.has_surcharges else 0
+
 
 def _lazy(slot: int, initial: Code) -> Code:
     def run(view: DeviceView, slots: Slots) -> Any:

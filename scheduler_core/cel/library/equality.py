@@ -99,6 +99,8 @@ def _ordered(symbol: str, compare: _Order) -> _Order:
     def ordered(left: Any, right: Any) -> bool:
         kind, other = type(left), type(right)
         if (kind is other and kind in _PLAIN) or (kind in _NUMBERS and other in _NUMBERS):
+            if (kind is float or other is float) and (isnan(left) or isnan(right)):
+                raise EvaluationError("NaN values cannot be ordered")
             return compare(left, right)
         raise no_such_overload(symbol, left, right)
 
