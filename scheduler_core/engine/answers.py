@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from scheduler_core.answer import combined, configs
+from scheduler_core.engine.component import Component
 from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.roster import Site
-from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, DeviceClass
+from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import NodeSelection
-from scheduler_core.model.pool import PoolId
 from scheduler_core.model.result import Allocation
 
+_LIMIT: Final = 1 << 14  # results kept before they start afresh
 
-def written(
-    answer: Answer, claims: Sequence[Claim], site: Site, classes: Mapping[str, DeviceClass]
-) -> Allocation:
-    """Return the allocation: per claim its devices in request order."""
-    results: list[list[AllocatedDevice]] = [[] for _ in claims]
-    selections: list[list[NodeSelection]] = [[] for _ in claims]
-    names: list[list[str]] = [[] for _ in claims]
-    picks = iter(answer.picks)
-    for want in answer.choice.wants:
-        names[want.claim].append(want.name)
-        for _ in range(want.count):
-            number, position = next(picks)
-            component = site.components[number]
-            pool: PoolId = component.pool
-            device = DeviceId(pool.driver, pool.name, component.layout.names[position])
-            results[want.claim].append(AllocatedDevice(want.name, device))
-            selections[want.claim].append(component.selection(position))
-    refs: list[ClaimRef] = [claim.ref for claim in claims]
-    return Allocation(
-        node=site.node.name,
-        results={ref: tuple(devices) for ref, devices in zip(refs, results, strict=True)},
-        nodes={ref: combined(several, site.node) for ref, several in zip(refs, selections, strict=True)},
-        configs={
-            claim.ref: tuple(configs(claim, classes, chosen))
-            for claim, chosen in zip(claims, names, strict=True)
-        },
-    )
+
+class Scribe:
+    """Writes allocations. A result for the same device and request is one object."""
+
+    def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
+        self._classes = classes
+        self._results: dict[tuple[Component, int, str], AllocatedDevice] = {}
+
+    def written(self, answer: Answer, claims: Sequence[Claim], site: Site) -> Allocation:
+        """Return the allocation: per claim its devices in request order."""
+        results: list[list[AllocatedDevice]] = [[] for _ in claims]
+        selections: list[list[NodeSelection]] = [[] for _ in claims]
+        components = site.components
+        for (claim, name), (number, position) in zip(answer.choice.devices, answer.picks, strict=True):
+            component = components[number]
+            results[claim].append(self._result(component, position, name))
+            selections[claim].append(component.selection(position))
+        return Allocation(
+            node=site.node.name,
+            results={one.ref: tuple(found) for one, found in zip(claims, results, strict=True)},
+            nodes={
+                one.ref: combined(found, site.node) for one, found in zip(claims, selections, strict=True)
+            },
+            configs={claim.ref: self._configs(number, claim, answer) for number, claim in enumerate(claims)},
+        )
+
+    def _result(self, component: Component, position: int, name: str) -> AllocatedDevice:
+        key = (component, position, name)
+        found = self._results.get(key)
+        if found is None:
+            pool = component.pool
+            found = AllocatedDevice(name, DeviceId(pool.driver, pool.name, component.layout.names[position]))
+            if len(self._results) >= _LIMIT:
+                self._results.clear()
+            self._results[key] = found
+        return found
+
+    def _configs(self, number: int, claim: Claim, answer: Answer) -> tuple[OpaqueConfig, ...]:
+        if not claim.configs and not answer.choice.has_configs:
+            return ()
+        names = [want.name for want in answer.choice.wants if want.claim == number]
+        return tuple(configs(claim, self._classes, names))

@@ -41,22 +41,28 @@ class Component:
         """Return from where a device can be used."""
         return self.nodes[position] if isinstance(self.nodes, tuple) else self.nodes
 
+    def groups(self) -> Iterator[tuple[int, dict[QualifiedName, AttributeValue]]]:
+        """Yield the positions with equal attributes, and those attributes."""
+        values = self.template.completed(self.own)
+        begin = 0
+        for keys, mask in self.template.skeleton.groups:
+            end = begin + len(keys)
+            yield mask, dict(zip(keys, values[begin:end], strict=True))
+            begin = end
+
     def attributes(self, position: int) -> dict[QualifiedName, AttributeValue]:
         """Return what a device says of itself."""
-        bit = 1 << position
-        return {
-            key: value
-            for key in self.template.skeleton.places
-            for value, mask in self.template.blocks(key, self.own)
-            if mask & bit
-        }
+        return next(attributes for mask, attributes in self.groups() if mask >> position & 1)
 
     def device(self, position: int) -> Device:
         """Return a device as it was published."""
+        return self._device(position, self.attributes(position))
+
+    def _device(self, position: int, attributes: dict[QualifiedName, AttributeValue]) -> Device:
         body = self.template.skeleton.bodies[position]
         return Device(
             name=self.layout.names[position],
-            attributes=self.attributes(position),
+            attributes=attributes,
             capacity=body.capacity,
             draws=tuple(Draw(self.layout.sources[source], amounts) for source, amounts in body.draws),
             parents=tuple(self.layout.names[parent] for parent in body.parents),
@@ -65,8 +71,9 @@ class Component:
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:
         """Yield every device with its place in the listing of the pool."""
-        for position in positions(self.template.shape.everything):
-            yield self.layout.listed[position], self.device(position)
+        for mask, attributes in self.groups():
+            for position in positions(mask):
+                yield self.layout.listed[position], self._device(position, attributes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from scheduler_core.allocate import allocate
-from scheduler_core.engine.answers import written
+from scheduler_core.engine.answers import Scribe
 from scheduler_core.engine.case import TooIrregular
 from scheduler_core.engine.compile import compile_pool, is_regular
 from scheduler_core.engine.component import CompiledPool
@@ -18,6 +19,7 @@ from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds, pools_of
 from scheduler_core.engine.kind import content, kind_of
 from scheduler_core.engine.library import Library
+from scheduler_core.engine.outlook import Outlook
 from scheduler_core.engine.planner import Planner
 from scheduler_core.engine.policy import FIRST_FIT, Policy
 from scheduler_core.engine.roster import Site
@@ -32,7 +34,8 @@ from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.problem import Cluster, problem_of
 
-_KINDS = 256  # kinds of claims kept before they start afresh
+_KINDS: Final = 256  # kinds of claims kept before they start afresh
+_CLAIMS: Final = 1024  # claims whose kind is remembered by the object itself
 
 
 class Engine:
@@ -46,28 +49,31 @@ class Engine:
     ) -> None:
         self.effort = Effort()
         self.policy = policy
-        self._classes = dict(classes)
         self._features = features
         self._library = Library()
-        self._verdicts = Verdicts()
         self._planner = Planner(self.effort)
         self._sites = Sites(self._dropped)
         self._holds = Holds()
+        self._outlook = Outlook(self._sites, self._fits_plainly)
         self._scouts: dict[object, Scout] = {}
+        self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
+        self.set_classes(classes)
 
     def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
         """Replace all device classes."""
         self._classes = dict(classes)
-        self._scouts.clear()
+        self._scribe = Scribe(self._classes)
+        self._verdicts = Verdicts()
+        self._forget_kinds()
 
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool, or a new generation of it. What claims hold stays held."""
-        if not is_regular(pool, self._features):
+        if is_regular(pool, self._features):
+            compiled = compile_pool(pool, self._library)
+            self._holds.enter_all(compiled)
+            self._sites.put(compiled)
+        else:
             self._sites.put(pool)
-            return
-        compiled = compile_pool(pool, self._library)
-        self._holds.enter_all(compiled)
-        self._sites.put(compiled)
 
     def remove_pool(self, pool: PoolId) -> None:
         """Remove a pool, if it is known. Claims keep what they hold of it, should it come back."""
@@ -82,6 +88,7 @@ class Engine:
             kept = self._sites.pool(pool)
             if isinstance(kept, CompiledPool):
                 self._holds.take(kept, claim.results)
+            self._outlook.changed(self._sites.owners(pool))
 
     def release(self, ref: ClaimRef) -> None:
         """Give back what a claim holds. Raises: KeyError where it holds nothing."""
@@ -90,6 +97,7 @@ class Engine:
             kept = self._sites.pool(pool)
             if isinstance(kept, CompiledPool):
                 self._holds.give(kept, claim.results)
+            self._outlook.changed(self._sites.owners(pool))
 
     def allocate(self, claims: Sequence[Claim], node: Node) -> Allocation | Unallocatable:
         """Return the devices for the claims on one node, or why there are none. Holds nothing.
@@ -99,11 +107,11 @@ class Engine:
         """
         site = self._sites.site(node)
         try:
-            answer = self._scout(claims).plan(site).first(site)
+            answer = self._scout(claims).plan(site).first(site.components)
         except TooIrregular:
             return allocate(claims, self._cluster(node), node)
         if answer is not None:
-            return written(answer, claims, site, self._classes)
+            return self._scribe.written(answer, claims, site)
         return self._explained(claims, node)
 
     def allocate_somewhere(
@@ -114,41 +122,57 @@ class Engine:
         ``nodes`` None asks all nodes that own a pool, by name, without their labels.
         Raises: as ``allocate``; ValueError without a node.
         """
-        asked = [Node(name) for name in self._sites.names()] if nodes is None else nodes
-        if not asked:
+        scout = self._scout(claims)
+        if nodes is None:
+            name = self._outlook.first(claims, scout) or next(iter(self._sites.names), None)
+            node = None if name is None else Node(name)
+        else:
+            fitting = (node for node in nodes if self._outlook.fits(claims, scout, node))
+            node = next(fitting, None) or next(iter(nodes), None)
+        if node is None:
             raise ValueError("allocate_somewhere needs at least one node")
-        for node in asked:
-            if self._fits(claims, node):
-                return self.allocate(claims, node)
-        return self.allocate(claims, asked[0])
+        return self.allocate(claims, node)
 
     def feasible_nodes(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[str, ...]:
         """Return the names of the nodes on which the claims fit, in the order given.
 
         Raises: as ``allocate``.
         """
-        return tuple([node.name for node in nodes if self._fits(claims, node)])
-
-    def _fits(self, claims: Sequence[Claim], node: Node) -> bool:
-        site = self._sites.site(node)
-        try:
-            return self._scout(claims).plan(site).fits(site)
-        except TooIrregular:
-            return isinstance(allocate(claims, self._cluster(node), node), Allocation)
+        return self._outlook.feasible(claims, self._scout(claims), nodes) if nodes else ()
 
     def _scout(self, claims: Sequence[Claim]) -> Scout:
+        """Return the kind of the claims at work. Claims met before are known by the objects they are."""
+        key = tuple(map(id, claims))
+        met = self._met.get(key)
+        if met is None:
+            if len(self._met) >= _CLAIMS:
+                self._met.clear()
+            met = self._met[key] = (self._scout_by_content(claims), tuple(claims))
+        return met[0]
+
+    def _scout_by_content(self, claims: Sequence[Claim]) -> Scout:
         key = content(claims)
         scout = self._scouts.get(key)
         if scout is None:
-            kind = kind_of(claims, self._classes, self._features)
             if len(self._scouts) >= _KINDS:
-                self._scouts.clear()
+                self._forget_kinds()
+            kind = kind_of(claims, self._classes, self._features)
             scout = self._scouts[key] = Scout(kind, self._planner, self._verdicts)
         return scout
 
+    def _forget_kinds(self) -> None:
+        self._scouts.clear()
+        self._met.clear()
+        self._outlook.forget()
+
     def _dropped(self, site: Site) -> None:
+        """Forget a site that is no more."""
         for scout in self._scouts.values():
             scout.forget(site)
+        self._outlook.changed((site.node.name,))
+
+    def _fits_plainly(self, claims: Sequence[Claim], node: Node) -> bool:
+        return isinstance(allocate(claims, self._cluster(node), node), Allocation)
 
     def _cluster(self, node: Node) -> Cluster:
         """Return what the plain search needs to know of a node."""

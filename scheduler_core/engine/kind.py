@@ -33,14 +33,21 @@ class Want:
     selectors: int
     count: int
     rules: tuple[int, ...]
+    has_configs: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One alternative for every request. Shape: ``options`` their numbers, per request."""
+    """One alternative for every request.
+
+    Shape: ``options`` their numbers, per request; ``devices`` has, per device wanted, the claim's number
+           and the name of the alternative; ``has_configs`` whether a class brings configuration along.
+    """
 
     options: tuple[int, ...]
     wants: tuple[Want, ...]
+    devices: tuple[tuple[int, str], ...]
+    has_configs: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +116,8 @@ def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], feature
                 compiled = selectors_of(option, claim, classes)
                 bound = _rules_of(option, claim, first_rule)
                 index = selectors.setdefault(compiled, len(selectors))
-                wants.append(Want(number, option.name, index, option.count or 0, bound))
+                has_configs = bool(classes[option.class_name].configs)
+                wants.append(Want(number, option.name, index, option.count or 0, bound, has_configs))
             slots.append(tuple(wants))
     is_regular = _are_few(slots)
     choices = tuple(_choices(slots, len(claims))) if is_regular else ()
@@ -137,5 +145,6 @@ def _choices(slots: Sequence[Sequence[Want]], claims: int) -> list[Choice]:
         for want in wants:
             totals[want.claim] += want.count
         if max(totals, default=0) <= RESULTS:
-            choices.append(Choice(options, wants))
+            devices = tuple((want.claim, want.name) for want in wants for _ in range(want.count))
+            choices.append(Choice(options, wants, devices, any(want.has_configs for want in wants)))
     return choices

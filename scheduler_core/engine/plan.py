@@ -8,47 +8,82 @@ equal, not what they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from scheduler_core.engine.case import Case, Picks, TooIrregular
+from scheduler_core.engine.component import Component
 from scheduler_core.engine.kind import Choice
-from scheduler_core.engine.roster import Site
 
 CASES: Final = 512
 """How many values of constraints and alternatives are gone through before a claim counts as irregular."""
+_LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Devices for a kind.
+
+    Shape: ``picks`` has, per device in the order of the wants, the number of the component on the node
+           and the position; ``lead`` is the option and the rank that decide first among answers.
+    """
+
+    choice: Choice
+    picks: Picks
+    lead: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedCase:
     """A case and what it answers.
 
-    Shape: ``floor`` is under the key of every answer; ``components`` the numbers of its members.
+    Shape: ``floor`` is no greater than the lead of any answer; ``components`` the numbers of its members.
     """
 
     choice: Choice
     case: Case
     components: tuple[int, ...]
     floor: tuple[int, ...]
+    _known: dict[int, Answer | None] = field(default_factory=dict)
 
-    def key(self, picks: Picks) -> tuple[int, ...]:
+    def fits(self, components: Sequence[Component]) -> bool:
+        """Whether there is an answer. Raises: TooIrregular."""
+        return self.case.fits(tuple([components[number].state for number in self.components]))
+
+    def first(self, components: Sequence[Component]) -> Answer | None:
+        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        if len(self.components) != 1:
+            return self._first(tuple([components[number].state for number in self.components]))
+        state = components[self.components[0]].state
+        if state in self._known:
+            return self._known[state]
+        if len(self._known) >= _LIMIT:
+            self._known.clear()
+        found = self._known[state] = self._first((state,))
+        return found
+
+    def _first(self, states: tuple[int, ...]) -> Answer | None:
+        found = self.case.first(states)
+        if found is None:
+            return None
+        lead: tuple[int, ...] = ()
+        if found:
+            member, position = found[0]
+            lead = (self.choice.options[0], self.case.members[member].ranks[position])
+        picks = tuple([(self.components[member], position) for member, position in found])
+        return Answer(self.choice, picks, lead)
+
+    def key(self, answer: Answer) -> tuple[int, ...]:
         """Return what orders answers as a depth-first search meets them: option, devices, option, ..."""
+        ranks = {member.component: member.ranks for member in self.case.members}
         key: list[int] = []
-        taken = iter(picks)
+        taken = iter(answer.picks)
         for option, want in zip(self.choice.options, self.choice.wants, strict=True):
             key.append(option)
             for _ in range(want.count):
-                member, position = next(taken)
-                key.append(self.case.members[member].ranks[position])
+                number, position = next(taken)
+                key.append(ranks[number][position])
         return tuple(key)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Devices for a kind. Shape: per device, in the order of the wants: component number, position."""
-
-    choice: Choice
-    picks: Picks
 
 
 class Plan:
@@ -59,34 +94,22 @@ class Plan:
     def __init__(self, cases: Sequence[PlannedCase] | None) -> None:
         self.cases = None if cases is None else tuple(sorted(cases, key=lambda planned: planned.floor))
 
-    def fits(self, site: Site) -> bool:
+    def fits(self, components: Sequence[Component]) -> bool:
         """Whether there is an answer. Raises: TooIrregular."""
         if self.cases is None:
             raise TooIrregular
-        components = site.components
-        return any(
-            planned.case.fits(tuple([components[number].state for number in planned.components]))
-            for planned in self.cases
-        )
+        return any(planned.fits(components) for planned in self.cases)
 
-    def first(self, site: Site) -> Answer | None:
+    def first(self, components: Sequence[Component]) -> Answer | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
         if self.cases is None:
             raise TooIrregular
-        best: tuple[tuple[int, ...], PlannedCase, Picks] | None = None
+        best: Answer | None = None
+        key: tuple[int, ...] = ()
         for planned in self.cases:
-            if best is not None and planned.floor > best[0]:
+            if best is not None and planned.floor > best.lead:
                 break
-            picks = planned.case.first(
-                tuple([site.components[number].state for number in planned.components])
-            )
-            if picks is not None:
-                key = planned.key(picks)
-                if best is None or key < best[0]:
-                    best = key, planned, picks
-        if best is None:
-            return None
-        _, planned, picks = best
-        return Answer(
-            planned.choice, tuple((planned.components[member], position) for member, position in picks)
-        )
+            answer = planned.first(components)
+            if answer is not None and (best is None or planned.key(answer) < key):
+                best, key = answer, planned.key(answer)
+        return best

@@ -15,7 +15,7 @@ _Values = tuple[tuple[tuple[int, int], ...], ...]
 
 
 class Scout:
-    """Shape: plans are kept per site, and shared by sites that look the same to the kind."""
+    """The plans of a kind, kept per site, and shared by sites that look the same to the kind."""
 
     def __init__(self, kind: Kind, planner: Planner, verdicts: Verdicts) -> None:
         self.kind = kind

@@ -28,6 +28,8 @@ class Sites:
         self._local: dict[str, set[PoolId]] = {}
         self._shared: set[PoolId] = set()
         self._sites: dict[str, Site] = {}
+        self._names: tuple[str, ...] = ()
+        self._are_named = True
         self._rosters: dict[RosterKey, Roster] = {}
 
     def pool(self, pool: PoolId) -> Kept | None:
@@ -41,7 +43,9 @@ class Sites:
         self._pools[pool.id] = pool
         self._owners[pool.id] = owners
         for name in owners or ():
-            self._local.setdefault(name, set()).add(pool.id)
+            if name not in self._local:
+                self._local[name], self._are_named = set(), False
+            self._local[name].add(pool.id)
         if owners is None:
             self._shared.add(pool.id)
         self._drop(owners)
@@ -55,22 +59,29 @@ class Sites:
             self._local[name].discard(pool)
             if not self._local[name]:
                 del self._local[name]
+                self._are_named = False
         self._shared.discard(pool)
         self._drop(owners)
 
+    @property
     def names(self) -> tuple[str, ...]:
-        """Return the nodes that own a pool, by name."""
-        return tuple(sorted(self._local))
+        """Return the nodes that own a pool, by name: the same object until they change."""
+        if not self._are_named:
+            self._names, self._are_named = tuple(sorted(self._local)), True
+        return self._names
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether there is a pool that is not owned by named nodes."""
+        return bool(self._shared)
+
+    def owners(self, pool: PoolId) -> Iterable[str]:
+        """Return the nodes that a pool belongs to, none where it is shared."""
+        return self._owners.get(pool) or ()
 
     def concerned(self, node: Node) -> list[Kept]:
         """Return the pools that may concern a node, by driver and name."""
         return [self._pools[pool] for pool in sorted(self._local.get(node.name, set()) | self._shared)]
-
-    def users(self, pool: PoolId) -> Iterable[Site]:
-        """Return the sites that a pool is part of."""
-        owners = self._owners.get(pool)
-        names = self._sites if owners is None else owners
-        return [site for name in names if (site := self._sites.get(name)) is not None]
 
     def site(self, node: Node) -> Site:
         """Return the node with its components. Labels count only where a pool is shared."""

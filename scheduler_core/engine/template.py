@@ -127,9 +127,12 @@ class Template:
             assert value is not None
             yield value, mask
 
-    def is_open(self, key: QualifiedName) -> bool:
-        """Whether components of this template may differ in an attribute."""
-        return any(index in self.slots for index, _ in self.skeleton.places.get(key, ()))
+    def completed(self, own: Values) -> Values:
+        """Return all values of a component of this template."""
+        values = list(self.values)
+        for index, value in zip(self.open, own, strict=True):
+            values[index] = value
+        return tuple(value for value in values if value is not None)
 
 
 @dataclass(frozen=True)

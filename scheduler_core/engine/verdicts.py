@@ -7,11 +7,12 @@ are. A selector that says nothing of what it reads is taken to read everything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.engine.bits import positions
 from scheduler_core.engine.component import Component
-from scheduler_core.engine.template import Template, identity
+from scheduler_core.engine.template import Body, Template, identity
 from scheduler_core.errors import SelectorError
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.selectors import Selector, view
@@ -23,7 +24,7 @@ _LIMIT: Final = 1 << 16
 
 
 class Verdicts:
-    """The answers of all selectors so far. Shape: ``evaluations`` counts the expressions evaluated."""
+    """The answers of all selectors so far. Shape: ``evaluations`` counts devices that were looked at."""
 
     def __init__(self) -> None:
         self.evaluations = 0
@@ -32,68 +33,57 @@ class Verdicts:
     def masks(self, selectors: Selectors, component: Component) -> tuple[int, int]:
         """Return the positions that all selectors choose, and those on which one fails."""
         chosen = failed = 0
-        answers: dict[tuple[object, ...], Verdict] = {}
-        for position in positions(component.template.shape.everything):
-            key = self._key(selectors, component, position)
-            verdict = answers.get(key)
-            if verdict is None:
-                verdict = answers[key] = self._verdict(selectors, component, position, key)
+        for key, mask in _alike(reads_of(selectors), component).items():
+            verdict = self._verdict(selectors, component, mask, key)
             if verdict is True:
-                chosen |= 1 << position
+                chosen |= mask
             elif verdict is FAILED:
-                failed |= 1 << position
+                failed |= mask
         return chosen, failed
 
     def _verdict(
-        self, selectors: Selectors, component: Component, position: int, key: tuple[object, ...]
+        self, selectors: Selectors, component: Component, mask: int, key: tuple[object, ...]
     ) -> Verdict:
-        full = (selectors, key)
+        full = (selectors, component.template.skeleton.driver, key)
         known = self._known.get(full)
         if known is None:
-            known = self._evaluate(selectors, component, position)
+            known = self._evaluate(selectors, component, next(positions(mask)))
             if len(self._known) >= _LIMIT:
                 self._known.clear()
             self._known[full] = known
         return known
 
     def _evaluate(self, selectors: Selectors, component: Component, position: int) -> Verdict:
+        self.evaluations += 1
         seen = view(component.template.skeleton.driver, component.device(position))
         try:
-            for selector in selectors:
-                self.evaluations += 1
-                if not selector.matches(seen):
-                    return False
+            return all(selector.matches(seen) for selector in selectors)
         except SelectorError:
             return FAILED
-        return True
-
-    def _key(self, selectors: Selectors, component: Component, position: int) -> tuple[object, ...]:
-        skeleton = component.template.skeleton
-        keys = attributes_read(selectors)
-        bit = 1 << position
-        values = tuple(
-            (key, identity(value))
-            for key in (skeleton.places if keys is None else keys)
-            for value, mask in component.template.blocks(key, component.own)
-            if mask & bit
-        )
-        return (skeleton.driver, skeleton.bodies[position].number, values)
 
 
-def attributes_read(selectors: Sequence[Selector]) -> tuple[QualifiedName, ...] | None:
-    """Return the attributes that selectors may look at, None where that is not known."""
-    read: set[QualifiedName] = set()
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What selectors may look at. Shape: None for everything."""
+
+    attributes: tuple[QualifiedName, ...] | None
+    capacity: tuple[QualifiedName, ...] | None
+
+
+def reads_of(selectors: Sequence[Selector]) -> Reads:
+    """Return what selectors may look at, all of them together."""
+    found: dict[str, set[QualifiedName]] = {"attributes": set(), "capacity": set()}
     for selector in selectors:
-        reads = getattr(selector, "reads", None)
-        if reads is None:
-            return None
-        read |= reads
-    return tuple(sorted(read))
+        if selector.reads is None:
+            return Reads(None, None)
+        for field, domain, identifier in selector.reads:
+            found.setdefault(field, set()).add(QualifiedName(f"{domain}/{identifier}"))
+    return Reads(tuple(sorted(found["attributes"])), tuple(sorted(found["capacity"])))
 
 
 def open_slots(selectors: Sequence[Selector], template: Template) -> tuple[int, ...]:
     """Return which of a component's own values the selectors may look at."""
-    keys = attributes_read(selectors)
+    keys = reads_of(selectors).attributes
     places = template.skeleton.places
     return tuple(
         template.slots[index]
@@ -101,3 +91,23 @@ def open_slots(selectors: Sequence[Selector], template: Template) -> tuple[int, 
         for index, _ in places.get(key, ())
         if index in template.slots
     )
+
+
+def _alike(reads: Reads, component: Component) -> dict[tuple[object, ...], int]:
+    """Return the positions that agree in all that is read, by what they agree in."""
+    alike: dict[tuple[object, ...], int] = {}
+    bodies = component.template.skeleton.bodies
+    for mask, attributes in component.groups():
+        names = attributes if reads.attributes is None else reads.attributes
+        values = tuple([(name, identity(attributes[name])) for name in names if name in attributes])
+        for position in positions(mask):
+            key = (values, _amounts(bodies[position], reads.capacity))
+            alike[key] = alike.get(key, 0) | 1 << position
+    return alike
+
+
+def _amounts(body: Body, keys: tuple[QualifiedName, ...] | None) -> object:
+    if keys is None:
+        return body.number
+    found = [(key, body.capacity.get(key)) for key in keys]
+    return tuple([(key, amount.nano, amount.family) for key, amount in found if amount is not None])

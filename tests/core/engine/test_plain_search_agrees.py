@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.allocate import allocate, allocate_somewhere, feasible_nodes
+from scheduler_core.allocate import allocate
 from scheduler_core.engine import Engine
 from scheduler_core.errors import CoreError
 from scheduler_core.mixins import flatten
@@ -23,7 +23,6 @@ from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.nodes import AllNodes, Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.pool import PoolId
-from scheduler_core.model.result import Allocation
 from scheduler_core.problem import Cluster
 from scheduler_core.testing import ANY, DRIVER, device
 

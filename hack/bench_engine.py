@@ -1,0 +1,263 @@
+"""Measure the engine: the benchmarks that the issue tracker calls B1 to B5, on synthetic 8-GPU nodes.
+
+Run: .venv/bin/python hack/bench_engine.py [--nodes 1000] [NAME...]. Prints medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from scheduler_core.engine import FIRST_FIT, Engine
+from scheduler_core.mixins import flatten
+from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass, MatchAttribute
+from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
+from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.nodes import Node, OnNode
+from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.model.result import Allocation
+from scheduler_core.quantity import Quantity
+from scheduler_core.testing import DRIVER, claim, request
+from scheduler_core.version import Version
+
+PROFILES = [  # name, multiprocessors, copy engines, decoders, MiB, jpeg and ofa, placements (start, length)
+    ("1g.10gb", 14, 1, 1, 9856, 0, [(start, 2) for start in (0, 2, 4, 6)]),
+    ("1g.5gb", 14, 1, 0, 4864, 0, [(start, 1) for start in range(7)]),
+    ("1g.5gb+me", 14, 1, 1, 4864, 1, [(start, 1) for start in range(7)]),
+    ("2g.10gb", 28, 2, 1, 9856, 0, [(start, 2) for start in (0, 2, 4)]),
+    ("3g.20gb", 42, 3, 2, 19968, 0, [(0, 4), (4, 4)]),
+    ("4g.20gb", 56, 4, 2, 19968, 0, [(0, 4)]),
+    ("7g.40gb", 98, 7, 5, 40192, 1, [(0, 8)]),
+]
+PARENT = QualifiedName(f"{DRIVER}/parentUUID")
+CLASSES = {
+    "any": DeviceClass(name="any", selectors=(f"device.driver == '{DRIVER}'",)),
+}
+
+
+def keys(values: dict[str, object]) -> dict[QualifiedName, object]:
+    return {QualifiedName(f"{DRIVER}/{name}"): value for name, value in values.items()}
+
+
+def amounts(sm: int, copy: int, decoders: int, mib: int, me: int) -> dict[str, Quantity]:
+    found = {"multiprocessors": sm, "copy-engines": copy, "decoders": decoders, "jpeg-engines": me}
+    found |= {"ofa-engines": me, "encoders": 0}
+    return {name: Quantity.of(value) for name, value in found.items()} | {
+        "memory": Quantity.bytes_of(mib * 2**20)
+    }
+
+
+def mixins(node: str, gpus: int) -> Iterator[Mixin]:
+    base = {
+        "driverVersion": Version.parse("560.35.03"),
+        "cudaDriverVersion": Version.parse("12.6"),
+        "architecture": "Ampere",
+        "brand": "Nvidia",
+        "productName": "NVIDIA A100-SXM4-40GB",
+        "cudaComputeCapability": "8.0",
+    }
+    yield Mixin(
+        name="gpu", attributes=keys(base | {"type": "gpu"}), capacity=keys(amounts(98, 7, 5, 40960, 1))
+    )
+    yield Mixin(name="mig", attributes=keys(base | {"type": "mig"}))
+    for name, *numbers, _ in PROFILES:
+        yield Mixin(name=name, attributes=keys({"profile": name}), capacity=keys(amounts(*numbers)))
+    for start, length in {place for *_, places in PROFILES for place in places}:
+        slices = {f"memorySlice{i}": Quantity.of(1) for i in range(start, start + length)}
+        yield Mixin(name=f"at-{start}-{length}", capacity=keys(slices))
+    for gpu in range(gpus):
+        uuid, where = f"GPU-{node}-{gpu}", {"pcieRoot": f"pci{gpu // 2}", "numaNode": gpu // 4}
+        yield Mixin(name=f"gpu-{gpu}", attributes=keys({"uuid": uuid, "index": gpu} | where))
+        yield Mixin(name=f"mig-{gpu}", attributes=keys({"parentUUID": uuid, "parentIndex": gpu} | where))
+
+
+def devices(gpus: int) -> Iterator[CompositeDevice]:
+    for gpu in range(gpus):
+        name = DeviceName(f"gpu-{gpu}")
+        yield CompositeDevice(name=name, includes=("gpu", f"gpu-{gpu}", "at-0-8"))
+        for profile, *_, places in PROFILES:
+            for start, length in places:
+                part = f"{name}-mig-{profile.replace('.', '-').replace('+', '-')}-{start}"
+                includes = ("mig", profile, f"mig-{gpu}", f"at-{start}-{length}")
+                yield CompositeDevice(name=DeviceName(part), includes=includes, sources=(name,))
+
+
+def pool_of(node: str, gpus: int = 8) -> Pool:
+    slice_ = CompositeSlice(
+        name=node,
+        pool=PoolId(DRIVER, node),
+        nodes=OnNode(node),
+        mixins=tuple(mixins(node, gpus)),
+        devices=tuple(devices(gpus)),
+    )
+    return flatten([slice_])
+
+
+def profile(name: str) -> str:
+    return f"device.attributes['{DRIVER}'].type == 'mig' && device.attributes['{DRIVER}'].profile == '{name}'"
+
+
+def wanted(*profiles: str, is_matched: bool = False, name: str = "claim") -> Claim:
+    requests = [request(f"r{i}", profile(one)) for i, one in enumerate(profiles)]
+    return claim(*requests, constraints=[MatchAttribute(PARENT)] if is_matched else [], name=name)
+
+
+SEED = ("1g.5gb", "1g.5gb", "2g.10gb", "3g.20gb")
+
+
+def timed(work: Callable[[], object], times: int) -> float:
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begin)
+    return statistics.median(found)
+
+
+def show(name: str, seconds: float, note: str = "") -> None:
+    unit, factor = ("µs", 1e6) if seconds < 1e-3 else ("ms", 1e3)
+    print(f"{name:44} {seconds * factor:10.2f} {unit}  {note}")
+
+
+def engine_of(*pools: Pool) -> Engine:
+    engine = Engine(CLASSES, FIRST_FIT)
+    for pool in pools:
+        engine.set_pool(pool)
+    return engine
+
+
+def held(answer: Allocation, ref: ClaimRef | None = None) -> AllocatedClaim:
+    ((name, results),) = answer.results.items()
+    return AllocatedClaim(ref=ref or name, results=results)
+
+
+def b1() -> None:
+    pool, node = pool_of("n0"), Node("n0")
+    cold = []
+    for _ in range(7):
+        engine = engine_of(pool)
+        cold.append(timed(lambda: engine.allocate([wanted(*SEED, is_matched=True)], node), 1))
+    show("B1 seed claim, cold", statistics.median(cold))
+    same = [wanted(*SEED, is_matched=True)]
+    show("B1 seed claim, warm, same claim", timed(lambda: engine.allocate(same, node), 2000))
+    others = [[wanted(*SEED, is_matched=True, name=f"c{i}")] for i in range(2000)]
+    waiting = iter(others)
+    show("B1 seed claim, warm, equal claims", timed(lambda: engine.allocate(next(waiting), node), 2000))
+
+
+def b1b() -> None:
+    node = Node("n0")
+    for label, make in (("equal claims", lambda i: wanted("1g.5gb", name=f"c{i}")),):
+        engine = engine_of(pool_of("n0"))
+        for run in ("first", "second"):
+            spent = []
+            for i in range(56):
+                one = make(i)
+                begin = time.perf_counter()
+                answer = engine.allocate([one], node)
+                assert isinstance(answer, Allocation)
+                engine.hold(held(answer))
+                spent.append(time.perf_counter() - begin)
+            for i in range(56):
+                engine.release(ClaimRef("default", f"c{i}"))
+            show(
+                f"B1b 56 x 1g.5gb, {label}, {run} run",
+                statistics.median(spent),
+                f"max {max(spent) * 1e6:.0f} µs",
+            )
+
+
+def filled(nodes: int) -> tuple[Engine, list[Node]]:
+    """Return a cluster at about 60 %, filled at random."""
+    engine, chance = Engine(CLASSES, FIRST_FIT), random.Random(1)
+    begin = time.perf_counter()
+    spent = 0.0
+    for number in range(nodes):
+        pool = pool_of(f"n{number:05}")
+        middle = time.perf_counter()
+        engine.set_pool(pool)
+        spent += time.perf_counter() - middle
+    show(f"   {nodes} pools built", time.perf_counter() - begin, f"of it compiling {spent:.2f} s")
+    found = [Node(name) for name in engine._sites.names]
+    for node in found:
+        for component in engine._sites.site(node).components:
+            for _ in range(chance.randrange(0, 5)):
+                shape = component.template.shape
+                free = [p for p in range(1, shape.size) if shape.free(component.state) >> p & 1]
+                if free:
+                    component.state |= 1 << chance.choice(free)
+    return engine, found
+
+
+def b2(nodes: int) -> None:
+    engine, found = filled(nodes)
+    for label, claims in (
+        ("seed claim", [wanted(*SEED, is_matched=True)]),
+        ("seed claim without constraint", [wanted(*SEED)]),
+        ("3g.20gb", [wanted("3g.20gb")]),
+    ):
+        begin = time.perf_counter()
+        fits = engine.feasible_nodes(claims, found)
+        show(f"B2 {nodes} nodes, {label}, cold", time.perf_counter() - begin, f"{len(fits)} fit")
+        show(f"B2 {nodes} nodes, {label}, warm", timed(lambda: engine.feasible_nodes(claims, found), 7))
+
+
+def b4(nodes: int, stream: int) -> None:
+    engine, _ = filled(nodes)
+    chance = random.Random(2)
+    spent, held_claims, refused = [], [], 0
+    begin = time.perf_counter()
+    for number in range(stream):
+        one = wanted(chance.choice(PROFILES)[0], name=f"c{number}")
+        start = time.perf_counter()
+        answer = engine.allocate_somewhere([one])
+        if isinstance(answer, Allocation):
+            engine.hold(held(answer))
+            held_claims.append(one.ref)
+        else:
+            refused += 1
+        if len(held_claims) > 200 or not isinstance(answer, Allocation):
+            if held_claims:
+                engine.release(held_claims.pop(chance.randrange(len(held_claims))))
+        spent.append(time.perf_counter() - start)
+    spent.sort()
+    show(
+        f"B4 {stream} claims, {nodes} nodes, median",
+        statistics.median(spent),
+        f"p99 {spent[int(len(spent) * 0.99)] * 1e6:.0f} µs, {stream / sum(spent):.0f} claims/s, {refused} refused",
+    )
+
+
+def b5() -> None:
+    pools = [pool_of(f"n{i}") for i in range(9)]
+    show("B5 flatten one node", timed(lambda: pool_of("nx"), 5))
+    engine = engine_of(pools[0], pools[1])
+    waiting = iter(pools[2:])
+    show("B5 compile one node", timed(lambda: engine.set_pool(next(waiting)), 7))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--stream", type=int, default=20000)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    benchmarks = {
+        "B1": b1,
+        "B1b": b1b,
+        "B2": lambda: b2(arguments.nodes),
+        "B4": lambda: b4(arguments.nodes, arguments.stream),
+        "B5": b5,
+    }
+    for name, run in benchmarks.items():
+        if not arguments.names or name in arguments.names:
+            run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""On which nodes a kind of claim fits, remembered until something changes there.
+
+Asking a whole cluster again costs a look at one byte per node. Where pools are shared by nodes, or a node
+needs the plain search, nothing is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from scheduler_core.engine.case import TooIrregular
+from scheduler_core.engine.scout import Scout
+from scheduler_core.engine.sites import Sites
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.nodes import Node
+
+_YES: Final = 1  # 0 is no
+_UNKNOWN: Final = 2
+Plainly = Callable[[Sequence[Claim], Node], bool]
+
+
+class Outlook:
+    """What is known of every node that owns a pool, by kind. ``plainly`` asks the plain search."""
+
+    def __init__(self, sites: Sites, plainly: Plainly) -> None:
+        self._sites = sites
+        self._plainly = plainly
+        self._names: tuple[str, ...] = ()
+        self._numbers: dict[str, int] = {}
+        self._flags: dict[Scout, bytearray] = {}
+
+    def changed(self, names: Iterable[str]) -> None:
+        """Note that something was taken, given back or published on some nodes."""
+        for name in names:
+            number = self._numbers.get(name)
+            if number is not None:
+                for flags in self._flags.values():
+                    flags[number] = _UNKNOWN
+
+    def forget(self, scout: Scout | None = None) -> None:
+        """Forget a kind, or all of them."""
+        if scout is None:
+            self._flags.clear()
+        else:
+            self._flags.pop(scout, None)
+
+    def fits(self, claims: Sequence[Claim], scout: Scout, node: Node) -> bool:
+        """Whether claims of the kind fit on a node."""
+        if self._sites.has_shared:
+            return self._judged(claims, scout, node)
+        flags = self._flags_of(scout)
+        number = self._numbers.get(node.name)
+        if number is None or flags[number] == _UNKNOWN:
+            return self._judged(claims, scout, node, number)
+        return flags[number] == _YES
+
+    def feasible(self, claims: Sequence[Claim], scout: Scout, nodes: Sequence[Node]) -> tuple[str, ...]:
+        """Return the names of the nodes on which claims of the kind fit, in the order given."""
+        if self._sites.has_shared:
+            return tuple([node.name for node in nodes if self.fits(claims, scout, node)])
+        flags, numbers = self._flags_of(scout), self._numbers
+        found = []
+        for node in nodes:
+            number = numbers.get(node.name, -1)
+            known = flags[number] if number >= 0 else _UNKNOWN
+            if known == _YES or (known == _UNKNOWN and self.fits(claims, scout, node)):
+                found.append(node.name)
+        return tuple(found)
+
+    def first(self, claims: Sequence[Claim], scout: Scout) -> str | None:
+        """Return the first node by name on which claims of the kind fit, among those that own a pool."""
+        flags = self._flags_of(scout)
+        number = -1
+        while True:
+            unknown = flags.find(_UNKNOWN, number + 1)
+            fit = flags.find(_YES, number + 1) if unknown < 0 else flags.find(_YES, number + 1, unknown)
+            if fit >= 0 or unknown < 0:
+                return self._names[fit] if fit >= 0 else None
+            if self.fits(claims, scout, Node(self._names[unknown])):
+                return self._names[unknown]
+            number = unknown
+
+    def _flags_of(self, scout: Scout) -> bytearray:
+        if self._names is not self._sites.names:
+            self._names = self._sites.names
+            self._numbers = {name: number for number, name in enumerate(self._names)}
+            self._flags.clear()
+        flags = self._flags.get(scout)
+        if flags is None:
+            flags = self._flags[scout] = bytearray([_UNKNOWN]) * len(self._names)
+        return flags
+
+    def _judged(self, claims: Sequence[Claim], scout: Scout, node: Node, number: int | None = None) -> bool:
+        """Ask the tables, and note what they say under the node's number; ask the plain search if need be."""
+        site = self._sites.site(node)
+        try:
+            is_fit = scout.plan(site).fits(site.components)
+        except TooIrregular:
+            return self._plainly(claims, node)
+        if number is not None:
+            self._flags[scout][number] = is_fit
+        return is_fit
