@@ -26,7 +26,7 @@ from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.names import qualified
 from scheduler_core.quantity import Quantity
 
-DRIVER: Final = "gpu.example.com"
+DRIVER: Final = "driver.example.com"
 NODE: Final = Node("node-1", {"kubernetes.io/hostname": "node-1"})
 ANY: Final = DeviceClass(name="any")
 

@@ -239,4 +239,4 @@ def _qualified(text: str) -> str | None:
     domain, identifier = domain_and_identifier(text)
     if domain and is_driver(domain) and is_identifier(identifier, allows_dashes=True):
         return None
-    return f"must be fully qualified, such as gpu.example.com/parentUUID; {IDENTIFIER_RULE}"
+    return f"must be fully qualified, such as driver.example.com/parentUUID; {IDENTIFIER_RULE}"

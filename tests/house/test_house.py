@@ -46,7 +46,7 @@ def test_no_function_of_the_packages_is_over_40_lines():
     assert long == {}
 
 
-@pytest.mark.parametrize("word", ["nvidia", "mig", "nvml"])
+@pytest.mark.parametrize("word", ["nvidia", "gpu", "mig", "nvml"])
 def test_the_core_knows_devices_and_no_vendor(word):
     """Docstrings may give examples; code and comments may not."""
     found = []
