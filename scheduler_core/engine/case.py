@@ -78,7 +78,7 @@ class Case:
         """Whether there is an answer. Raises: TooIrregular."""
         if self._is_single():
             return self.members[0].cell.fits(states[0], self.counts)
-        return self._greedy(states) is not None or self._reaches(states, self.counts, 0)
+        return self._greedy(states) is not None or self._may_still_reach(states)
 
     def first(self, states: States) -> Picks | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
@@ -88,10 +88,14 @@ class Case:
         greedy = self._greedy(states)
         if greedy is not None:
             return greedy
-        return self._guided(states) if self._reaches(states, self.counts, 0) else None
+        return self._guided(states) if self._may_still_reach(states) else None
 
     def _is_single(self) -> bool:
         return len(self.members) == 1 and not self.groups[0].is_limited
+
+    def _may_still_reach(self, states: States) -> bool:
+        """Whether there is an answer though taking the first free devices found none."""
+        return len(self.order) > 1 and self._reaches(states, self.counts, 0)
 
     def _greedy(self, states: States) -> Picks | None:
         """Take the first free device each time. Where that ends well, it is the first answer."""
@@ -115,11 +119,11 @@ class Case:
         for number, member in enumerate(self.members):
             if best is not None and member.ranks[0] > best_rank:
                 break
-            suitable = member.cell.shape.free(states[number]) & member.cell.masks[column]
-            if suitable and not self._is_spent(number, column, spent):
-                position = (suitable & -suitable).bit_length() - 1
-                if best is None or member.ranks[position] < best_rank:
-                    best, best_rank = (number, position), member.ranks[position]
+            position = member.cell.lowest(states[number], column)
+            if position >= 0 and not (spent and self._is_spent(number, column, spent)):
+                rank = member.ranks[position]
+                if best is None or rank < best_rank:
+                    best, best_rank = (number, position), rank
         return best
 
     def _guided(self, states: States) -> Picks:

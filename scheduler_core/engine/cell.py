@@ -22,7 +22,7 @@ _LIMIT: Final = 1 << 15  # answers kept per cell before its tables start afresh
 class Cell:
     """A component as some columns see it. Shape: ``masks`` has the suitable positions per column."""
 
-    __slots__ = ("_alike", "_effort", "_fits", "_frontiers", "_least", "masks", "shape")
+    __slots__ = ("_alike", "_effort", "_fits", "_frontiers", "_least", "_lowest", "masks", "shape")
 
     def __init__(self, shape: Shape, masks: tuple[int, ...], effort: Effort) -> None:
         self.shape = shape
@@ -30,8 +30,20 @@ class Cell:
         self._effort = effort
         self._alike: dict[int, int] = {}
         self._least = tuple(_least_draws(shape, mask) for mask in masks)
+        self._lowest: tuple[dict[int, int], ...] = tuple({} for _ in masks)
         self._fits: dict[tuple[int, Counts], bool] = {}
         self._frontiers: dict[tuple[int, Counts], tuple[Counts, ...]] = {}
+
+    def lowest(self, state: int, column: int) -> int:
+        """Return the first free position of a column, -1 where none is free."""
+        known = self._lowest[column].get(state)
+        if known is None:
+            suitable = self.shape.free(state) & self.masks[column]
+            known = (suitable & -suitable).bit_length() - 1
+            if len(self._lowest[column]) >= _LIMIT:
+                self._lowest[column].clear()
+            self._lowest[column][state] = known
+        return known
 
     def fits(self, state: int, counts: Counts) -> bool:
         """Whether that many devices of each column can be taken together."""

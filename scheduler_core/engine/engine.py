@@ -16,7 +16,7 @@ from scheduler_core.engine.case import TooIrregular
 from scheduler_core.engine.compile import compile_pool, is_regular
 from scheduler_core.engine.component import CompiledPool
 from scheduler_core.engine.effort import Effort
-from scheduler_core.engine.holds import Holds, pools_of
+from scheduler_core.engine.holds import Holds
 from scheduler_core.engine.kind import content, kind_of
 from scheduler_core.engine.library import Library
 from scheduler_core.engine.outlook import Outlook
@@ -53,7 +53,7 @@ class Engine:
         self._library = Library()
         self._planner = Planner(self.effort)
         self._sites = Sites(self._dropped)
-        self._holds = Holds()
+        self._holds = Holds(self._sites.compiled)
         self._outlook = Outlook(self._sites, self._fits_plainly)
         self._scouts: dict[object, Scout] = {}
         self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
@@ -77,27 +77,19 @@ class Engine:
 
     def remove_pool(self, pool: PoolId) -> None:
         """Remove a pool, if it is known. Claims keep what they hold of it, should it come back."""
-        self._sites.remove(pool)
+        self._sites.remove((pool.driver, pool.name))
 
     def hold(self, claim: AllocatedClaim) -> None:
         """Take what a claim holds; what it held before, under the same name, is given back first."""
-        if self._holds.get(claim.ref) is not None:
+        if claim.ref in self._holds:
             self.release(claim.ref)
-        self._holds.add(claim)
-        for pool in pools_of(claim):
-            kept = self._sites.pool(pool)
-            if isinstance(kept, CompiledPool):
-                self._holds.take(kept, claim.results)
-            self._outlook.changed(self._sites.owners(pool))
+        for pool in self._holds.add(claim):
+            self._outlook.taken(self._sites.owners(pool))
 
     def release(self, ref: ClaimRef) -> None:
         """Give back what a claim holds. Raises: KeyError where it holds nothing."""
-        claim = self._holds.remove(ref)
-        for pool in pools_of(claim):
-            kept = self._sites.pool(pool)
-            if isinstance(kept, CompiledPool):
-                self._holds.give(kept, claim.results)
-            self._outlook.changed(self._sites.owners(pool))
+        for pool in self._holds.remove(ref):
+            self._outlook.given(self._sites.owners(pool))
 
     def allocate(self, claims: Sequence[Claim], node: Node) -> Allocation | Unallocatable:
         """Return the devices for the claims on one node, or why there are none. Holds nothing.
@@ -178,7 +170,7 @@ class Engine:
         """Return what the plain search needs to know of a node."""
         kept = self._sites.concerned(node)
         pools = tuple(pool.restored() if isinstance(pool, CompiledPool) else pool for pool in kept)
-        allocated = self._holds.concerning([pool.id for pool in pools])
+        allocated = self._holds.concerning([(pool.id.driver, pool.id.name) for pool in pools])
         return Cluster(pools=pools, classes=self._classes, allocated=allocated, features=self._features)
 
     def _explained(self, claims: Sequence[Claim], node: Node) -> Unallocatable:

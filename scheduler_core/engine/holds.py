@@ -3,93 +3,97 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from scheduler_core.engine.component import CompiledPool, Component
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
-from scheduler_core.model.device import DeviceId
-from scheduler_core.model.pool import PoolId
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef
+
+PoolKey = tuple[str, str]
+"""Driver and name."""
+Places = list[tuple[Component, int]]
+"""Components, and in each the bit of a device."""
 
 
 class Holds:
     """Claims by name, and by the pools whose devices they hold.
 
     A device that several claims hold, which is a mistake of somebody else, is taken until the last one
-    releases it.
+    releases it. ``find`` gives the pool of a key, None where it is not known or not in tables.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, find: Callable[[PoolKey], CompiledPool | None]) -> None:
+        self._find = find
         self._claims: dict[ClaimRef, AllocatedClaim] = {}
-        self._by_pool: dict[PoolId, dict[ClaimRef, None]] = {}
-        self._again: Counter[DeviceId] = Counter()
+        self._by_pool: dict[PoolKey, dict[ClaimRef, Places]] = {}
+        self._again: Counter[tuple[Component, int]] = Counter()
 
-    def get(self, ref: ClaimRef) -> AllocatedClaim | None:
-        """Return a claim that holds devices, None where it holds none."""
-        return self._claims.get(ref)
+    def __contains__(self, ref: ClaimRef) -> bool:
+        return ref in self._claims
 
-    def add(self, claim: AllocatedClaim) -> None:
-        """Note a claim."""
+    def add(self, claim: AllocatedClaim) -> Iterable[PoolKey]:
+        """Take what a claim holds, and return the pools that it holds something of."""
         self._claims[claim.ref] = claim
-        for pool in pools_of(claim):
-            self._by_pool.setdefault(pool, {})[claim.ref] = None
+        pools = _pools_of(claim)
+        for pool in pools:
+            places = _places(self._find(pool), pool, claim)
+            self._by_pool.setdefault(pool, {})[claim.ref] = places
+            self._take(places)
+        return pools
 
-    def remove(self, ref: ClaimRef) -> AllocatedClaim:
-        """Forget a claim and return it. Raises: KeyError where it is not known."""
-        claim = self._claims.pop(ref)
-        for pool in pools_of(claim):
-            self._by_pool[pool].pop(ref, None)
-        return claim
+    def remove(self, ref: ClaimRef) -> Iterable[PoolKey]:
+        """Give back what a claim holds, and return the pools. Raises: KeyError where it is not known."""
+        pools = _pools_of(self._claims.pop(ref))
+        for pool in pools:
+            self._give(self._by_pool[pool].pop(ref))
+        return pools
 
-    def concerning(self, pools: Iterable[PoolId]) -> tuple[AllocatedClaim, ...]:
+    def enter_all(self, pool: CompiledPool) -> None:
+        """Enter everything that is held into the fresh states of a pool."""
+        key = (pool.id.driver, pool.id.name)
+        refs = self._by_pool.get(key, {})
+        for place in [place for places in refs.values() for place in places]:
+            self._again.pop(place, None)
+        for ref in refs:
+            refs[ref] = _places(pool, key, self._claims[ref])
+            self._take(refs[ref])
+
+    def concerning(self, pools: Iterable[PoolKey]) -> tuple[AllocatedClaim, ...]:
         """Return the claims that hold devices of some pools, in the order in which they came."""
         refs = dict.fromkeys(ref for pool in pools for ref in self._by_pool.get(pool, ()))
         return tuple(self._claims[ref] for ref in refs)
 
-    def take(self, pool: CompiledPool, results: Iterable[AllocatedDevice]) -> None:
-        """Enter results into the states of a pool."""
-        for component, position, device in _places(pool, results):
-            bit = 1 << position
+    def _take(self, places: Places) -> None:
+        for component, bit in places:
             if component.state & bit:
-                self._again[device] += 1
+                self._again[component, bit] += 1
             component.state |= bit
 
-    def give(self, pool: CompiledPool, results: Iterable[AllocatedDevice]) -> None:
-        """Take results out of the states of a pool."""
-        for component, position, device in _places(pool, results):
-            if self._again[device]:
-                self._again[device] -= 1
+    def _give(self, places: Places) -> None:
+        for component, bit in places:
+            if self._again and (component, bit) in self._again:
+                self._again[component, bit] -= 1
+                if not self._again[component, bit]:
+                    del self._again[component, bit]
             else:
-                component.state &= ~(1 << position)
-
-    def enter_all(self, pool: CompiledPool) -> None:
-        """Enter everything that is held into the fresh states of a pool."""
-        for device in [device for device in self._again if (device.driver, device.pool) == _key(pool.id)]:
-            del self._again[device]
-        for claim in self.concerning([pool.id]):
-            self.take(pool, claim.results)
+                component.state &= ~bit
 
 
-def pools_of(claim: AllocatedClaim) -> set[PoolId]:
+def _pools_of(claim: AllocatedClaim) -> dict[PoolKey, None]:
     """Return the pools whose devices a claim holds. Looking on holds nothing."""
-    return {
-        PoolId(result.device.driver, result.device.pool)
-        for result in claim.results
-        if not result.admin_access
-    }
+    return dict.fromkeys(
+        [(one.device.driver, one.device.pool) for one in claim.results if not one.admin_access]
+    )
 
 
-def _places(
-    pool: CompiledPool, results: Iterable[AllocatedDevice]
-) -> Iterator[tuple[Component, int, DeviceId]]:
-    """Yield where a pool has the devices of the results; those that are gone hold nothing."""
-    key = _key(pool.id)
-    for result in results:
+def _places(pool: CompiledPool | None, key: PoolKey, claim: AllocatedClaim) -> Places:
+    """Return where a pool has the devices of a claim; those that are gone hold nothing."""
+    places: Places = []
+    if pool is None:
+        return places
+    for result in claim.results:
         device = result.device
-        if (device.driver, device.pool) == key and not result.admin_access:
+        if device.pool == key[1] and device.driver == key[0] and not result.admin_access:
             found = pool.find(device.device)
             if found is not None:
-                yield (*found, device)
-
-
-def _key(pool: PoolId) -> tuple[str, str]:
-    return pool.driver, pool.name
+                places.append((found[0], 1 << found[1]))
+    return places

@@ -15,7 +15,8 @@ from scheduler_core.engine.sites import Sites
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 
-_YES: Final = 1  # 0 is no
+_NO: Final = 0
+_YES: Final = 1
 _UNKNOWN: Final = 2
 Plainly = Callable[[Sequence[Claim], Node], bool]
 
@@ -31,12 +32,28 @@ class Outlook:
         self._flags: dict[Scout, bytearray] = {}
 
     def changed(self, names: Iterable[str]) -> None:
-        """Note that something was taken, given back or published on some nodes."""
+        """Note that something else is published on some nodes."""
         for name in names:
             number = self._numbers.get(name)
             if number is not None:
                 for flags in self._flags.values():
                     flags[number] = _UNKNOWN
+
+    def taken(self, names: Iterable[str]) -> None:
+        """Note that devices were taken: what did not fit before fits no better now."""
+        self._doubt(names, _YES)
+
+    def given(self, names: Iterable[str]) -> None:
+        """Note that devices were given back: what fitted before still does."""
+        self._doubt(names, _NO)
+
+    def _doubt(self, names: Iterable[str], known: int) -> None:
+        for name in names:
+            number = self._numbers.get(name)
+            if number is not None:
+                for flags in self._flags.values():
+                    if flags[number] == known:
+                        flags[number] = _UNKNOWN
 
     def forget(self, scout: Scout | None = None) -> None:
         """Forget a kind, or all of them."""

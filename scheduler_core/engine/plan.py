@@ -104,12 +104,11 @@ class Plan:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
         if self.cases is None:
             raise TooIrregular
-        best: Answer | None = None
-        key: tuple[int, ...] = ()
+        best: tuple[Answer, PlannedCase] | None = None
         for planned in self.cases:
-            if best is not None and planned.floor > best.lead:
+            if best is not None and planned.floor > best[0].lead:
                 break
             answer = planned.first(components)
-            if answer is not None and (best is None or planned.key(answer) < key):
-                best, key = answer, planned.key(answer)
-        return best
+            if answer is not None and (best is None or planned.key(answer) < best[1].key(best[0])):
+                best = answer, planned
+        return best[0] if best is not None else None

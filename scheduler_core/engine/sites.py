@@ -12,8 +12,10 @@ from scheduler_core.engine.bits import mask_of
 from scheduler_core.engine.component import CompiledPool, Component
 from scheduler_core.engine.roster import Roster, RosterKey, Site, roster_of
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
-from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.model.pool import Pool
 
+PoolKey = tuple[str, str]
+"""Driver and name."""
 Kept = CompiledPool | Pool
 """A pool in tables, or one that the tables do not cover, as it came."""
 
@@ -23,34 +25,36 @@ class Sites:
 
     def __init__(self, dropped: Callable[[Site], None]) -> None:
         self._dropped = dropped
-        self._pools: dict[PoolId, Kept] = {}
-        self._owners: dict[PoolId, frozenset[str] | None] = {}
-        self._local: dict[str, set[PoolId]] = {}
-        self._shared: set[PoolId] = set()
+        self._pools: dict[PoolKey, Kept] = {}
+        self._owners: dict[PoolKey, frozenset[str] | None] = {}
+        self._local: dict[str, set[PoolKey]] = {}
+        self._shared: set[PoolKey] = set()
         self._sites: dict[str, Site] = {}
         self._names: tuple[str, ...] = ()
         self._are_named = True
         self._rosters: dict[RosterKey, Roster] = {}
 
-    def pool(self, pool: PoolId) -> Kept | None:
-        """Return a pool, None where it is not known."""
-        return self._pools.get(pool)
+    def compiled(self, pool: PoolKey) -> CompiledPool | None:
+        """Return a pool in tables, None where it is not known or not in tables."""
+        found = self._pools.get(pool)
+        return found if isinstance(found, CompiledPool) else None
 
     def put(self, pool: Kept) -> None:
         """Enter a pool, or replace the one of that identity."""
-        self.remove(pool.id)
+        key = (pool.id.driver, pool.id.name)
+        self.remove(key)
         owners = _owners(pool)
-        self._pools[pool.id] = pool
-        self._owners[pool.id] = owners
+        self._pools[key] = pool
+        self._owners[key] = owners
         for name in owners or ():
             if name not in self._local:
                 self._local[name], self._are_named = set(), False
-            self._local[name].add(pool.id)
+            self._local[name].add(key)
         if owners is None:
-            self._shared.add(pool.id)
+            self._shared.add(key)
         self._drop(owners)
 
-    def remove(self, pool: PoolId) -> None:
+    def remove(self, pool: PoolKey) -> None:
         """Remove a pool, if it is known."""
         if self._pools.pop(pool, None) is None:
             return
@@ -75,7 +79,7 @@ class Sites:
         """Whether there is a pool that is not owned by named nodes."""
         return bool(self._shared)
 
-    def owners(self, pool: PoolId) -> Iterable[str]:
+    def owners(self, pool: PoolKey) -> Iterable[str]:
         """Return the nodes that a pool belongs to, none where it is shared."""
         return self._owners.get(pool) or ()
 
