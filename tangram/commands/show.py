@@ -56,6 +56,11 @@ def add(parsers: Subparsers) -> None:
         "--node-name", metavar="NAME", help="the node's name with --real; default: the host's"
     )
     add_driver_name(parser)
+    parser.add_argument(
+        "--compatibility",
+        action="store_true",
+        help="with -f: who may be in use beside whom, and what contradicts itself (then exit status 1)",
+    )
     parser.add_argument("--as", choices=SLICE_FORMS, dest="form", help="print the slices in this form")
 
 
@@ -80,6 +85,8 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect: whoever gives them expects one."""
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
+    if options.compatibility and (options.form is not None or not options.files):
+        raise bad_argument("--compatibility", None, "is for --file, and has no effect with --as")
     if options.driver_name is not None and options.files:
         raise bad_argument(
             "--driver-name", options.driver_name, "has no effect with --file: slices name theirs"

@@ -10,12 +10,14 @@ from scheduler_core.codec.composite import encode_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.errors import CannotProject
 from scheduler_core.layout import Layout
+from scheduler_core.matrix import Matrix, contradictions, matrix
 from scheduler_core.model.pool import Pool
 from scheduler_core.project import project
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
-from tangram.face import DONE, Face
+from tangram.face import DOES_NOT_FIT, DONE, Face
 from tangram.objects import Objects, read_objects
+from tangram.pictures.compatibility import compatibility_picture
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.sizes import sizes_table
 from tangram.sizes import Size, size_of
@@ -28,6 +30,8 @@ def run(options: Namespace, face: Face) -> int:
     objects = read_objects(document for path in options.files for document in read_documents(path))
     if not objects.composite_slices and not objects.v1_slices:
         raise BadInput(f"{', '.join(options.files)}: no ResourceSlice: nothing to show")
+    if options.compatibility:
+        return _compatibility(objects, options, face)
     if options.form is not None:
         face.out.documents(list(_slices(objects, options.form)), as_json=options.json)
     elif options.json:
@@ -37,6 +41,29 @@ def run(options: Namespace, face: Face) -> int:
             face.out.heading(f"Pool {pool.id}")
             face.out.show(devices_table(pool), sizes_table(list(_sizes(pool, objects))))
     return DONE
+
+
+def _compatibility(objects: Objects, options: Namespace, face: Face) -> int:
+    """Show who may be in use beside whom; declarations that contradict themselves are a failure."""
+    judged = [(pool, matrix(pool), contradictions(pool)) for pool in objects.pools()]
+    if options.json:
+        face.out.json([_plain_matrix(*one) for one in judged])
+    else:
+        for pool, found, wrong in judged:
+            face.out.heading(f"Pool {pool.id}")
+            face.out.show(*compatibility_picture(found, wrong))
+    return DOES_NOT_FIT if any(wrong for _, _, wrong in judged) else DONE
+
+
+def _plain_matrix(pool: Pool, found: Matrix, wrong: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "pool": pool.id,
+        "devices": found.devices,
+        "obstacles": [
+            {"devices": pair, "reason": reason} for pair, reason in sorted(found.obstacles.items())
+        ],
+        "contradictions": wrong,
+    }
 
 
 def _plain(pool: Pool, objects: Objects) -> dict[str, Any]:

@@ -1,0 +1,38 @@
+"""Who may be in use beside whom, as a square of marks, with the reasons below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from scheduler_core.matrix import Matrix
+
+WIDEST: Final = 40  # columns that a screen and a reader can take
+
+
+def compatibility_picture(matrix: Matrix, contradictions: tuple[str, ...]) -> Iterator[RenderableType]:
+    """Yield the square (of pools that are not too large for one) and what contradicts itself."""
+    if len(matrix.devices) > WIDEST:
+        text = f"{len(matrix.devices)} devices make too wide a square; --json has every pair"
+        yield Text(text, style="yellow")
+    else:
+        yield _square(matrix)
+    for sentence in contradictions:
+        yield Text(f"contradiction: {sentence}", style="red")
+
+
+def _square(matrix: Matrix) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("may be in use beside")
+    for number in range(1, len(matrix.devices) + 1):
+        table.add_column(str(number), justify="right")
+    for number, one in enumerate(matrix.devices, 1):
+        marks = (
+            "·" if one == other else "x" if matrix.allows(one, other) else "-" for other in matrix.devices
+        )
+        table.add_row(f"{number} {one}", *marks)
+    return table
