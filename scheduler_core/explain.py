@@ -26,6 +26,11 @@ _SHOWN = 3  # neighbours that a sentence names before it says "and N more"
 
 def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> tuple[Reason, ...]:
     """Return the reasons, the decisive one first; never empty."""
+    reasons = _decisive(claims, cluster, node, problem)
+    return (*reasons, *_unused_pools(reasons, cluster, node))
+
+
+def _decisive(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> tuple[Reason, ...]:
     plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
     if plain:
         return tuple(plain)
@@ -38,6 +43,16 @@ def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Prob
         if problem.rules and Search(_without_rules(relaxed)).run():
             return tuple(_constraint_reasons(claims, problem))
     return tuple(_shortages(claims, problem, problem.ledgers))
+
+
+def _unused_pools(reasons: Sequence[Reason], cluster: Cluster, node: Node) -> Iterator[Reason]:
+    """Add that an invalid pool holds devices back: they might have fitted."""
+    if any(reason.cause is Cause.POOL_INVALID for reason in reasons):
+        return
+    for pool in cluster.pools:
+        if pool.problem is not None and pool.is_seen_from(node):
+            detail = f"nothing of pool {pool.id} is used, it is invalid: {pool.problem}"
+            yield Reason(reasons[0].claim, reasons[0].request, Cause.POOL_INVALID, detail)
 
 
 def _restricts(pool: Pool) -> bool:

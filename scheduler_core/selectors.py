@@ -39,7 +39,7 @@ def _by_domain(items: Iterable[tuple[str, Any]]) -> Domains:
     domains = Domains()
     for name, value in items:
         domain, identifier = domain_and_identifier(name)
-        domains.setdefault(domain, {})[identifier] = value
+        domains.setdefault(domain, {})[identifier] = list(value) if isinstance(value, tuple) else value
     return domains
 
 

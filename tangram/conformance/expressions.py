@@ -1,0 +1,80 @@
+"""Cases of expressions: one selector against one device, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.cel.measure import measured_cost
+from scheduler_core.errors import SelectorError
+from scheduler_core.model.device import AttributeValue, Device, DeviceName
+from scheduler_core.names import qualified
+from scheduler_core.quantity import Quantity
+from scheduler_core.selectors import DeviceView, compile_selector, view
+from scheduler_core.version import Version
+from tangram.conformance.runs import unequal
+
+_COSTS = ("maxCost", "upstreamCost", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression, evaluated. Shape: ``content`` is the case; its costs are wanted where it has them."""
+
+    content: Mapping[str, Any]
+    answer: Mapping[str, Any]
+
+    def differences(self, expect: Any) -> Iterator[str]:
+        """Yield how the answer differs; of an error the kind must agree, not the text."""
+        ((kind, value),) = expect.items()
+        if kind == "match":
+            yield from unequal("match", value, self.answer.get("match", self.answer))
+        elif kind not in self.answer:
+            yield from unequal("answer", {kind: value}, self.answer)
+        for cost in _COSTS:
+            if cost in self.content and "compileError" not in self.answer:
+                yield from unequal(cost, self.content[cost], self.answer[cost])
+
+    def lacks(self, accept: Any) -> Iterator[str]:
+        """Yield what the answer lacks: any of several answers is fine."""
+        if not any(not list(self.differences(other)) for other in accept.get("any_of", ())):
+            yield f"the answer is none that is accepted: {self.answer}"
+
+
+def evaluated(content: Mapping[str, Any]) -> Expression:
+    """Evaluate the expression of a case against its device."""
+    text, device = content["expression"], _device(content["device"])
+    try:
+        selector = compile_selector(text)
+    except SelectorError as error:
+        return Expression(content, {"compileError": error.reason})
+    costs = {"maxCost": selector.max_cost, "upstreamCost": selector.max_cost}
+    wanted = {key: value for key, value in costs.items() if key in content}
+    if "cost" in content:
+        wanted["cost"] = measured_cost(text, device)
+    try:
+        return Expression(content, {"match": selector.matches(device), **wanted})
+    except SelectorError as error:
+        return Expression(content, {"runtimeError": error.reason, **wanted})
+
+
+def _device(content: Mapping[str, Any]) -> DeviceView:
+    """Read a device without the limits of the API: cases go beyond them on purpose."""
+    driver = content["driver"]
+    attributes = content.get("attributes") or {}
+    capacity = content.get("capacity") or {}
+    device = Device(
+        name=DeviceName(content.get("name", "device")),
+        attributes={qualified(key, driver): _value(one) for key, one in attributes.items()},
+        capacity={qualified(key, driver): Quantity.parse(one["value"]) for key, one in capacity.items()},
+        is_shareable=bool(content.get("allowMultipleAllocations")),
+    )
+    return view(driver, device)
+
+
+def _value(attribute: Mapping[str, Any]) -> AttributeValue:
+    ((kind, value),) = attribute.items()
+    values = value if isinstance(value, list) else [value]
+    read = tuple(Version.parse(one) if kind.startswith("version") else one for one in values)
+    return read if isinstance(value, list) else read[0]

@@ -1,0 +1,69 @@
+"""Which kind a case is: read off its keys, so that new files of a known schema need no new code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+_JOINT: Final = ("scheduling.koordinator.sh/", "node.koordinator.sh/")
+
+
+class Kind(Enum):
+    """The kinds of cases that this core answers."""
+
+    SELECTOR = "an expression against a device"
+    NAMED = "what a claim gets, by the claim's name"
+    LISTED = "what claims get, in their order"
+    FEASIBLE = "whether claims fit, and what they get first"
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A kind whose front end is not here. Shape: ``needs`` ends the sentence "needs ..."."""
+
+    needs: str
+
+
+def kind_of(content: Mapping[str, Any]) -> Kind | Unsupported | None:
+    """Return the kind of a case, None where its keys say none."""
+    return _unsupported(content) or _kind(content)
+
+
+def _unsupported(content: Mapping[str, Any]) -> Unsupported | None:
+    keys = content.keys()
+    if "pod" in keys or {"kind", "input"} <= keys:
+        return Unsupported("joint allocation of pod annotations")
+    if "resourceClasses" in keys or ({"classes", "devices"} <= keys and "slices" not in keys):
+        return Unsupported("resource classes")
+    if "slices" in keys and any(mark in _annotations(content) for mark in _JOINT):
+        return Unsupported("joint allocation and tables of partitions")
+    if content.get("listTypeAttributes") is False:
+        return Unsupported("an expression language without lists")
+    return None
+
+
+def _annotations(content: Mapping[str, Any]) -> str:
+    """Return the names and marks of claims and nodes as one text to look in."""
+    found = [content.get("node"), *(content.get("nodes") or ()), *(content.get("claims") or ())]
+    objects = [one for one in found if isinstance(one, Mapping)]
+    marks = [one.get(key) for one in objects for key in ("annotations", "labels", "metadata")]
+    return json.dumps(marks)
+
+
+def _kind(content: Mapping[str, Any]) -> Kind | None:
+    expect = content.get("expect")
+    expected = expect.keys() if isinstance(expect, Mapping) else set[str]()
+    if "expression" in content:
+        return Kind.SELECTOR
+    if "slices" not in content:
+        return None
+    if "feasible" in expected:
+        return Kind.FEASIBLE
+    if "results" in expected or "error" in expected:
+        return Kind.LISTED
+    if isinstance(expect, Mapping) and expect.get("unschedulable") is True:
+        return Kind.LISTED
+    return Kind.NAMED

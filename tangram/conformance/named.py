@@ -1,0 +1,104 @@
+"""Cases that name their claims: the semantics of composite devices, one situation each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.errors import CoreError, SelectorError
+from scheduler_core.model.result import Allocation, Unallocatable
+from tangram.conformance.allocations import lacking
+from tangram.conformance.answering import Answered
+from tangram.conformance.properties import failing
+from tangram.conformance.runs import unequal
+from tangram.conformance.situation import Situation
+from tangram.conformance.writing import place_result, requirements
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A case of the semantics, answered.
+
+    Shape: ``answered`` is None where the case has no claims; ``extra`` what it asks beside an allocation:
+           ``allocatable``, ``steps``, ``feasibleNodes``; ``is_exact`` where the choice must be equal.
+    """
+
+    situation: Situation
+    answered: Answered | None
+    extra: Mapping[str, Any]
+    is_exact: bool
+
+    @property
+    def answer(self) -> Any:
+        """Return what the core says, under the keys of ``expect``."""
+        return {**self._allocation(), **self.extra}
+
+    def _allocation(self) -> dict[str, Any]:
+        match self.answered:
+            case None:
+                return {}
+            case Allocation() as found:
+                return {
+                    "allocation": {
+                        ref.name: {"results": [place_result(one) for one in results]}
+                        for ref, results in found.results.items()
+                    },
+                    "node": found.node,
+                    "nodeSelector": requirements(found.nodes[self.situation.claims[0].ref]),
+                }
+            case Unallocatable() as refusal:
+                return {"unschedulable": refusal.cause.value}
+            case SelectorError() as error:
+                return {"unschedulable": "SelectorError", "error": str(error)}
+            case CoreError() as error:
+                return {"error": str(error)}
+
+    def differences(self, expect: Any) -> Iterator[str]:
+        """Yield how the answer differs; devices of one request may come in any order."""
+        answer = self.answer
+        for key in ("allocatable", "steps", "feasibleNodes", "unschedulable", "node"):
+            if key in expect:
+                yield from unequal(key, expect[key], answer.get(key, answer))
+        if expect.get("allocation") is not None or "accept" in expect:
+            yield from self._allocated(expect)
+        if "nodeSelector" in expect and self._is_the_choice(expect):
+            yield from unequal("nodeSelector", expect["nodeSelector"], answer.get("nodeSelector", answer))
+
+    def _allocated(self, expect: Mapping[str, Any]) -> Iterator[str]:
+        if not isinstance(self.answered, Allocation):
+            yield from unequal("answer", expect.get("allocation", "an allocation"), self.answer)
+            return
+        wanted = expect.get("allocation")
+        if wanted is not None and self.is_exact:
+            yield from unequal("allocation", _ordered(wanted), _ordered(self.answer["allocation"]))
+        elif wanted is not None:
+            alternatives = {name: _requests(one) for name, one in wanted.items()}
+            found = {name: _requests(one) for name, one in self.answer["allocation"].items()}
+            yield from unequal("requests", alternatives, found)
+        if "accept" in expect or not self.is_exact:
+            yield from failing(expect.get("accept", ()), self.answered, self.situation)
+
+    def _is_the_choice(self, expect: Mapping[str, Any]) -> bool:
+        """Whether the devices are the expected ones: others have another selector."""
+        wanted = expect.get("allocation")
+        return self.is_exact or (
+            wanted is not None and _ordered(wanted) == _ordered(self.answer.get("allocation", {}))
+        )
+
+    def lacks(self, accept: Any) -> Iterator[str]:
+        """Yield what the answer lacks."""
+        yield from lacking(accept, self, self.answered, self.situation)
+
+
+def _ordered(allocation: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: sorted(one["results"], key=_order) for name, one in sorted(allocation.items())}
+
+
+def _order(result: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(result.get(key, "") for key in ("request", "driver", "pool", "device"))
+
+
+def _requests(entry: Mapping[str, Any]) -> list[str]:
+    """Return the requests that are answered: which alternative is taken is no matter of policy."""
+    return sorted(result["request"] for result in entry["results"])
