@@ -116,21 +116,21 @@ def element(container: Any, key: Any) -> Any:
         case Option():
             return optional_element(container, key)
         case Domains():
-            return container[key]
+            return container[key] if isinstance(key, str) else {}
         case dict():
             if has_key(container, key):
                 return container[key]
             raise no_such_key(key)
         case list():
             return container[_position(container, key)]
-        case DeviceView() if key in FIELDS:
+        case DeviceView() if isinstance(key, str) and key in FIELDS:
             return container.field(key)
         case _:
             raise no_such_key(key)
 
 
 def _position(values: list[Any], key: Any) -> int:
-    if type(key) not in (int, Uint, float) or key != int(key):
+    if type(key) not in (int, Uint) and not (type(key) is float and key.is_integer()):
         raise EvaluationError(f"unsupported index: {key!r}")
     position = int(key)
     if not 0 <= position < len(values):
@@ -144,13 +144,13 @@ def optional_element(container: Any, key: Any) -> Option:
         case Option():
             return optional_element(container.value, key) if container.is_present else NONE
         case Domains():
-            return some(container[key])
+            return some(element(container, key))
         case dict():
             return some(container[key]) if has_key(container, key) else NONE
         case list():
             is_inside = type(key) in (int, Uint) and 0 <= key < len(container)
             return some(container[key]) if is_inside else NONE
-        case DeviceView() if key in FIELDS:
+        case DeviceView() if isinstance(key, str) and key in FIELDS:
             return some(container.field(key))
         case _:
             return NONE

@@ -8,9 +8,9 @@ from typing import Any
 from scheduler_core.cel.values import TYPE_NAMES, Domains
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DeviceView:
-    """A device, prepared once for any number of evaluations.
+    """A device, prepared once for any number of evaluations; equal to itself only.
 
     Shape: ``attributes`` and ``capacity`` are maps of domain to identifier to value; ``name`` is for
            messages only, no expression sees it.
@@ -20,7 +20,7 @@ class DeviceView:
     attributes: Domains = field(default_factory=Domains)
     capacity: Domains = field(default_factory=Domains)
     allow_multiple_allocations: bool = False
-    name: str = field(default="", compare=False)
+    name: str = ""
 
     def field(self, name: str) -> Any:
         """Return what ``device.<name>`` is; the checker lets no other name pass."""

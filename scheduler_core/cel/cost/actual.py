@@ -120,11 +120,12 @@ def _new_list(_arguments: tuple[Any, ...], result: Any) -> int:
 
 
 def _range(arguments: tuple[Any, ...], _result: Any) -> int:
-    return int(max(arguments[0], 0)) + cost.CALL + cost.LIST
+    size = arguments[0] if isinstance(arguments[0], int) else 0
+    return int(max(size, 0)) + cost.CALL + cost.LIST
 
 
 def _flatten(arguments: tuple[Any, ...], _result: Any) -> int:
-    depth = arguments[1] if len(arguments) > 1 else 1
+    depth = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], int) else 1
     depth = 1 if depth < 0 else depth
     return size_of(arguments[0]) * depth + cost.CALL + cost.LIST
 
@@ -132,6 +133,8 @@ def _flatten(arguments: tuple[Any, ...], _result: Any) -> int:
 def _self_compare(position: int) -> Charge:
     def charge(arguments: tuple[Any, ...], _result: Any) -> int:
         values = arguments[position]
+        if not isinstance(values, list):
+            return cost.CALL
         factor = 2 + cost.TRAVERSAL if values and isinstance(values[0], str | bytes) else 2
         return int(len(values) ** 2 * factor) + cost.CALL + cost.LIST
 
@@ -160,7 +163,7 @@ _BY_OVERLOAD: Final[dict[str, Charge]] = {
     "list_sets_equivalent_list": _sets(2),
 }
 _BY_FUNCTION: Final[dict[str, Charge]] = {
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _elements),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _elements),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _reading(0)),
     **dict.fromkeys(("replace", "split"), _reading(0, 2 * cost.TRAVERSAL)),
     "join": _joined,
@@ -174,8 +177,8 @@ _BY_FUNCTION: Final[dict[str, Charge]] = {
     "validate": _validate,
 }
 _STANDARD: Final[dict[str, Charge]] = {
-    "starts_with_string": _reading(1),
-    "ends_with_string": _reading(1),
+    "starts_with_string": _reading(0),
+    "ends_with_string": _reading(0),
     "string_to_bytes": _reading(0),
     "bytes_to_string": _reading(0),
     "strings_quote": _reading(0),

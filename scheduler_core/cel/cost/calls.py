@@ -8,6 +8,7 @@ from scheduler_core.cel import cost
 from scheduler_core.cel.cost import lists, texts
 from scheduler_core.cel.cost.arguments import Arguments, CallCost, Estimate
 from scheduler_core.cel.cost.ranges import ONE, Range
+from scheduler_core.cel.library.lists import MAX_INCLUDES
 from scheduler_core.cel.tree import Call
 
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "string", "bytes")
@@ -91,8 +92,9 @@ _BY_OVERLOAD: Final[dict[str, Estimate]] = {
     "not_equals": _equality,
 }
 _BY_FUNCTION: Final[dict[str, Estimate]] = {
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), lists.elements),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lists.elements),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), texts.traversal(0)),
+    "includes": lambda _node, _overload, _arguments: CallCost(Range(1, MAX_INCLUDES)),
     "replace": texts.replace,
     "split": texts.split,
     "join": texts.join,

@@ -9,7 +9,7 @@ from scheduler_core.cel.cost.ranges import LARGEST, ONE, UNKNOWN, Range, exactly
 from scheduler_core.cel.tree import Call
 
 
-def elements(node: Call, _overload: str, arguments: Arguments) -> CallCost:
+def elements(_node: Call, _overload: str, arguments: Arguments) -> CallCost:
     """One unit for each element, and a pass over each string; one pass over a string."""
     target = arguments[0]
     if target.type.parameters:
@@ -18,8 +18,6 @@ def elements(node: Call, _overload: str, arguments: Arguments) -> CallCost:
         if inner.name in ("string", "bytes"):
             each += item_size(target).scaled(cost.TRAVERSAL)
         return CallCost(target.size * each)
-    if node.function == "includes":
-        return CallCost(target.size)
     return CallCost(target.size.scaled(cost.TRAVERSAL))
 
 

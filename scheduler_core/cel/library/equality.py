@@ -13,15 +13,13 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.values import Domains, Duration, Timestamp, Uint
+from scheduler_core.cel.values import Domains, Duration, Option, Timestamp, Uint
 from scheduler_core.quantity import Quantity
 from scheduler_core.version import Version
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _PLAIN: Final = frozenset({bool, int, Uint, float, str, bytes, Duration, Timestamp})
 _MAPS: Final = frozenset({dict, Domains})
-STRICT: Final[set[type]] = {Version}
-"""Types whose equality with another type is an error; libraries with such types add them."""
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -34,31 +32,59 @@ def equal(left: Any, right: Any) -> bool:
         return bool(left == right)
     if left is None or right is None:
         return left is right
-    if isinstance(left, Quantity):
-        if not isinstance(right, Quantity):
-            raise no_such_overload("_==_", left, right)
-        return left.nano == right.nano
-    if kind in STRICT:
-        if kind is not other:
-            raise no_such_overload("_==_", left, right)
-        return bool(left == right)
-    if kind in _NUMBERS:
-        return other in _NUMBERS and bool(left == right)
-    if kind is list:
-        return other is list and _lists_equal(left, right)
-    if kind in _MAPS:
-        return other in _MAPS and _maps_equal(left, right)
-    return kind is other and bool(left == right)
+    compare = EQUALS.get(kind)
+    return (kind is other and bool(left == right)) if compare is None else compare(left, right)
 
 
-def _lists_equal(left: list[Any], right: list[Any]) -> bool:
-    return len(left) == len(right) and all(map(is_same, left, right))
+def make_strict(kind: type) -> None:
+    """Make equality of a type with any other an error, as the Kubernetes libraries have it."""
+    EQUALS[kind] = _strictly_equal
 
 
-def _maps_equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
-    if len(left) != len(right):
+def _strictly_equal(left: Any, right: Any) -> bool:
+    if type(left) is not type(right):
+        raise no_such_overload("_==_", left, right)
+    return bool(left == right)
+
+
+def quantities_equal(left: Quantity, right: Any) -> bool:
+    """Whether two amounts are equal, however they are held."""
+    if not isinstance(right, Quantity):
+        raise no_such_overload("_==_", left, right)
+    return left.nano == right.nano
+
+
+def _numbers_equal(left: Any, right: Any) -> bool:
+    return type(right) in _NUMBERS and bool(left == right)
+
+
+def _options_equal(left: Option, right: Any) -> bool:
+    if not isinstance(right, Option):
+        return False
+    if not left.is_present or not right.is_present:
+        return left.is_present is right.is_present
+    return equal(left.value, right.value)
+
+
+def _lists_equal(left: list[Any], right: Any) -> bool:
+    return type(right) is list and len(left) == len(right) and all(map(is_same, left, right))
+
+
+def _maps_equal(left: dict[Any, Any], right: Any) -> bool:
+    if type(right) not in _MAPS or len(left) != len(right):
         return False
     return all(has_key(right, key) and is_same(value, right[key]) for key, value in left.items())
+
+
+EQUALS: Final[dict[type, Callable[[Any, Any], bool]]] = {
+    **dict.fromkeys(_NUMBERS, _numbers_equal),
+    **dict.fromkeys(_MAPS, _maps_equal),
+    list: _lists_equal,
+    Option: _options_equal,
+    Quantity: quantities_equal,
+    Version: _strictly_equal,
+}
+"""Equality by the type on the left, where it is more than Python's; libraries add their types."""
 
 
 def has_key(mapping: dict[Any, Any], key: Any) -> bool:
@@ -88,7 +114,11 @@ def key_of(value: Any) -> Any:
         return ("map", frozenset((key_of(key), key_of(part)) for key, part in value.items()))
     if kind in _NUMBERS:
         return object() if isnan(value) else value  # NaN equals nothing
-    return ("quantity", value.nano) if isinstance(value, Quantity) else (kind, value)
+    if kind is Option:
+        return ("optional", value.is_present, key_of(value.value))
+    if isinstance(value, Quantity):
+        return ("quantity", value.nano)
+    return (kind, value)
 
 
 _KEYS: Final = frozenset({bool, int, Uint, float, str})

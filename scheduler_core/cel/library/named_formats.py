@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.cel.library.equality import STRICT
+from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.library.time_texts import is_date
 from scheduler_core.cel.library.urls import is_url
 from scheduler_core.cel.overloads import Overload
@@ -47,7 +47,7 @@ class NamedFormat:
 
 
 TYPE_NAMES[NamedFormat] = _FORMAT
-STRICT.add(NamedFormat)
+make_strict(NamedFormat)
 
 
 def _pattern(pattern: re.Pattern[str], limit: int, rule: str, *, is_prefix: bool = False) -> Check:

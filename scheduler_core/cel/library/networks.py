@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
 from scheduler_core.cel.errors import EvaluationError
-from scheduler_core.cel.library.equality import STRICT
+from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import TYPE_NAMES
 
@@ -38,7 +38,7 @@ class Network:
 
 for _kind, _name in ((IPv4Address, _IP), (IPv6Address, _IP), (Network, _CIDR)):
     TYPE_NAMES[_kind] = _name
-    STRICT.add(_kind)
+    make_strict(_kind)
 
 
 def parse_ip(text: str) -> _Address:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scheduler_core.cel.errors import EvaluationError
+from scheduler_core.cel.errors import EvaluationError, no_such_overload
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import NONE, Duration, Option, some
 
@@ -26,6 +26,9 @@ def of_non_zero(value: Any) -> Option:
 
 def unwrap(options: list[Option]) -> list[Any]:
     """Return the values of the optionals that hold one."""
+    for option in options:
+        if not isinstance(option, Option):
+            raise no_such_overload("unwrap", option)
     return [option.value for option in options if option.is_present]
 
 

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from scheduler_core.cel.errors import EvaluationError
+from scheduler_core.cel.library.equality import EQUALS, quantities_equal
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import INT_MAX, INT_MIN, TYPE_NAMES
 from scheduler_core.quantity import NANO, Quantity
@@ -37,6 +38,7 @@ class LooseQuantity(Quantity):
 
 
 TYPE_NAMES[LooseQuantity] = _Q
+EQUALS[LooseQuantity] = quantities_equal
 
 
 def parse(text: str) -> Quantity:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, ip_address
 from typing import Final
 
 from scheduler_core.cel.errors import EvaluationError
-from scheduler_core.cel.library.equality import STRICT
+from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import TYPE_NAMES
 
@@ -43,7 +43,7 @@ class Url:
 
 
 TYPE_NAMES[Url] = _URL
-STRICT.add(Url)
+make_strict(Url)
 
 
 def _error(text: str, reason: str) -> EvaluationError:

@@ -89,6 +89,19 @@ def outcome() -> Callable[[str, DeviceView], bool | str]:
     return outcome_of
 
 
+@pytest.fixture
+def compile_error() -> Callable[[str], str]:
+    """Return a function that gives the reason why an expression does not compile."""
+
+    def reason(expression: str) -> str:
+        with pytest.raises(SelectorError) as caught:
+            compile_selector(expression)
+        assert caught.value.device is None
+        return caught.value.reason
+
+    return reason
+
+
 @pytest.fixture(scope="session")
 def gpu() -> DeviceView:
     return device_view(GPU)
