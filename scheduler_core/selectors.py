@@ -66,7 +66,7 @@ class Selector:
         try:
             tree = check(text)
             program = compile_tree(tree)
-        except (CompileError, CostExceeded) as error:
+        except CompileError as error:
             raise SelectorError(text, str(error)) from None
         self.max_cost = program.max_cost
         self.reads = reads_of(tree)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from scheduler_core.cel.comparisons import equality, is_set, lookup
 from scheduler_core.cel.cost.actual import NEEDS_RESULT, Charge, call_charge, size_of
-from scheduler_core.cel.errors import CompileError, EvaluationError
+from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
 from scheduler_core.cel.library.operators import OPERATORS
 from scheduler_core.cel.library.patterns import pattern
 from scheduler_core.cel.overloads import Overload, Run, dispatcher, guarded
@@ -93,6 +93,8 @@ def _folded(node: Call, function: Run, arguments: list[Step], price: int | Charg
         return None
     try:
         result = function(*values)
+    except CostExceeded:
+        return None
     except EvaluationError as error:
         if is_literal:
             raise CompileError(str(error)) from None
