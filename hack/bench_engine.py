@@ -11,12 +11,21 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from scheduler_core.engine import FIRST_FIT, Engine
 from scheduler_core.mixins import flatten
-from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass, MatchAttribute
+from scheduler_core.model.claim import (
+    AllocatedClaim,
+    AllocatedDevice,
+    Claim,
+    ClaimRef,
+    DeviceClass,
+    DistinctAttribute,
+    MatchAttribute,
+)
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
-from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.nodes import Node, OnNode
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation
@@ -206,6 +215,78 @@ def b2(nodes: int) -> None:
         show(f"B2 {nodes} nodes, {label}, warm", timed(lambda: engine.feasible_nodes(claims, found), 7))
 
 
+def blocked(engine: Engine, gpus: int, starts: tuple[int, ...], but: int = 0) -> None:
+    names = [f"gpu-{gpu}-mig-1g-5gb-{start}" for gpu in range(gpus - but) for start in starts]
+    engine.hold(taken(names))
+
+
+def taken(names: list[str]) -> AllocatedClaim:
+    results = tuple(AllocatedDevice("r", DeviceId(DRIVER, "n0", DeviceName(name))) for name in names)
+    return AllocatedClaim(ref=ClaimRef("default", "holder"), results=results)
+
+
+def plain_pool(count: int, values: int = 1) -> Pool:
+    found = tuple(
+        CompositeDevice(
+            name=DeviceName(f"d{i}"), attributes=keys({"color": f"c{i % values}", "serial": f"s{i}"})
+        )
+        for i in range(count)
+    )
+    return flatten([CompositeSlice(name="n0", pool=PoolId(DRIVER, "n0"), nodes=OnNode("n0"), devices=found)])
+
+
+def distinct(count: int, *, same: int = 1) -> Claim:
+    requests = [request(f"r{i}", f"device.driver == '{DRIVER}' || {i} > 99", count=same) for i in range(count)]
+    return claim(*requests, constraints=[DistinctAttribute(QualifiedName(f"{DRIVER}/color"))])
+
+
+def equals(count: int) -> Claim:
+    return claim(*(request(f"r{i}", f"device.driver == '{DRIVER}' || {i} > 99") for i in range(count)))
+
+
+def b3() -> None:
+    cases: list[tuple[str, Callable[[], Engine], Claim]] = []
+    for times in (1, 4):
+        gpus, many = 8 * times, min(32, 8 * times)
+
+        def mig(starts: tuple[int, ...] = (), but: int = 0, gpus: int = gpus) -> Engine:
+            engine = engine_of(pool_of("n0", gpus))
+            blocked(engine, gpus, starts, but)
+            return engine
+
+        def plain(count: int, values: int = 1) -> Engine:
+            return engine_of(plain_pool(count, values))
+
+        label = f"x{times}"
+        cases += [
+            (f"A {label}", mig, wanted(*SEED, is_matched=True)),
+            (f"B {label}", partial(mig, (0, 4)), wanted(*SEED, is_matched=True)),
+            (f"B2 {label}", partial(mig, (0, 4), 1), wanted(*SEED, is_matched=True)),
+            (f"C {label}", mig, wanted(*["1g.5gb"] * many, is_matched=True)),
+            (f"E {label}", partial(plain, min(9 * times, 32) - 1), equals(min(9 * times, 32))),
+            (f"G {label}", partial(plain, 24 * times, 3 * times), distinct(4 * times)),
+            (f"G' {label}", partial(plain, 24 * times, 4 * times), distinct(4 * times)),
+            (f"H {label}", partial(plain, min(23 * times, 32) - 1), claim(request("r", count=min(23 * times, 32)))),
+            (f"I {label}", mig, claim(request("r", profile("1g.5gb"), count=many), constraints=[MatchAttribute(PARENT)])),
+            (f"J {label}", mig, wanted(*["1g.5gb"] * (3 * times), "none")),
+            (f"K {label}", mig, wanted(*["3g.20gb", "4g.20gb"] * many)),
+            (f"L {label}", partial(mig, (3,)), wanted(*["3g.20gb", "2g.10gb", "1g.5gb"] * min(10, 4 * times))),
+        ]
+    for name, make, one in cases:
+        engine = make()
+        node = [Node("n0")]
+        begin = time.perf_counter()
+        fits = engine.feasible_nodes([one], node)
+        cold = time.perf_counter() - begin
+        begin = time.perf_counter()
+        answer = engine.allocate([one], node[0])
+        whole = time.perf_counter() - begin
+        warm = timed(lambda: engine.allocate([one], node[0]), 5)
+        assert bool(fits) == isinstance(answer, Allocation)
+        note = f"allocate {whole * 1e3:.2f} ms, warm {warm * 1e3:.2f} ms, {engine.effort.steps} steps"
+        show(f"B3 {name} {'fits' if fits else 'does not fit'}, cold", cold, note)
+
+
 def b4(nodes: int, stream: int) -> None:
     engine, _ = filled(nodes)
     chance = random.Random(2)
@@ -250,6 +331,7 @@ def main() -> int:
         "B1": b1,
         "B1b": b1b,
         "B2": lambda: b2(arguments.nodes),
+        "B3": b3,
         "B4": lambda: b4(arguments.nodes, arguments.stream),
         "B5": b5,
     }

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.engine.shape import Shape
+from scheduler_core.engine.skeleton import Body, Keys, Skeleton, Values, identity
 from scheduler_core.engine.structure import Structure, scaled
-from scheduler_core.engine.template import Body, Keys, Layout, Skeleton, Template, Values, identity
+from scheduler_core.engine.template import Layout, Template
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.quantity import Quantity
 
@@ -25,6 +26,7 @@ class Library:
         self._shapes: dict[Structure, Shape] = {}
         self._skeletons: dict[SkeletonKey, Skeleton] = {}
         self._templates: dict[tuple[object, ...], Template] = {}
+        self._latest: dict[Skeleton, tuple[frozenset[int], Values, Template]] = {}
         self._layouts: dict[Layout, Layout] = {}
 
     def amounts(self, mapping: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
@@ -44,12 +46,15 @@ class Library:
 
     def template(self, skeleton: Skeleton, values: Values) -> Template:
         """Return the template of a component with these values."""
-        varying = skeleton.varying
-        common = tuple(identity(value) for index, value in enumerate(values) if index not in varying)
-        key = (id(skeleton), varying, common)
+        common = skeleton.common(values)
+        latest = self._latest.get(skeleton)
+        if latest is not None and latest[0] == skeleton.varying and skeleton.agree(latest[1], common):
+            return latest[2]
+        key = (skeleton, skeleton.varying, tuple(map(identity, common)))
         found = self._templates.get(key)
         if found is None:
             found = self._templates[key] = Template(skeleton, values)
+        self._latest[skeleton] = (skeleton.varying, common, found)
         return found
 
     def layout(self, layout: Layout) -> Layout:

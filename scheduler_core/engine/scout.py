@@ -7,7 +7,8 @@ from scheduler_core.engine.kind import Kind
 from scheduler_core.engine.plan import Plan
 from scheduler_core.engine.planner import Masks, Planner, Sight
 from scheduler_core.engine.roster import Roster, Site
-from scheduler_core.engine.template import Template, identity
+from scheduler_core.engine.skeleton import identity
+from scheduler_core.engine.template import Template
 from scheduler_core.engine.verdicts import Verdicts, open_slots
 from scheduler_core.model.device import AttributeValue
 

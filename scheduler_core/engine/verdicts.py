@@ -12,7 +12,8 @@ from typing import Final
 
 from scheduler_core.engine.bits import positions
 from scheduler_core.engine.component import Component
-from scheduler_core.engine.template import Body, Template, identity
+from scheduler_core.engine.skeleton import Body, identity
+from scheduler_core.engine.template import Template
 from scheduler_core.errors import SelectorError
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.selectors import Selector, view
