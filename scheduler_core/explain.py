@@ -7,7 +7,7 @@ not enough left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from scheduler_core.candidates import Candidate, rejected_offers, select, selectors_of
@@ -24,24 +24,37 @@ from scheduler_core.search import Problem, Search, Slot, Want
 _SHOWN = 3  # neighbours that a sentence names before it says "and N more"
 
 
-def explain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> tuple[Reason, ...]:
-    """Return the reasons, the decisive one first; never empty."""
-    reasons = _decisive(claims, cluster, node, problem)
+FitsWithout = Callable[[Set[int] | None], bool]
+"""Whether the claims fit without some constraints, numbered through all claims; None: without any."""
+
+
+def explain(
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    node: Node,
+    problem: Problem,
+    fits_without: FitsWithout | None = None,
+) -> tuple[Reason, ...]:
+    """Return the reasons, the decisive one first; never empty. Without ``fits_without`` it is searched."""
+    ask = fits_without or (lambda dropped: Search(_without_rules(problem, dropped)).run())
+    reasons = _decisive(claims, cluster, node, problem, ask)
     return (*reasons, *_unused_pools(reasons, cluster, node))
 
 
-def _decisive(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> tuple[Reason, ...]:
+def _decisive(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, fits_without: FitsWithout
+) -> tuple[Reason, ...]:
     plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
     if plain:
         return tuple(plain)
-    if problem.rules and Search(_without_rules(problem)).run():
-        return tuple(_constraint_reasons(claims, problem))
+    if problem.rules and fits_without(None):
+        return tuple(_constraint_reasons(claims, problem, fits_without))
     if any(_restricts(pool) for pool in cluster.pools):
         relaxed = problem_of(claims, _without_compatibility(cluster), node)
         if Search(relaxed).run():
             return tuple(_shortages(claims, problem, problem.ledgers, Cause.INCOMPATIBLE))
         if problem.rules and Search(_without_rules(relaxed)).run():
-            return tuple(_constraint_reasons(claims, problem))
+            return tuple(_constraint_reasons(claims, problem, fits_without))
     return tuple(_shortages(claims, problem, problem.ledgers))
 
 
@@ -132,11 +145,13 @@ def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem
     return replace(problem, slots=slots)
 
 
-def _constraint_reasons(claims: Sequence[Claim], problem: Problem) -> Iterator[Reason]:
+def _constraint_reasons(
+    claims: Sequence[Claim], problem: Problem, fits_without: FitsWithout
+) -> Iterator[Reason]:
     """Name the constraints to blame: those without which all would fit, or else all of them."""
     owned = [(claim, constraint) for claim in claims for constraint in claim.constraints]
     bound = {rule for slot in problem.slots for want in slot.wants for rule in want.rules}
-    alone = [rule for rule in sorted(bound) if Search(_without_rules(problem, {rule})).run()]
+    alone = [rule for rule in sorted(bound) if fits_without({rule})]
     for rule in alone or sorted(bound):
         claim, constraint = owned[rule]
         named = constraint.requests or tuple(request.name for request in claim.requests)

@@ -6,7 +6,7 @@ is answered by it. An engine belongs to one thread at a time; nothing here waits
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from scheduler_core.engine.compile import compile_pool, is_regular
 from scheduler_core.engine.component import CompiledPool
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds
-from scheduler_core.engine.kind import content, kind_of
+from scheduler_core.engine.kind import content, kind_of, without_constraints
 from scheduler_core.engine.library import Library
 from scheduler_core.engine.outlook import Outlook
 from scheduler_core.engine.planner import Planner
@@ -97,14 +97,23 @@ class Engine:
         Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector
                 that does not compile, or fails on a device that was looked at.
         """
-        site = self._sites.site(node)
         try:
-            answer = self._scout(claims).plan(site).first(site.components)
+            return self._decided(claims, node) or self._explained(claims, node)
         except TooIrregular:
             return allocate(claims, self._cluster(node), node)
-        if answer is not None:
-            return self._scribe.written(answer, claims, site)
-        return self._explained(claims, node)
+
+    def decide(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
+        """Return what ``allocate`` does, but None where it would give reasons: those take their time."""
+        try:
+            return self._decided(claims, node)
+        except TooIrregular:
+            found = allocate(claims, self._cluster(node), node)
+            return found if isinstance(found, Allocation) else None
+
+    def _decided(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
+        site = self._sites.site(node)
+        answer = self._scout(claims).plan(site).first(site.components)
+        return None if answer is None else self._scribe.written(answer, claims, site)
 
     def allocate_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
@@ -177,4 +186,9 @@ class Engine:
         seen = self._cluster(node)
         cluster = replace(seen, pools=tuple(pool.as_seen_from(node) for pool in seen.pools))
         problem = problem_of(claims, cluster, node)
-        return Unallocatable(node=node.name, reasons=explain(claims, cluster, node, problem))
+
+        def fits_without(dropped: Set[int] | None) -> bool:
+            rest = without_constraints(claims, dropped)
+            return self._outlook.fits(rest, self._scout(rest), node)
+
+        return Unallocatable(node=node.name, reasons=explain(claims, cluster, node, problem, fits_without))

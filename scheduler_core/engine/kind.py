@@ -6,8 +6,8 @@ limit of results, the preferred ones first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Final
 
@@ -122,6 +122,20 @@ def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], feature
     is_regular = _are_few(slots)
     choices = tuple(_choices(slots, len(claims))) if is_regular else ()
     return Kind(tuple(selectors), tuple(rules), choices, is_regular)
+
+
+def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
+    """Return the claims without some of their constraints, numbered through all claims, or without any."""
+    number = 0
+    found = []
+    for claim in claims:
+        kept = []
+        for constraint in claim.constraints:
+            if dropped is not None and number not in dropped:
+                kept.append(constraint)
+            number += 1
+        found.append(replace(claim, constraints=tuple(kept)))
+    return tuple(found)
 
 
 def _rules_of(option: DeviceRequest, claim: Claim, first_rule: int) -> tuple[int, ...]:
