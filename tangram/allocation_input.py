@@ -1,0 +1,77 @@
+"""What ``tangram allocate`` and ``tangram explain`` are asked: claims, what is there, and where."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scheduler_core.allocate import Cluster
+from scheduler_core.model.nodes import Node, NodeSelection, OnNode
+from scheduler_core.model.pool import Pool
+from tangram.documents import read_documents
+from tangram.errors import BadInput, bad_argument
+from tangram.face import Parser
+from tangram.objects import KINDS, Objects, read_objects
+
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationInput:
+    """Objects of files, and what an allocation needs of them. Shape: ``nodes`` in the order of trying."""
+
+    objects: Objects
+    cluster: Cluster
+    nodes: tuple[Node, ...]
+
+
+def add_allocation_input(parser: Parser) -> None:
+    """Add the options that say what to allocate and where."""
+    parser.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        required=True,
+        metavar="FILE",
+        dest="files",
+        help=f"YAML or JSON with any of {', '.join(KINDS)}; - for standard input; may be repeated",
+    )
+    parser.add_argument(
+        "--node-name", metavar="NAME", help="allocate on this node only; default: the first node that fits"
+    )
+
+
+def read_allocation_input(options: Namespace) -> AllocationInput:
+    """Read the files of the options. Raises: BadInput where there is nothing to allocate, or nowhere."""
+    objects = read_objects(document for path in options.files for document in read_documents(path))
+    if not objects.claims:
+        raise BadInput(f"{', '.join(options.files)}: no ResourceClaim without an allocation: nothing to do")
+    pools = objects.pools()
+    cluster = Cluster(pools=pools, classes=objects.classes, allocated=tuple(objects.allocated))
+    return AllocationInput(objects, cluster, _nodes(options.node_name, objects, pools))
+
+
+def _nodes(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tuple[Node, ...]:
+    """Return the nodes to try: those of the files, else those that the slices name."""
+    known = {node.name: node for node in objects.nodes}
+    for name in sorted(_named(pools)):
+        known.setdefault(name, _bare(name))
+    if wanted is not None:
+        return (known.get(wanted, _bare(wanted)),)
+    if not known:
+        rule = "no file has a Node and no slice names one: say on which node to allocate"
+        raise bad_argument("--node-name", None, rule)
+    return tuple(known.values())
+
+
+def _named(pools: Iterable[Pool]) -> set[str]:
+    selections: list[NodeSelection] = []
+    for pool in pools:
+        selections += [*pool.seen_from, *(device.nodes for device in pool.devices)]
+    return {nodes.name for nodes in selections if isinstance(nodes, OnNode)}
+
+
+def _bare(name: str) -> Node:
+    """Return a node of which nothing but the name is known; kubelets label it with that."""
+    return Node(name, {HOSTNAME_LABEL: name})
