@@ -1,0 +1,77 @@
+"""The core for people who use it as a library: everything public, under one name.
+
+``from scheduler_core import api``; the rooms behind it may be rearranged. Loading it loads the CEL engine;
+who only describes devices imports ``scheduler_core.model`` and ``scheduler_core.mixins`` instead.
+
+- read: ``decode_slice`` (composite), ``decode_v1_slice``, ``pools``, ``v1_pools``, ``decode_claim``,
+  ``decode_class``, ``decode_allocated_claim``
+- decide: ``allocate``, ``allocate_somewhere``, ``feasible_nodes`` on values; ``Engine`` for a cluster that
+  is asked again and again
+- count: ``Ledger``; judge declarations: ``matrix``, ``contradictions``
+- write: ``encode_slice``, ``project``, ``encode_pool``
+"""
+
+from scheduler_core.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
+from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
+from scheduler_core.codec.composite import decode_slice, encode_slice
+from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
+from scheduler_core.codec.v1 import encode_pool
+from scheduler_core.codec.v1 import pools as v1_pools
+from scheduler_core.engine import Engine
+from scheduler_core.errors import (
+    CannotProject,
+    CoreError,
+    InvalidClaim,
+    InvalidClass,
+    InvalidInput,
+    InvalidSlice,
+    Overdrawn,
+    SelectorError,
+)
+from scheduler_core.features import Features
+from scheduler_core.layout import Layout
+from scheduler_core.ledger import Ledger
+from scheduler_core.matrix import contradictions, matrix
+from scheduler_core.mixins import flatten, pools
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable
+from scheduler_core.project import project
+from scheduler_core.selectors import compile_selector
+
+__all__ = [
+    "Allocation",
+    "CannotProject",
+    "Cause",
+    "Cluster",
+    "CoreError",
+    "Engine",
+    "Features",
+    "InvalidClaim",
+    "InvalidClass",
+    "InvalidInput",
+    "InvalidSlice",
+    "Layout",
+    "Ledger",
+    "Node",
+    "Overdrawn",
+    "Reason",
+    "SelectorError",
+    "Unallocatable",
+    "allocate",
+    "allocate_somewhere",
+    "compile_selector",
+    "contradictions",
+    "decode_allocated_claim",
+    "decode_claim",
+    "decode_class",
+    "decode_slice",
+    "decode_v1_slice",
+    "encode_pool",
+    "encode_slice",
+    "feasible_nodes",
+    "flatten",
+    "matrix",
+    "pools",
+    "project",
+    "v1_pools",
+]
