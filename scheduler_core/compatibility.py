@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from scheduler_core.errors import SelectorError
 from scheduler_core.features import Groups
 from scheduler_core.model.device import Device, Draw, SourceName
-from scheduler_core.selectors import compile_selector, view
 
 
 class GroupBook:
@@ -60,6 +59,9 @@ def is_at_odds(driver: str, one: Device, other: Device) -> bool:
 def _meets(driver: str, judge: Device, judged: Device) -> bool:
     if judge.only_with is None:
         return True
+    # Only pools with such expressions need the CEL engine: a node's plugin counts without its 26 MiB.
+    from scheduler_core.selectors import compile_selector, view  # noqa: PLC0415
+
     try:
         return compile_selector(judge.only_with).matches(view(driver, judged))
     except SelectorError:
