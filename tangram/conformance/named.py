@@ -57,7 +57,13 @@ class Named:
     def differences(self, expect: Any) -> Iterator[str]:
         """Yield how the answer differs; devices of one request may come in any order."""
         answer = self.answer
-        for key in ("allocatable", "steps", "feasibleNodes", "unschedulable", "node"):
+        if "allocatable" in expect:
+            yield from unequal("allocatable", sorted(expect["allocatable"]), answer["allocatable"])
+        for number, step in enumerate(expect.get("steps", ())):
+            found = answer["steps"][number]["allocatable"]
+            yield from unequal(f"steps[{number}]", sorted(step["allocatable"]), found)
+        exactly = ("node",) if self.is_exact else ()  # another policy weighs nodes too
+        for key in ("feasibleNodes", "unschedulable", *exactly):
             if key in expect:
                 yield from unequal(key, expect[key], answer.get(key, answer))
         if expect.get("allocation") is not None or "accept" in expect:

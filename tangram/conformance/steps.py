@@ -32,19 +32,18 @@ def steps(cluster: Cluster, sequence: Sequence[Mapping[str, Any]]) -> list[dict[
     taken: list[str] = []
     answered = []
     for number, step in enumerate(sequence):
-        kept = {key: step[key] for key in ("allocate", "release") if key in step}
-        if not kept:
+        if not {"allocate", "release"} & step.keys():
             raise BadInput(f"step {number} has neither allocate nor release: {dict(step)}")
-        for name in _names(kept.get("release", ())):
+        for name in _names(step.get("release", ())):
             _of(name, cluster, ledgers).release(name)
             taken.remove(name)
-        for name in _names(kept.get("allocate", ())):
+        for name in _names(step.get("allocate", ())):
             _of(name, cluster, ledgers).take(name, _HOLDER)
             taken.append(name)
         found = _admitted(cluster, ledgers)
         afresh = _afresh(cluster, taken)
         assert found == afresh, f"step {number}: kept books say {found}, fresh ones {afresh}"
-        answered.append({**kept, "allocatable": found})
+        answered.append({**step, "allocatable": found})
     return answered
 
 

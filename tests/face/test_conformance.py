@@ -283,7 +283,7 @@ def test_steps_take_and_give_back_from_an_empty_state(tangram, case_file):
     answer = tangram("conformance", case_file("steps.json", [case, wrong]))
 
     assert "total: 1/2, 1 failed" in answer.out
-    assert "failed: wrong: steps: " in answer.out
+    assert "failed: wrong: steps[1]: " in answer.out
 
 
 def test_answers_are_written_one_line_per_case_in_the_cases_own_form(tangram, case_file, tmp_path):
