@@ -30,7 +30,7 @@ from plugin.errors import PluginError
 from plugin.options import Options
 from plugin.server import Running, start
 from scheduler_core.errors import CoreError
-from tangram.commands import allocate, conformance, demo, explain, node, show
+from tangram.commands import allocate, bench, conformance, demo, explain, node, show
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
 from tangram.machines import Driverless, NodeSummary
@@ -77,7 +77,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"tangram {version('tangram-dra')}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (demo, show, allocate, conformance, explain, node):
+    for command in (demo, show, allocate, conformance, explain, bench, node):
         command.add(parsers)
     parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")
     return parser

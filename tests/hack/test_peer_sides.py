@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from peer import devices_of, shown, verdict_on
-from peer_objects import Place, claim, device_class, on_node, question, request, resource_slice
 from peer_sides import ours
+
+from tangram.bench.objects import Place, claim, device_class, on_node, question, request, resource_slice
 
 CHECK = Path(__file__).parents[2] / "hack/upstream-allocator/check.py"
 ANSWER = {
@@ -29,58 +30,17 @@ def check():
     return module
 
 
-@pytest.fixture
-def two_devices():
-    """A node with two equal devices, and no claim yet."""
+def test_our_side_is_one_process_that_answers_in_order():
+    place = Place("plain.example.com", "node-1", 1, "node-1")
+    slices = [resource_slice("slice-0", place, devices=[{"name": "d0"}, {"name": "d1"}])]
+    classes = [device_class("plain", "true")]
+    claims = [claim("c", [request("r", "plain", count=count)]) for count in (1, 2, 3)]
+    asked = [question("q", slices, classes, [one]) | on_node("node-1") for one in claims]
 
-    def asked(*claims, **more):
-        place = Place("plain.example.com", "node-1", 1, "node-1")
-        slices = [resource_slice("slice-0", place, devices=[{"name": "d0"}, {"name": "d1"}])]
-        return question("two", slices, [device_class("plain", "true")], claims) | on_node("node-1") | more
+    answers = list(ours(30)(asked))
 
-    return asked
-
-
-def chosen(answer):
-    return [
-        result and [one["device"] for one in result["devices"]["results"]] for result in answer["results"]
-    ]
-
-
-def test_claims_of_one_question_fit_together_or_not_at_all(two_devices):
-    three = [claim(f"c{number}", [request("r", "plain")]) for number in range(3)]
-
-    (fitting, refused) = ours(10)([two_devices(*three[:2]), two_devices(*three)])
-
-    assert chosen(fitting) == [["d0"], ["d1"]]
-    assert refused["unschedulable"]
-    assert refused["fits"] == []
-
-
-def test_in_a_sequence_each_allocation_is_kept_and_timed(two_devices):
-    three = [claim(f"c{number}", [request("r", "plain")]) for number in range(3)]
-
-    (answer,) = ours(10)([two_devices(sequence=three)])
-
-    assert chosen(answer) == [["d0"], ["d1"], None]
-    assert len(answer["nanoseconds"]) == 3
-    assert answer["unschedulable"]
-
-
-def test_nodes_that_fit_are_all_told_and_the_devices_are_those_of_the_first(two_devices):
-    (answer,) = ours(10)([two_devices(claim("c", [request("r", "plain")]), nodes=["elsewhere", "node-1"])])
-
-    assert answer["fits"] == ["node-1"]
-    assert chosen(answer) == [["d0"]]
-
-
-def test_wrong_input_is_an_error_and_no_end_of_the_comparison(two_devices):
-    unknown, right = (two_devices(claim("c", [request("r", name)])) for name in ("no-such", "plain"))
-
-    (first, second) = ours(10)([unknown, right])
-
-    assert "no-such" in first["error"]
-    assert chosen(second) == [["d0"]]
+    assert [answer["unschedulable"] for answer in answers] == [False, False, True]
+    assert [len(answer["results"][0]["devices"]["results"]) for answer in answers[:2]] == [1, 2]
 
 
 def result(*devices, node="node-1"):

@@ -13,7 +13,7 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from peer_objects import (
+from tangram.bench.objects import (
     FEATURES,
     Json,
     Place,

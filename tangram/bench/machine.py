@@ -1,4 +1,4 @@
-"""The devices that the benchmarks allocate from, as v1 slices of a simulated DGX A100 and its multiples.
+"""The machine that the benchmarks allocate from: a simulated DGX A100 and its multiples, as v1 slices.
 
 The shipped node file goes through the agent's own discovery, description and projection, as on a machine.
 Larger machines are the same node file with its tree repeated in further PCI domains: nothing else differs.
@@ -8,55 +8,66 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import yaml
-from peer_objects import Json
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
-from agent.hardware.simulated import SimulatedMachine, node_text, parse_node
-from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Placement
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.names import gpu_name, partition_name
 from agent.slices import v1_slices
 from scheduler_core.codec import v1
 from scheduler_core.ledger import Ledger
-from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool
+from tangram.bench.objects import Json
 from tangram.classes import device_classes
+from tangram.machines import Machines
+from tangram.throwaway import throwaway_folder
 
-DRIVER = "tangram.dev"
-NODE = "dgx-a100"
-GPUS = 8
-MEMORY_SLICES = 8
-SMALL = "1g.5gb"
-PROFILE = QualifiedName(f"{DRIVER}/profile")
-FULL = (
+DRIVER: Final = "tangram.dev"
+NODE: Final = "dgx-a100"
+GPUS: Final = 8
+MEMORY_SLICES: Final = 8
+SMALL: Final = "1g.5gb"
+PROFILE: Final = QualifiedName(f"{DRIVER}/profile")
+FULL: Final = (
     (SMALL, Placement(0, 1)),
     (SMALL, Placement(1, 1)),
     ("2g.10gb", Placement(2, 2)),
     ("3g.20gb", Placement(4, 4)),
 )
-CLASSES = list(device_classes(DRIVER))
+CLASSES: Final = list(device_classes(DRIVER))
 
 
-@cache
-def machine(times: int = 1) -> tuple[Json, ...]:
-    """Return the v1 slices of a DGX A100 with ``times`` its GPUs and NICs, all on one node."""
-    document = yaml.safe_load(node_text(NODE))
-    document["pci"] = [part for copy in range(times) for part in _in_domain(document["pci"], copy)]
-    node = parse_node(f"{NODE} x {times}", yaml.safe_dump(document))
-    with tempfile.TemporaryDirectory() as folder:
-        simulated = SimulatedMachine.open(node, Path(folder) / NODE)
-        readers = Readers(simulated.gpus, Sysfs(simulated.root), ProcBoot(simulated.root))
-        return v1_slices(describe(as_mode_allows(discover(readers, NODE)), DRIVER))
+class Dgx:
+    """The machine in every size, made once each."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._sizes: dict[int, tuple[Json, ...]] = {}
+
+    def slices(self, times: int = 1) -> tuple[Json, ...]:
+        """Return its v1 slices, with ``times`` the GPUs and NICs, all on one node."""
+        if times not in self._sizes:
+            self._sizes[times] = self._made(times)
+        return self._sizes[times]
+
+    def pool(self) -> Pool:
+        """Return the pool of one machine, decoded."""
+        (pool,) = v1.pools(v1.decode_slice(one) for one in self.slices())
+        return pool
+
+    def _made(self, times: int) -> tuple[Json, ...]:
+        document = yaml.safe_load(self._machines.text(NODE))
+        document["pci"] = [part for copy in range(times) for part in _in_domain(document["pci"], copy)]
+        with throwaway_folder() as folder:
+            file = folder / f"{NODE}.yaml"
+            file.write_text(yaml.safe_dump(document), encoding="utf-8")
+            readers = self._machines.simulated(str(file), folder / NODE).machine.readers
+            return v1_slices(describe(as_mode_allows(discover(readers, NODE)), DRIVER))
 
 
 def named(slices: Sequence[Json], node: str, number: int) -> Iterator[Json]:
@@ -84,11 +95,11 @@ def whole_gpus(share: float, chance: Random) -> Iterator[str]:
             yield from (partition_name(gpu, profile, placement) for profile, placement in FULL)
 
 
-def scattered(share: float, chance: Random) -> Iterator[str]:
+def scattered(share: float, chance: Random, pool: Pool) -> Iterator[DeviceName]:
     """Yield partitions anywhere, as claims that came and went leave them: ``share`` of memory slices."""
-    devices = [device for device in _pool().devices if PROFILE in device.attributes]
+    devices = [device for device in pool.devices if PROFILE in device.attributes]
     chance.shuffle(devices)
-    ledger, used = Ledger(_pool()), 0
+    ledger, used = Ledger(pool), 0
     for device in devices:
         if used >= share * GPUS * MEMORY_SLICES:
             return
@@ -117,9 +128,3 @@ def _in_domain(tree: Any, copy: int) -> Any:
             return re.sub(r"^(pci)?0000:", rf"\g<1>{copy:04x}:", tree)
         case _:
             return tree
-
-
-@cache
-def _pool() -> Pool:
-    (pool,) = v1.pools(v1.decode_slice(one) for one in machine())
-    return pool

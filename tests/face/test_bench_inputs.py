@@ -1,4 +1,4 @@
-"""The inputs on which we are compared with upstream are valid, and what they say they are."""
+"""The inputs of the benchmarks, on which we are compared with upstream, are what they say they are."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ from itertools import islice
 from random import Random
 
 import pytest
-from peer_inputs import MOST_RESULTS, TIMES, benchmark, names
-from peer_machine import DRIVER, GPUS, MEMORY_SLICES, NODE, machine, named, scattered, whole_gpus
-from peer_pools import FAMILIES, questions, random_question
 
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.ledger import Ledger
+from tangram.__main__ import AllMachines
+from tangram.bench.inputs import MOST_RESULTS, TIMES, benchmark, names
+from tangram.bench.machine import DRIVER, GPUS, MEMORY_SLICES, NODE, Dgx, named, scattered, whole_gpus
+from tangram.bench.random_questions import FAMILIES, questions, random_question
 
 ON_ONE_MACHINE = [name for name in names() if not name.startswith("B2")]
+
+
+@pytest.fixture(scope="module")
+def dgx():
+    return Dgx(AllMachines())
 
 
 def pool_of(slices):
@@ -27,8 +33,8 @@ def results_asked(claim):
 
 
 @pytest.mark.parametrize("name", ON_ONE_MACHINE)
-def test_every_benchmark_is_valid_and_its_claims_keep_within_the_limit_of_results(name):
-    asked = benchmark(name)
+def test_every_benchmark_is_valid_and_its_claims_keep_within_the_limit_of_results(name, dgx):
+    asked = benchmark(name, dgx)
 
     claims = asked.get("sequence") or asked["claims"]
 
@@ -38,32 +44,36 @@ def test_every_benchmark_is_valid_and_its_claims_keep_within_the_limit_of_result
     assert all(results_asked(claim) <= MOST_RESULTS for claim in claims)
 
 
-def test_four_times_a_machine_has_four_times_its_gpus_and_every_name_once():
-    pool = pool_of(machine(TIMES))
+def test_four_times_a_machine_has_four_times_its_gpus_and_every_name_once(dgx):
+    pool = pool_of(dgx.slices(TIMES))
 
     uuids = {device.attributes.get(f"{DRIVER}/uuid") for device in pool.devices} - {None}
 
-    assert len(pool.devices) == TIMES * len(pool_of(machine()).devices)
+    assert len(pool.devices) == TIMES * len(pool_of(dgx.slices()).devices)
     assert len(uuids) == TIMES * GPUS
     assert pool.problem is None
 
 
-def test_a_machine_under_another_name_has_no_uuid_of_the_first():
-    other = pool_of(named(machine(), "node-0007", 7))
+def test_a_machine_under_another_name_has_no_uuid_of_the_first(dgx):
+    other = pool_of(named(dgx.slices(), "node-0007", 7))
 
-    first = {device.attributes.get(f"{DRIVER}/uuid") for device in pool_of(machine()).devices} - {None}
+    first = {device.attributes.get(f"{DRIVER}/uuid") for device in pool_of(dgx.slices()).devices} - {None}
 
     assert other.id.name == "node-0007"
     assert not first & {device.attributes.get(f"{DRIVER}/uuid") for device in other.devices}
 
 
-@pytest.mark.parametrize("fill", [whole_gpus, scattered])
-def test_what_is_held_of_a_machine_can_be_held_together_and_reaches_its_share(fill):
-    pool = pool_of(machine())
+def whole(share, chance, _pool):
+    return whole_gpus(share, chance)
+
+
+@pytest.mark.parametrize("fill", [whole, scattered])
+def test_what_is_held_of_a_machine_can_be_held_together_and_reaches_its_share(fill, dgx):
+    pool = pool_of(dgx.slices())
     ledger = Ledger(pool)
     by_name = {device.name: device for device in pool.devices}
 
-    taken = list(fill(0.6, Random(1)))
+    taken = list(fill(0.6, Random(1), pool))
     for device in taken:
         ledger.take(device, "somebody")
 
@@ -76,12 +86,12 @@ def test_what_is_held_of_a_machine_can_be_held_together_and_reaches_its_share(fi
     assert used >= 0.6 * GPUS * MEMORY_SLICES
 
 
-def test_b1b_asks_for_as_many_partitions_as_the_machine_can_hold():
-    assert len(benchmark("B1b")["sequence"]) == 7 * GPUS
+def test_b1b_asks_for_as_many_partitions_as_the_machine_can_hold(dgx):
+    assert len(benchmark("B1b", dgx)["sequence"]) == 7 * GPUS
 
 
-def test_the_filter_tries_200_nodes_of_which_each_has_slices_and_held_devices():
-    asked = benchmark("B2")
+def test_the_filter_tries_200_nodes_of_which_each_has_slices_and_held_devices(dgx):
+    asked = benchmark("B2", dgx)
 
     assert len(asked["nodes"]) == 200
     assert {one["spec"]["nodeName"] for one in asked["slices"]} == set(asked["nodes"])

@@ -1,0 +1,24 @@
+"""What the benchmarks are run with. One value, made by the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduler_core.engine.policy import Policy
+from tangram.bench.machine import Dgx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Sizes and surroundings of a run.
+
+    Shape: ``nodes`` and ``count`` None for the size that the benchmark is meant for; ``say`` is told
+           what is being measured.
+    """
+
+    dgx: Dgx
+    policy: Policy
+    nodes: int | None
+    count: int | None
+    say: Callable[[str], None]

@@ -1,0 +1,110 @@
+"""``tangram bench``: how fast the core answers, on its own benchmarks or on claims from a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentTypeError, Namespace
+from math import isfinite
+from typing import Any, Final
+
+from scheduler_core.engine import FIRST_FIT
+from tangram.bench.answer import LIMIT_S, answer
+from tangram.bench.catalogue import ALL, BENCHMARKS, QUICK, Order, chosen, run
+from tangram.bench.pictures import answer_line, report_table
+from tangram.bench.question import decode_question
+from tangram.bench.reading import read_inputs
+from tangram.bench.report import Report
+from tangram.errors import BadInput, bad_argument
+from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.plain import plain
+
+_LONGEST_S: Final = 86_400
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    parser = add_command(
+        parsers,
+        "bench",
+        "time the core, on its own benchmarks or on claims from a file (exit status 1: a wrong answer)",
+        "tangram bench B1 B3\n  tangram bench --input claims.json --json",
+        _run,
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of {', '.join(BENCHMARKS)}, or {ALL}; default: {', '.join(QUICK)}, under a minute",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="FILE",
+        help="time the claims of this file instead: a JSON object, or one per line; - for standard input",
+    )
+    parser.add_argument("--count", type=_whole, metavar="N", help="claims of B4, instances of B10")
+    parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4 and B6")
+    parser.add_argument(
+        "--limit", type=_seconds, metavar="SECONDS", help=f"with --input: cut one off after ({LIMIT_S:.0f})"
+    )
+
+
+def _whole(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r}: must be a whole number of at least 1")
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if isfinite(value) and 0 < value <= _LONGEST_S:
+        return value
+    raise ArgumentTypeError(f"{text!r}: must be seconds, above 0 and at most {_LONGEST_S}")
+
+
+def _run(options: Namespace, face: Face) -> int:
+    if options.input is not None:
+        return _answer_inputs(options, face)
+    if options.limit is not None:
+        raise BadInput("--limit: belongs to --input: benchmarks have limits of their own")
+    for name in options.names:
+        if name != ALL and name not in BENCHMARKS:
+            raise bad_argument("NAME", name, f"must be {ALL} or one of {', '.join(BENCHMARKS)}")
+    order = Order(machines=face.machines, policy=FIRST_FIT, nodes=options.nodes, count=options.count)
+    reports = []
+    for name in chosen(options.names):
+        reports.append(run(name, order))
+        if not options.json:
+            face.out.show(report_table(reports[-1]))
+    if options.json:
+        face.out.json({"benchmarks": [_as_json(report) for report in reports]})
+    for report in reports:
+        for sentence in report.wrong:
+            print(f"wrong answer: {report.name}: {sentence}", file=sys.stderr)
+    return DOES_NOT_FIT if any(report.wrong for report in reports) else DONE
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    shown: dict[str, Any] = plain(report)
+    for row, entry in zip(report.rows, shown["rows"], strict=True):
+        entry["isMet"] = row.is_met
+    return shown
+
+
+def _answer_inputs(options: Namespace, face: Face) -> int:
+    given = {"NAME": options.names, "--count": options.count, "--nodes": options.nodes}
+    for option, value in given.items():
+        if value:
+            raise BadInput(f"{option}: does not go with --input: the file says what is asked")
+    for place, asked in read_inputs(options.input):
+        question = decode_question(asked, place)
+        found = answer(question, FIRST_FIT, options.limit or LIMIT_S)
+        if options.json:
+            face.out.text(json.dumps(found.as_json(), separators=(",", ":")))
+        else:
+            face.out.text(answer_line(place, found, len(question.nodes)))
+        sys.stdout.flush()
+    return DONE
