@@ -92,6 +92,8 @@ def _explain_refusal(
         )
         return
     pictures: list[RenderableType] = [refusal_picture(refusal), "", demands_picture(found)]
+    if len(asked.nodes) > 1:
+        pictures.insert(1, f"  nor on any of {len(asked.nodes) - 1} more; --node-name explains another")
     if refusal.cause is Cause.CONSTRAINT_UNSATISFIED:
         pictures += ["", spreads_picture(constraints)]
     total = sum(len(claim.requests) for claim in claims)

@@ -59,7 +59,8 @@ class Listed:
                 if self.is_exact:
                     yield from unequal("results", _sorted(wanted), _sorted(self.answer["results"]))
                 else:
-                    yield from failing((), found, self.situation)
+                    given = [one["devices"]["results"] for one in wanted]
+                    yield from _another(given, found, self.situation)
             case {"unschedulable": True}, Unallocatable():
                 return
             case {"error": text}, CoreError() | Unallocatable() as found:
@@ -103,11 +104,22 @@ class Feasible:
             found = [sorted(results, key=_order) for results in self.answer["firstFit"]]
             yield from unequal("firstFit", wanted, found)
         else:
-            yield from failing((), self.answered, self.situation)
+            yield from _another(expect["firstFit"], self.answered, self.situation)
 
     def lacks(self, accept: Any) -> Iterator[str]:
         """Yield what the answer lacks."""
         yield from lacking(accept, self, self.answered, self.situation)
+
+
+def _another(wanted: Sequence[Sequence[Result]], answer: Allocation, situation: Situation) -> Iterator[str]:
+    """Yield what is wrong with an answer that may give other devices, but of the same alternatives."""
+    found = [answer.results[claim.ref] for claim in situation.claims]
+    yield from unequal(
+        "requests",
+        [sorted(one["request"] for one in results) for results in wanted],
+        [sorted(one.request for one in results) for results in found],
+    )
+    yield from failing((), answer, situation)
 
 
 def lacking(accept: Any, run: Any, answered: Answered | None, situation: Situation) -> Iterator[str]:

@@ -7,8 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given as draws
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from scheduler_core.allocate import Cluster, allocate_somewhere
+from scheduler_core.ledger import Ledger
 from scheduler_core.model.claim import AllocatedDevice, DeviceClass, DistinctAttribute, MatchAttribute
 from scheduler_core.model.device import DeviceId, DeviceName, Draw
 from scheduler_core.model.nodes import AllNodes
@@ -160,3 +164,45 @@ def test_shares_take_no_more_than_the_device_has():
     assert list(violations(given, situation(shared, [wanted], [other]))) == [
         f"{DRIVER}/m of half-0 is consumed beyond 2"
     ]
+
+
+@st.composite
+def nested_pools(draw):
+    """Two boards, parts of them, leaves of the parts, with groups and expressions here and there."""
+    found = []
+    for board in ("b0", "b1"):
+        found.append(device(board, attributes={"id": "board"}, m=draw(st.integers(2, 5))))
+        for part in range(draw(st.integers(0, 3))):
+            name = f"{board}-p{part}"
+            found.append(device(name, sources=[board], attributes={"id": "part"}, m=draw(st.integers(0, 3))))
+            if draw(st.booleans()):
+                size = draw(st.integers(0, 2))
+                found.append(device(f"{name}-l", sources=[name], attributes={"id": "leaf"}, m=size))
+    flat = pool(*found)
+    groups = st.sampled_from([None, frozenset("a"), frozenset("b"), frozenset("ab")])
+    only = st.sampled_from([None, None, None, f"device.attributes['{DRIVER}'].id != 'leaf'"])
+    devices = tuple(
+        replace(
+            one,
+            draws=tuple(replace(each, groups=draw(groups)) for each in one.draws),
+            only_with=draw(only),
+        )
+        for one in flat.devices
+    )
+    return replace(flat, devices=devices)
+
+
+@settings(max_examples=500, deadline=None)
+@draws(nested_pools(), st.data())
+def test_the_judge_and_the_ledger_agree_on_every_set_of_devices(flat, data):
+    names = [one.name for one in flat.devices]
+    given = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=len(names), unique=True))[:3]
+    before = data.draw(st.permutations(names))[: data.draw(st.integers(0, 3))]
+    books = Ledger(flat)
+    earlier = [name for name in before if books.admits(name) and not books.take(name, "earlier")]
+
+    fits = all(books.admits(name) and not books.take(name, "new") for name in given)
+
+    wanted = claim(request("r", count=len(given)))
+    found = judged(flat, wanted, *(f"r={name}" for name in given), allocated=[held(*earlier)])
+    assert (found == []) is fits, found

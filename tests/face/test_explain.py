@@ -136,6 +136,18 @@ def test_a_node_name_restricts_what_is_explained(tangram, files, small):
     assert "does not fit on elsewhere" in answer.out
 
 
+def test_of_several_nodes_the_first_is_explained_and_the_others_counted(tangram, files, small, written):
+    nodes = "\n---\n".join(
+        f"{{kind: Node, apiVersion: v1, metadata: {{name: {name}}}}}" for name in ("empty", "bare", "a100x2")
+    )
+
+    answer = tangram("explain", "-f", written("nodes.yaml", nodes), *files, "-f", small(1, "9g.90gb"))
+
+    assert answer.status == 1
+    assert "does not fit on empty" in answer.out
+    assert "nor on any of 2 more; --node-name explains another" in answer.out
+
+
 def test_explain_and_allocate_agree(tangram, files, held, small):
     for count in (1, 7, 8):
         asked = [*files, "-f", held, "-f", small(count), "--json"]
