@@ -76,13 +76,13 @@ class Case:
 
     def fits(self, states: States) -> bool:
         """Whether there is an answer. Raises: TooIrregular."""
-        if self._is_single():
+        if self.is_single:
             return self.members[0].cell.fits(states[0], self.counts)
         return self._greedy(states) is not None or self._may_still_reach(states)
 
     def first(self, states: States) -> Picks | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
-        if self._is_single():
+        if self.is_single:
             found = self.members[0].cell.first(states[0], self.order)
             return None if found is None else tuple((0, position) for position in found)
         greedy = self._greedy(states)
@@ -90,12 +90,14 @@ class Case:
             return greedy
         return self._guided(states) if self._may_still_reach(states) else None
 
-    def _is_single(self) -> bool:
+    @property
+    def is_single(self) -> bool:
+        """Whether one component has to serve all."""
         return len(self.members) == 1 and not self.groups[0].is_limited
 
     def _may_still_reach(self, states: States) -> bool:
         """Whether there is an answer though taking the first free devices found none."""
-        return len(self.order) > 1 and self._reaches(states, self.counts, 0)
+        return len(self.order) > 1 and self.reaches(states, self.counts, 0)
 
     def _greedy(self, states: States) -> Picks | None:
         """Take the first free device each time. Where that ends well, it is the first answer."""
@@ -110,7 +112,7 @@ class Case:
             self._effort.steps += 1
             self.members[number].cell.shape.free_after(current[number], position)
             current[number] |= 1 << position
-            spent = self._spent_with(number, column, spent)
+            spent = self.spent_with(number, column, spent)
             picks.append(pick)
         return tuple(picks)
 
@@ -132,22 +134,23 @@ class Case:
         picks = []
         for column in self.order:
             counts = without(counts, column)
-            for number, position in self._candidates(states, column, spent):
-                after = self._after(states, number, position)
-                then_spent = self._spent_with(number, column, spent)
-                if self._reaches(after, counts, then_spent):
-                    states, spent = after, then_spent
+            for number, position in self.candidates(states, column, spent):
+                then = self.after(states, number, position)
+                then_spent = self.spent_with(number, column, spent)
+                if self.reaches(then, counts, then_spent):
+                    states, spent = then, then_spent
                     picks.append((number, position))
                     break
             else:
                 raise AssertionError("an answer that count vectors reach cannot be found")
         return tuple(picks)
 
-    def _after(self, states: States, number: int, position: int) -> States:
+    def after(self, states: States, number: int, position: int) -> States:
+        """Return the states once a device of a member is taken."""
         self.members[number].cell.shape.free_after(states[number], position)
         return (*states[:number], states[number] | 1 << position, *states[number + 1 :])
 
-    def _candidates(self, states: States, column: int, spent: int) -> Iterator[tuple[int, int]]:
+    def candidates(self, states: States, column: int, spent: int) -> Iterator[tuple[int, int]]:
         """Yield free devices in listed order; of equal devices in equal components only the first."""
         seen: set[tuple[Cell, int, int, int, int]] = set()
         found = []
@@ -169,12 +172,13 @@ class Case:
     def _is_spent(self, number: int, column: int, spent: int) -> bool:
         return self.limited[column] and bool(spent >> self.members[number].group & 1)
 
-    def _spent_with(self, number: int, column: int, spent: int) -> int:
+    def spent_with(self, number: int, column: int, spent: int) -> int:
+        """Return which groups are used up once a member gives a device of a column."""
         group = self.members[number].group
         is_limited = self.limited[column] and self.groups[group].is_limited
         return spent | 1 << group if is_limited else spent
 
-    def _reaches(self, states: States, counts: Counts, spent: int) -> bool:
+    def reaches(self, states: States, counts: Counts, spent: int) -> bool:
         """Whether the counts can be had from the states, groups in ``spent`` being used up."""
         key = (states, counts, spent)
         known = self._memo.get(key)

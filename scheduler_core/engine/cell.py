@@ -55,6 +55,11 @@ class Cell:
             self._fits[state, counts] = known
         return known
 
+    def fits_after(self, state: int, position: int, counts: Counts) -> bool:
+        """Whether the counts fit once ``position``, free in ``state``, is taken too."""
+        self.shape.free_after(state, position)
+        return self.fits(state | 1 << position, counts)
+
     def first(self, state: int, order: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the first devices for a sequence of columns, None where they do not fit together."""
         counts = counted(order, len(self.masks))
@@ -63,7 +68,7 @@ class Cell:
         chosen = []
         for column in order:
             counts = without(counts, column)
-            position = next(p for p in self._choices(state, column) if self.fits(state | 1 << p, counts))
+            position = next(p for p in self.choices(state, column) if self.fits_after(state, p, counts))
             chosen.append(position)
             state |= 1 << position
         return tuple(chosen)
@@ -82,6 +87,13 @@ class Cell:
                 self._frontiers.clear()
             self._frontiers[state, counts] = known
         return known
+
+    def choices(self, state: int, column: int) -> Iterator[int]:
+        """Yield the free positions of a column, of interchangeable ones only the first."""
+        free = self.shape.free(state)
+        for position in positions(free & self.masks[column]):
+            if not self.lower_twins(position) & free:
+                yield position
 
     def lower_twins(self, position: int) -> int:
         """Return the positions below that stand for the same thing in every column."""
@@ -113,19 +125,11 @@ class Cell:
         rest = without(counts, column)
         if not any(rest):
             return True
-        for position in self._choices(state, column):
+        for position in self.choices(state, column):
             self._effort.steps += 1
-            self.shape.free_after(state, position)
-            if self.fits(state | 1 << position, rest):
+            if self.fits_after(state, position, rest):
                 return True
         return False
-
-    def _choices(self, state: int, column: int) -> Iterator[int]:
-        """Yield the free positions of a column, of interchangeable ones only the first."""
-        free = self.shape.free(state)
-        for position in positions(free & self.masks[column]):
-            if not self.lower_twins(position) & free:
-                yield position
 
     def _tightest(self, state: int, counts: Counts) -> int | None:
         """Return the column with the least choice, None where nothing is wanted or it cannot fit."""

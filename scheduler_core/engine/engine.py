@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from scheduler_core.allocate import allocate
@@ -49,11 +50,13 @@ class Engine:
     ) -> None:
         self.effort = Effort()
         self.policy = policy
+        self._verdicts = Verdicts()
+        self._chooser = policy.chooser(self._verdicts, self.effort)
         self._features = features
         self._library = Library()
         self._planner = Planner(self.effort)
         self._sites = Sites(self._dropped)
-        self._holds = Holds(self._sites.compiled)
+        self._holds = Holds(self._sites.compiled, self._chooser.moved)
         self._outlook = Outlook(self._sites, self._fits_plainly)
         self._scouts: dict[object, Scout] = {}
         self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
@@ -63,20 +66,25 @@ class Engine:
         """Replace all device classes."""
         self._classes = dict(classes)
         self._scribe = Scribe(self._classes)
-        self._verdicts = Verdicts()
         self._forget_kinds()
 
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool, or a new generation of it. What claims hold stays held."""
-        if is_regular(pool, self._features):
-            compiled = compile_pool(pool, self._library)
-            self._holds.enter_all(compiled)
-            self._sites.put(compiled)
-        else:
+        self.remove_pool(pool.id)
+        if not is_regular(pool, self._features):
             self._sites.put(pool)
+            return
+        compiled = compile_pool(pool, self._library)
+        for component in compiled.components:
+            self._chooser.entered(component)
+        self._holds.enter_all(compiled)
+        self._sites.put(compiled)
 
     def remove_pool(self, pool: PoolId) -> None:
         """Remove a pool, if it is known. Claims keep what they hold of it, should it come back."""
+        kept = self._sites.compiled((pool.driver, pool.name))
+        for component in kept.components if kept is not None else ():
+            self._chooser.left(component)
         self._sites.remove((pool.driver, pool.name))
 
     def hold(self, claim: AllocatedClaim) -> None:
@@ -112,8 +120,8 @@ class Engine:
 
     def _decided(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
         site = self._sites.site(node)
-        answer = self._scout(claims).plan(site).first(site.components)
-        return None if answer is None else self._scribe.written(answer, claims, site)
+        found = self._chooser.choose(self._scout(claims).plan(site), site.components)
+        return None if found is None else self._scribe.written(found[1], claims, site)
 
     def allocate_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
@@ -125,14 +133,34 @@ class Engine:
         """
         scout = self._scout(claims)
         if nodes is None:
-            name = self._outlook.first(claims, scout) or next(iter(self._sites.names), None)
-            node = None if name is None else Node(name)
+            fitting = (Node(name) for name in self._outlook.known(claims, scout))
         else:
             fitting = (node for node in nodes if self._outlook.fits(claims, scout, node))
-            node = next(fitting, None) or next(iter(nodes), None)
+        node = self._best(scout, list(islice(fitting, self._chooser.compared)))
+        if node is None:
+            names = self._sites.names
+            node = next(iter(nodes if nodes is not None else map(Node, names)), None)
         if node is None:
             raise ValueError("allocate_somewhere needs at least one node")
         return self.allocate(claims, node)
+
+    def _best(self, scout: Scout, nodes: Sequence[Node]) -> Node | None:
+        """Return the node with the preferred alternatives at the least price, the first of equal ones."""
+        if len(nodes) < 2:
+            return nodes[0] if nodes else None
+        best: tuple[tuple[int, ...], float] | None = None
+        chosen = nodes[0]
+        for node in nodes:
+            site = self._sites.site(node)
+            try:
+                found = self._chooser.choose(scout.plan(site), site.components)
+            except TooIrregular:
+                continue
+            assert found is not None, "a node that fits has an answer"
+            cost = (found[1].choice.options, found[0])
+            if best is None or cost < best:
+                best, chosen = cost, node
+        return chosen
 
     def feasible_nodes(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[str, ...]:
         """Return the names of the nodes on which the claims fit, in the order given.

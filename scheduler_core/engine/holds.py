@@ -18,11 +18,15 @@ class Holds:
     """Claims by name, and by the pools whose devices they hold.
 
     A device that several claims hold, which is a mistake of somebody else, is taken until the last one
-    releases it. ``find`` gives the pool of a key, None where it is not known or not in tables.
+    releases it. ``find`` gives the pool of a key, None where it is not known or not in tables; ``moved`` is
+    told of every component that changed, and its state before.
     """
 
-    def __init__(self, find: Callable[[PoolKey], CompiledPool | None]) -> None:
+    def __init__(
+        self, find: Callable[[PoolKey], CompiledPool | None], moved: Callable[[Component, int], None]
+    ) -> None:
         self._find = find
+        self._moved = moved
         self._claims: dict[ClaimRef, AllocatedClaim] = {}
         self._by_pool: dict[PoolKey, dict[ClaimRef, Places]] = {}
         self._again: Counter[tuple[Component, int]] = Counter()
@@ -63,19 +67,26 @@ class Holds:
         return tuple(self._claims[ref] for ref in refs)
 
     def _take(self, places: Places) -> None:
-        for component, bit in places:
-            if component.state & bit:
-                self._again[component, bit] += 1
-            component.state |= bit
+        for place in places:
+            component, bit = place
+            before = component.state
+            if before & bit:
+                self._again[place] += 1
+            else:
+                component.state = before | bit
+                self._moved(component, before)
 
     def _give(self, places: Places) -> None:
-        for component, bit in places:
-            if self._again and (component, bit) in self._again:
-                self._again[component, bit] -= 1
-                if not self._again[component, bit]:
-                    del self._again[component, bit]
-            else:
-                component.state &= ~bit
+        for place in places:
+            component, bit = place
+            if self._again and place in self._again:
+                self._again[place] -= 1
+                if not self._again[place]:
+                    del self._again[place]
+            elif component.state & bit:
+                before = component.state
+                component.state = before & ~bit
+                self._moved(component, before)
 
 
 def _pools_of(claim: AllocatedClaim) -> dict[PoolKey, None]:

@@ -6,7 +6,7 @@ needs the plain search, nothing is remembered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from scheduler_core.engine.case import TooIrregular
@@ -85,18 +85,20 @@ class Outlook:
                 found.append(node.name)
         return tuple(found)
 
-    def first(self, claims: Sequence[Claim], scout: Scout) -> str | None:
-        """Return the first node by name on which claims of the kind fit, among those that own a pool."""
+    def known(self, claims: Sequence[Claim], scout: Scout) -> Iterator[str]:
+        """Yield the nodes on which claims of the kind fit, by name, among those that own a pool."""
         flags = self._flags_of(scout)
         number = -1
         while True:
             unknown = flags.find(_UNKNOWN, number + 1)
-            fit = flags.find(_YES, number + 1) if unknown < 0 else flags.find(_YES, number + 1, unknown)
-            if fit >= 0 or unknown < 0:
-                return self._names[fit] if fit >= 0 else None
-            if self.fits(claims, scout, Node(self._names[unknown])):
-                return self._names[unknown]
-            number = unknown
+            number = flags.find(_YES, number + 1, unknown if unknown >= 0 else len(flags))
+            if number < 0:
+                if unknown < 0:
+                    return
+                number = unknown
+                if not self.fits(claims, scout, Node(self._names[number])):
+                    continue
+            yield self._names[number]
 
     def _flags_of(self, scout: Scout) -> bytearray:
         if self._names is not self._sites.names:

@@ -64,14 +64,16 @@ class PlannedCase:
 
     def _first(self, states: tuple[int, ...]) -> Answer | None:
         found = self.case.first(states)
-        if found is None:
-            return None
+        return None if found is None else self.answer(found)
+
+    def answer(self, picks: Picks) -> Answer:
+        """Return the answer that takes these devices of the members."""
         lead: tuple[int, ...] = ()
-        if found:
-            member, position = found[0]
+        if picks:
+            member, position = picks[0]
             lead = (self.choice.options[0], self.case.members[member].ranks[position])
-        picks = tuple([(self.components[member], position) for member, position in found])
-        return Answer(self.choice, picks, lead)
+        numbered = tuple([(self.components[member], position) for member, position in picks])
+        return Answer(self.choice, numbered, lead)
 
     def key(self, answer: Answer) -> tuple[int, ...]:
         """Return what orders answers as a depth-first search meets them: option, devices, option, ..."""
@@ -87,23 +89,38 @@ class PlannedCase:
 
 
 class Plan:
-    """Shape: ``cases`` by floor; None where the site needs the plain search."""
+    """Shape: ``cases`` by floor, ``by_options`` the preferred alternatives first; None where the site needs
+    the plain search.
+    """
 
-    __slots__ = ("cases",)
+    __slots__ = ("_by_options", "_cases")
 
     def __init__(self, cases: Sequence[PlannedCase] | None) -> None:
-        self.cases = None if cases is None else tuple(sorted(cases, key=lambda planned: planned.floor))
+        self._cases: tuple[PlannedCase, ...] | None = None
+        if cases is not None:
+            self._cases = tuple(sorted(cases, key=lambda planned: planned.floor))
+            self._by_options = tuple(sorted(self._cases, key=lambda planned: planned.choice.options))
+
+    @property
+    def cases(self) -> tuple[PlannedCase, ...]:
+        """Return the cases, those with the first devices first. Raises: TooIrregular."""
+        if self._cases is None:
+            raise TooIrregular
+        return self._cases
+
+    @property
+    def by_options(self) -> tuple[PlannedCase, ...]:
+        """Return the cases, those with the preferred alternatives first. Raises: TooIrregular."""
+        if self._cases is None:
+            raise TooIrregular
+        return self._by_options
 
     def fits(self, components: Sequence[Component]) -> bool:
         """Whether there is an answer. Raises: TooIrregular."""
-        if self.cases is None:
-            raise TooIrregular
         return any(planned.fits(components) for planned in self.cases)
 
     def first(self, components: Sequence[Component]) -> Answer | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
-        if self.cases is None:
-            raise TooIrregular
         best: tuple[Answer, PlannedCase] | None = None
         for planned in self.cases:
             if best is not None and planned.floor > best[0].lead:
