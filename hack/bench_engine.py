@@ -6,6 +6,7 @@ Run: .venv/bin/python hack/bench_engine.py [--nodes 1000] [NAME...]. Prints medi
 from __future__ import annotations
 
 import argparse
+import heapq
 import random
 import statistics
 import sys
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from scheduler_core.engine import FIRST_FIT, Engine
+from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.mixins import flatten
 from scheduler_core.model.claim import (
     AllocatedClaim,
@@ -180,9 +181,9 @@ def b1b() -> None:
             )
 
 
-def filled(nodes: int) -> tuple[Engine, list[Node]]:
+def filled(nodes: int, policy: object = FIRST_FIT) -> tuple[Engine, list[Node]]:
     """Return a cluster at about 60 %, filled at random."""
-    engine, chance = Engine(CLASSES, FIRST_FIT), random.Random(1)
+    engine, chance = Engine(CLASSES, policy), random.Random(1)
     begin = time.perf_counter()
     spent = 0.0
     for number in range(nodes):
@@ -198,7 +199,9 @@ def filled(nodes: int) -> tuple[Engine, list[Node]]:
                 shape = component.template.shape
                 free = [p for p in range(1, shape.size) if shape.free(component.state) >> p & 1]
                 if free:
+                    before = component.state
                     component.state |= 1 << chance.choice(free)
+                    engine._chooser.moved(component, before)
     return engine, found
 
 
@@ -305,21 +308,21 @@ def b3() -> None:
         show(f"B3 {name} {'fits' if fits else 'does not fit'}, cold", cold, note)
 
 
-def b4(nodes: int, stream: int) -> None:
-    engine, _ = filled(nodes)
+def b4(nodes: int, stream: int, policy: object) -> None:
+    engine, _ = filled(nodes, policy)
     chance = random.Random(2)
     spent, held_claims, refused = [], [], 0
     begin = time.perf_counter()
     for number in range(stream):
         one = wanted(chance.choice(PROFILES)[0], name=f"c{number}")
         start = time.perf_counter()
-        answer = engine.allocate_somewhere([one])
-        if isinstance(answer, Allocation):
+        answer = engine.decide_somewhere([one])
+        if answer is not None:
             engine.hold(held(answer))
             held_claims.append(one.ref)
         else:
             refused += 1
-        if len(held_claims) > 200 or not isinstance(answer, Allocation):
+        if len(held_claims) > 200 or answer is None:
             if held_claims:
                 engine.release(held_claims.pop(chance.randrange(len(held_claims))))
         spent.append(time.perf_counter() - start)
@@ -329,6 +332,61 @@ def b4(nodes: int, stream: int) -> None:
         statistics.median(spent),
         f"p99 {spent[int(len(spent) * 0.99)] * 1e6:.0f} µs, {stream / sum(spent):.0f} claims/s, {refused} refused",
     )
+
+
+MIXES = {
+    "uniform": [1, 1, 1, 1, 1, 1],
+    "small": [5, 2, 3, 1, 0.5, 0.5],
+    "mid": [1, 1, 2, 3, 2, 0.5],
+    "large": [1, 0.5, 1, 2, 2, 2],
+}
+SIZES = {
+    "1g.5gb": 1 / 7,
+    "1g.10gb": 2 / 8,
+    "2g.10gb": 2 / 7,
+    "3g.20gb": 4 / 8,
+    "4g.20gb": 4 / 7,
+    "7g.40gb": 1.0,
+}
+
+
+def trace(policy: object, mix: list[float], load: float, arrivals: int, seed: int) -> tuple[int, int]:
+    """Return how many of the arriving claims are refused, and how many arrived; 16 GPUs, the first fifth unseen."""
+    engine = Engine(CLASSES, policy)
+    for number in range(2):
+        engine.set_pool(pool_of(f"n{number}"))
+    chance, names = random.Random(seed), list(SIZES)
+    mean = sum(weight * size for weight, size in zip(mix, SIZES.values())) / sum(mix)
+    now, leaving, refused, seen = 0.0, [], 0, 0
+    for number in range(arrivals):
+        now += chance.expovariate(load * 16 / mean)
+        profile_name, stay = chance.choices(names, mix)[0], chance.expovariate(1.0)
+        while leaving and leaving[0][0] <= now:
+            engine.release(heapq.heappop(leaving)[1])
+        one = wanted(profile_name, name=f"c{number}")
+        answer = engine.decide_somewhere([one])
+        seen += number >= arrivals // 5
+        if answer is None:
+            refused += number >= arrivals // 5
+        else:
+            engine.hold(held(answer))
+            heapq.heappush(leaving, (now + stay, one.ref))
+    return refused, seen
+
+
+def b9(arrivals: int) -> None:
+    gains = []
+    for mix_name, mix in MIXES.items():
+        for load in (0.7, 0.9, 1.1):
+            first, best = 0, 0
+            for seed in (1, 2):
+                first += trace(FIRST_FIT, mix, load, arrivals, seed)[0]
+                best += trace(best_fit(), mix, load, arrivals, seed)[0]
+            gains.append(best / first - 1)
+            print(
+                f"B9 {mix_name:8} {load}: refused first-fit {first}, best-fit {best}, {best / first - 1:+.1%}"
+            )
+    print(f"B9 mean {statistics.mean(gains):+.1%}, worst {max(gains):+.1%}")
 
 
 def b5() -> None:
@@ -343,6 +401,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--stream", type=int, default=20000)
+    parser.add_argument("--arrivals", type=int, default=3000)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     benchmarks = {
@@ -350,8 +409,10 @@ def main() -> int:
         "B1b": b1b,
         "B2": lambda: b2(arguments.nodes),
         "B3": b3,
-        "B4": lambda: b4(arguments.nodes, arguments.stream),
+        "B4": lambda: b4(arguments.nodes, arguments.stream, FIRST_FIT),
+        "B4b": lambda: b4(arguments.nodes, arguments.stream, best_fit()),
         "B5": b5,
+        "B9": lambda: b9(arguments.arrivals),
     }
     for name, run in benchmarks.items():
         if not arguments.names or name in arguments.names:

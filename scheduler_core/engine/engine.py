@@ -126,23 +126,33 @@ class Engine:
     def allocate_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
     ) -> Allocation | Unallocatable:
-        """Return an allocation on the first node that fits; the first node's answer where none does.
+        """Return an allocation on the node that the policy prefers; the first node's answer where none fits.
 
         ``nodes`` None asks all nodes that own a pool, by name, without their labels.
         Raises: as ``allocate``; ValueError without a node.
         """
+        node = self._preferred(claims, nodes)
+        if node is None:
+            owners = self._sites.names if nodes is None else ()
+            node = next(iter(nodes or map(Node, owners)), None)
+        if node is None:
+            raise ValueError("allocate_somewhere needs at least one node")
+        return self.allocate(claims, node)
+
+    def decide_somewhere(
+        self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
+    ) -> Allocation | None:
+        """Return what ``allocate_somewhere`` does, but None where it would give reasons, or has no node."""
+        node = self._preferred(claims, nodes)
+        return None if node is None else self.decide(claims, node)
+
+    def _preferred(self, claims: Sequence[Claim], nodes: Sequence[Node] | None) -> Node | None:
         scout = self._scout(claims)
         if nodes is None:
             fitting = (Node(name) for name in self._outlook.known(claims, scout))
         else:
             fitting = (node for node in nodes if self._outlook.fits(claims, scout, node))
-        node = self._best(scout, list(islice(fitting, self._chooser.compared)))
-        if node is None:
-            names = self._sites.names
-            node = next(iter(nodes if nodes is not None else map(Node, names)), None)
-        if node is None:
-            raise ValueError("allocate_somewhere needs at least one node")
-        return self.allocate(claims, node)
+        return self._best(scout, list(islice(fitting, self._chooser.compared)))
 
     def _best(self, scout: Scout, nodes: Sequence[Node]) -> Node | None:
         """Return the node with the preferred alternatives at the least price, the first of equal ones."""

@@ -97,7 +97,9 @@ def share(shape: Shape, position: int) -> float:
     if not draws:
         return 1.0
     shares = [
-        amount / shape.structure.room[place] for place, amount in draws if place not in shape.slots and amount
+        amount / max(amount, shape.structure.room[place])
+        for place, amount in draws
+        if place not in shape.slots and amount
     ]
     slots = sum(place in shape.slots for place, _ in draws)
     return max([*shares, slots / max(1, len(shape.slots))])

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.allocate import allocate
-from scheduler_core.engine import Engine
+from scheduler_core.engine import Engine, best_fit
 from scheduler_core.errors import CoreError
 from scheduler_core.mixins import flatten
 from scheduler_core.model.claim import (
@@ -23,7 +23,8 @@ from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.nodes import AllNodes, Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.pool import PoolId
-from scheduler_core.problem import Cluster
+from scheduler_core.model.result import Allocation
+from scheduler_core.problem import Cluster, problem_of
 from scheduler_core.testing import ANY, DRIVER, device
 
 NODES = [Node("n1", {"zone": "a"}), Node("n2", {"zone": "b"}), Node("n3")]
@@ -189,3 +190,43 @@ def test_every_answer_is_the_plain_searchs_answer(situation):
 
         assert outcome(engine.allocate, situation.claims, node) == expected
         assert outcome(engine.allocate, situation.claims, node) == expected
+
+
+def check(answer, claims, cluster, node):
+    """Judge an answer by the ledger and the rules, whoever found it."""
+    problem = problem_of(claims, cluster, node)
+    left = {ref: list(results) for ref, results in answer.results.items()}
+    for slot in problem.slots:
+        results = left[claims[slot.claim].ref]
+        want = next(want for want in slot.wants if want.name == results[0].request)
+        mine = [results.pop(0) for _ in range(want.count or len(want.candidates))]
+        assert all(one.request == want.name for one in mine)
+        for one in mine:
+            candidate = next(c for c in want.candidates if offered(c, cluster) == one.device)
+            assert candidate.error is None
+            problem.ledgers[candidate.offer.pool].take(candidate.offer.device.name, want.name)
+            for rule in want.rules:
+                assert problem.rules[rule].admits(candidate.offer.device)
+                problem.rules[rule].add(candidate.offer.device)
+    assert not any(left.values())
+
+
+def offered(candidate, cluster):
+    return cluster.pools[candidate.offer.pool].id_of(candidate.offer.device)
+
+
+@settings(SETTINGS, max_examples=400)
+@given(situations())
+def test_best_fit_finds_an_answer_whenever_there_is_one_and_it_is_valid(situation):
+    engine, cluster = engine_of(situation, policy=best_fit()), cluster_of(situation)
+    cluster = replace(cluster, pools=tuple(sorted(cluster.pools, key=lambda pool: pool.id)))
+
+    for node in NODES:
+        expected = outcome(allocate, situation.claims, cluster, node)
+        answer = outcome(engine.allocate, situation.claims, node)
+
+        assert isinstance(answer, Allocation) == isinstance(expected, Allocation)
+        if isinstance(answer, Allocation):
+            check(answer, situation.claims, cluster, node)
+        else:
+            assert answer == expected
