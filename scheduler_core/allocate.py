@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scheduler_core.answer import ShareIds, allocation, combined
+from scheduler_core.candidates import located
+from scheduler_core.errors import SelectorError
 from scheduler_core.explain import explain
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
@@ -32,10 +34,13 @@ def allocate(
     """
     seen = (pool.as_seen_from(node) for pool in cluster.pools)
     ordered = replace(cluster, pools=tuple(sorted(seen, key=lambda pool: pool.id)))
-    problem = problem_of(claims, ordered, node)
-    search = Search(problem)
-    if not search.run():
-        return Unallocatable(node=node.name, reasons=explain(claims, ordered, node, problem))
+    try:
+        problem = problem_of(claims, ordered, node)
+        search = Search(problem)
+        if not search.run():
+            return Unallocatable(node=node.name, reasons=explain(claims, ordered, node, problem))
+    except SelectorError as error:
+        raise located(error, claims, cluster.classes) from None
     return allocation(claims, problem, search.chosen, cluster=ordered, node=node, share_ids=share_ids)
 
 

@@ -102,6 +102,27 @@ def selectors_of(
     return tuple(compile_selector(text) for text in (*device_class.selectors, *request.selectors))
 
 
+def located(
+    error: SelectorError, claims: Sequence[Claim], classes: Mapping[str, DeviceClass]
+) -> SelectorError:
+    """Return the error with the object and field that hold its expression: somebody has to mend it there."""
+    for claim in claims:
+        for request in claim.requests:
+            for option in request.alternatives:
+                if error.expression in option.selectors:
+                    field = f"request {option.name} selectors[{option.selectors.index(error.expression)}]"
+                    return _at(error, f"ResourceClaim {claim.ref}: {field}.cel.expression")
+                held = classes[option.class_name].selectors if option.class_name in classes else ()
+                if error.expression in held:
+                    field = f"spec.selectors[{held.index(error.expression)}]"
+                    return _at(error, f"DeviceClass {option.class_name}: {field}.cel.expression")
+    return error
+
+
+def _at(error: SelectorError, place: str) -> SelectorError:
+    return SelectorError(error.expression, error.reason, error.device, place)
+
+
 def select(
     selectors: Sequence[Selector], request: DeviceRequest, seen: Sequence[Offer]
 ) -> Iterator[Candidate]:

@@ -44,15 +44,18 @@ class SelectorError(CoreError):
     """A CEL expression that does not compile, or fails on a device.
 
     Shape: ``expression`` the text; ``reason`` what the checker or the evaluator said; ``device`` the
-           device it failed on, None for a compile error.
+           device it failed on, None for a compile error; ``place`` the object and field that hold the
+           expression, empty where that is not known.
     """
 
-    def __init__(self, expression: str, reason: str, device: str | None = None) -> None:
+    def __init__(self, expression: str, reason: str, device: str | None = None, place: str = "") -> None:
         self.expression = expression
         self.reason = reason
         self.device = device
-        where = f" on device {device}" if device else " does not compile"
-        super().__init__(f"selector {shown(expression)}{where}: {reason}")
+        self.place = place
+        failure = f"fails on device {device}" if device else "does not compile"
+        name = f"{place}: {shown(expression)}:" if place else f"selector {shown(expression)}"
+        super().__init__(f"{name} {failure}: {reason}")
 
 
 class CannotProject(CoreError):

@@ -5,7 +5,7 @@ import pytest
 from scheduler_core.allocate import Cluster, allocate
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim
-from scheduler_core.errors import InvalidClaim
+from scheduler_core.errors import InvalidClaim, SelectorError
 from scheduler_core.features import Features
 from scheduler_core.layout import Layout
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, DeviceClass
@@ -233,3 +233,25 @@ def test_every_field_of_a_v1_device_comes_back():
     (written,) = v1.encode_pool(pool_of(device, sharedCounters=counters), Layout.TOGETHER)
 
     assert written["spec"]["devices"] == [device]
+
+
+@pytest.mark.parametrize(
+    ("expression", "failure"),
+    [("device.nope", "does not compile: "), ("1/0 == 1", "fails on device a: division by zero")],
+)
+def test_a_selector_that_fails_names_the_object_and_field_that_hold_it(expression, failure):
+    asked = claim_of(
+        exactly(selectors=[{"cel": {"expression": "true"}}, {"cel": {"expression": expression}}])
+    )
+
+    with pytest.raises(SelectorError) as of_claim:
+        ask(pool_of({"name": "a"}), asked)
+    cluster = Cluster(
+        pools=(pool_of({"name": "a"}),), classes={"any": DeviceClass(name="any", selectors=(expression,))}
+    )
+    with pytest.raises(SelectorError) as of_class:
+        allocate([claim_of(exactly())], cluster, NODE)
+
+    place = "ResourceClaim default/c: request r selectors[1].cel.expression"
+    assert str(of_claim.value).startswith(f"{place}: {expression!r}: {failure}")
+    assert of_class.value.place == "DeviceClass any: spec.selectors[0].cel.expression"
