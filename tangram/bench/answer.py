@@ -137,12 +137,14 @@ class _Asked:
     def _everywhere(self, batch: Sequence[Claim]) -> tuple[list[str], Allocation | None]:
         """Return the nodes that fit, and what is allocated on the first of them."""
         nodes = self._question.nodes
-        fits = self._engine.feasible_nodes(batch, nodes)
+        if len(nodes) == 1:
+            allocation = self._engine.decide(batch, nodes[0])
+            return [] if allocation is None else [nodes[0].name], allocation
+        fits = list(self._engine.feasible_nodes(batch, nodes))
         if not fits:
-            return [], None
+            return fits, None
         first = next(node for node in nodes if node.name == fits[0])
-        allocation = self._engine.allocate(batch, first)
-        return list(fits), allocation if isinstance(allocation, Allocation) else None
+        return fits, self._engine.decide(batch, first)
 
     def _hold(self, allocation: Allocation) -> Iterator[ClaimRef]:
         for ref, results in allocation.results.items():

@@ -15,6 +15,7 @@ from tangram.bench.agreement import agreeing
 from tangram.bench.machine import Dgx
 from tangram.bench.many_nodes import changing, compiling, filtering
 from tangram.bench.nested import nesting
+from tangram.bench.placement import placing
 from tangram.bench.report import Report
 from tangram.bench.settings import Settings
 from tangram.bench.single import filling, seed_claim, worst_cases
@@ -30,6 +31,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B5": compiling,
     "B6": changing,
     "B7": nesting,
+    "B9": placing,
     "B10": agreeing,
 }
 QUICK: Final = ("B1", "B1b", "B3", "B5", "B7", "B10")

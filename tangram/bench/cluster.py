@@ -53,10 +53,15 @@ def classes() -> dict[str, DeviceClass]:
     return {found.name: found for found in map(decode_class, CLASSES)}
 
 
+def features() -> Features:
+    """Return the gates of a cluster of this year."""
+    return Features.only(FEATURES, groups="kep-5963")
+
+
 def new_engine(settings: Settings) -> Engine:
     """Return an engine that knows nothing, and forget every compiled selector."""
     compile_selector.cache_clear()
-    return Engine(classes(), settings.policy, Features.only(FEATURES, groups="kep-5963"))
+    return Engine(classes(), settings.policy, features())
 
 
 def filled(settings: Settings, count: int) -> Filled:

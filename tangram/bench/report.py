@@ -26,7 +26,7 @@ class Unit(StrEnum):
 class Row:
     """One figure.
 
-    Shape: ``p99`` None where there is no distribution; ``must`` None where nothing is asked; the figure
+    Shape: ``median`` of times, of percentages the mean, else the one figure; ``p99`` None where there is no distribution; ``must`` None where nothing is asked; the figure
            must be at most that, at least where it is a rate; ``note`` what else was counted.
     Units: those of ``unit``.
     """

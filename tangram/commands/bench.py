@@ -8,13 +8,13 @@ from argparse import ArgumentTypeError, Namespace
 from math import isfinite
 from typing import Any, Final
 
-from scheduler_core.engine import FIRST_FIT
 from tangram.bench.answer import LIMIT_S, answer
 from tangram.bench.catalogue import ALL, BENCHMARKS, QUICK, Order, chosen, run
 from tangram.bench.pictures import answer_line, report_table
 from tangram.bench.question import decode_question
 from tangram.bench.reading import read_inputs
 from tangram.bench.report import Report
+from tangram.conformance.answering import POLICIES
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.plain import plain
@@ -42,7 +42,15 @@ def add(parsers: Subparsers) -> None:
         metavar="FILE",
         help="time the claims of this file instead: a JSON object, or one per line; - for standard input",
     )
-    parser.add_argument("--count", type=_whole, metavar="N", help="claims of B4, instances of B10")
+    parser.add_argument(
+        "--policy",
+        choices=POLICIES,
+        default="first-fit",
+        help="how the core chooses; B9 compares both (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--count", type=_whole, metavar="N", help="claims of B4, arrivals of B9, instances of B10"
+    )
     parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4 and B6")
     parser.add_argument(
         "--limit", type=_seconds, metavar="SECONDS", help=f"with --input: cut one off after ({LIMIT_S:.0f})"
@@ -73,7 +81,9 @@ def _run(options: Namespace, face: Face) -> int:
     for name in options.names:
         if name != ALL and name not in BENCHMARKS:
             raise bad_argument("NAME", name, f"must be {ALL} or one of {', '.join(BENCHMARKS)}")
-    order = Order(machines=face.machines, policy=FIRST_FIT, nodes=options.nodes, count=options.count)
+    order = Order(
+        machines=face.machines, policy=POLICIES[options.policy], nodes=options.nodes, count=options.count
+    )
     reports = []
     for name in chosen(options.names):
         reports.append(run(name, order))
@@ -101,7 +111,7 @@ def _answer_inputs(options: Namespace, face: Face) -> int:
             raise BadInput(f"{option}: does not go with --input: the file says what is asked")
     for place, asked in read_inputs(options.input):
         question = decode_question(asked, place)
-        found = answer(question, FIRST_FIT, options.limit or LIMIT_S)
+        found = answer(question, POLICIES[options.policy], options.limit or LIMIT_S)
         if options.json:
             face.out.text(json.dumps(found.as_json(), separators=(",", ":")))
         else:
