@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tangram.conformance.answering import POLICIES
 from tangram.conformance.case_files import case_paths
 from tangram.conformance.decisions import read_decisions
 from tangram.conformance.judge import FIRST_FIT, judge_file
@@ -33,13 +34,19 @@ def add(parsers: Subparsers) -> None:
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a case file, or a folder of them")
     parser.add_argument(
+        "--policy",
+        choices=list(POLICIES),
+        default=FIRST_FIT,
+        help="first-fit must give the expected devices; best-fit any valid ones (default: %(default)s)",
+    )
+    parser.add_argument(
         "--answers", metavar="FILE", help="write one JSON line per case: file, name, answer, verdict"
     )
 
 
 def _run(options: Namespace, face: Face) -> int:
     decisions = read_decisions()
-    reports = [judge_file(path, FIRST_FIT, decisions) for path in case_paths(options.paths)]
+    reports = [judge_file(path, options.policy, decisions) for path in case_paths(options.paths)]
     if options.answers is not None:
         _write_answers(Path(options.answers), reports)
     if options.json:

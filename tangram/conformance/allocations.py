@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from scheduler_core.errors import CoreError, InvalidClaim, InvalidSlice, SelectorError
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
+from tangram.conformance.alternatives import worse_alternatives
 from tangram.conformance.answering import Answered
 from tangram.conformance.properties import failing
 from tangram.conformance.runs import unequal
@@ -112,12 +113,12 @@ class Feasible:
 
 
 def _another(wanted: Sequence[Sequence[Result]], answer: Allocation, situation: Situation) -> Iterator[str]:
-    """Yield what is wrong with an answer that may give other devices, but of the same alternatives."""
+    """Yield what is wrong with an answer that may give other devices, but no later alternatives."""
     found = [answer.results[claim.ref] for claim in situation.claims]
-    yield from unequal(
-        "requests",
-        [sorted(one["request"] for one in results) for results in wanted],
-        [sorted(one.request for one in results) for results in found],
+    yield from worse_alternatives(
+        situation.claims,
+        [[one["request"] for one in results] for results in wanted],
+        [[one.request for one in results] for results in found],
     )
     yield from failing((), answer, situation)
 

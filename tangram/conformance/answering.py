@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from scheduler_core.allocate import Cluster
-from scheduler_core.engine import FIRST_FIT, Engine
+from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.engine.policy import Policy
 from scheduler_core.errors import CoreError
 from scheduler_core.model.claim import AllocatedDevice
@@ -15,7 +15,7 @@ from scheduler_core.model.device import DeviceId
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.situation import SHARE_ID, Situation
 
-POLICIES: Final[Mapping[str, Policy]] = {"first-fit": FIRST_FIT}
+POLICIES: Final[Mapping[str, Policy]] = {"first-fit": FIRST_FIT, "best-fit": best_fit()}
 
 Answered = Allocation | Unallocatable | CoreError
 

@@ -9,6 +9,7 @@ from typing import Any
 from scheduler_core.errors import CoreError, SelectorError
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.allocations import lacking
+from tangram.conformance.alternatives import worse_alternatives
 from tangram.conformance.answering import Answered
 from tangram.conformance.properties import failing
 from tangram.conformance.runs import unequal
@@ -79,9 +80,10 @@ class Named:
         if wanted is not None and self.is_exact:
             yield from unequal("allocation", _ordered(wanted), _ordered(self.answer["allocation"]))
         elif wanted is not None:
-            alternatives = {name: _requests(one) for name, one in wanted.items()}
-            found = {name: _requests(one) for name, one in self.answer["allocation"].items()}
-            yield from unequal("requests", alternatives, found)
+            claims = [claim for claim in self.situation.claims if claim.ref.name in wanted]
+            found = [[one.request for one in self.answered.results[claim.ref]] for claim in claims]
+            named = [[one["request"] for one in wanted[claim.ref.name]["results"]] for claim in claims]
+            yield from worse_alternatives(claims, named, found)
         if "accept" in expect or not self.is_exact:
             yield from failing(expect.get("accept", ()), self.answered, self.situation)
 
@@ -103,8 +105,3 @@ def _ordered(allocation: Mapping[str, Any]) -> dict[str, Any]:
 
 def _order(result: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(result.get(key, "") for key in ("request", "driver", "pool", "device"))
-
-
-def _requests(entry: Mapping[str, Any]) -> list[str]:
-    """Return the requests that are answered: which alternative is taken is no matter of policy."""
-    return sorted(result["request"] for result in entry["results"])
