@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tangram.conformance import Verdict, judge_file
+from tangram.conformance.decisions import read_decisions
+
 CASES = Path(__file__).parents[1] / "core" / "cases"
 
 
@@ -232,6 +235,16 @@ def test_an_open_case_passes_by_what_it_accepts_too(tangram, case_file):
     answer = tangram("conformance", case_file("no-record-names-this.json", [accepted, other]), "--json")
 
     assert (answer.json["passed"], answer.json["failed"]) == (1, 1)
+
+
+def test_an_open_case_is_decided_where_a_record_names_its_theme(case_file, written, tmp_path):
+    path = case_file("odd-sizes.json", [WRONG | {"agrees_with_seed": "unclear"}, WRONG])
+    written("0001-sizes.md", "# 0001 Sizes\n\nDecides `odd-sizes`: the larger one.")
+
+    report = judge_file(path, "first-fit", read_decisions(tmp_path))
+
+    assert [case.verdict for case in report.cases] == [Verdict.DECIDED, Verdict.FAILED]
+    assert report.cases[0].detail.startswith("by 0001-sizes.md: match: expected false")
 
 
 def test_a_case_of_unknown_keys_fails(tangram, case_file):
