@@ -9,7 +9,6 @@ from time import perf_counter_ns
 from typing import Final
 
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
-from scheduler_core.model.result import Allocation
 from scheduler_core.selectors import compile_selector
 from tangram.bench.cluster import Filled, filled, new_engine, renamed, small_claim, the_claim
 from tangram.bench.report import MS, Report, Row, Unit, times
@@ -46,8 +45,8 @@ def _after_changes(cluster: Filled, ask: Callable[[], None]) -> list[int]:
     """Return the times when one node has changed since the filter before."""
     found = []
     for number, node in enumerate(cluster.nodes[:_WARM_RUNS]):
-        answer = cluster.engine.allocate_somewhere([small_claim()], [node, *cluster.nodes])
-        assert isinstance(answer, Allocation), "a cluster in use by 60 % has room"
+        answer = cluster.engine.decide_somewhere([small_claim()], [node, *cluster.nodes])
+        assert answer is not None, "a cluster in use by 60 % has room"
         (results,) = answer.results.values()
         cluster.engine.hold(AllocatedClaim(ref=ClaimRef("changes", str(number)), results=results))
         found.append(_timed(ask))

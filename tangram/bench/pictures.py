@@ -36,7 +36,7 @@ def _cells(row: Row) -> tuple[str | Text, ...]:
 
 def _remark(row: Row) -> Text:
     verdict = {True: Text("as it must be", "green"), False: Text("missed", "red"), None: Text()}[row.is_met]
-    return verdict.append(f"  {row.note}" if row.note and verdict else row.note)
+    return verdict.append(f"; {row.note}" if row.note and verdict else row.note)
 
 
 def _comparison(row: Row) -> str:

@@ -26,8 +26,9 @@ class Unit(StrEnum):
 class Row:
     """One figure.
 
-    Shape: ``median`` of times, of percentages the mean, else the one figure; ``p99`` None where there is no distribution; ``must`` None where nothing is asked; the figure
-           must be at most that, at least where it is a rate; ``note`` what else was counted.
+    Shape: ``median`` of times, of percentages the mean, else the one figure; ``p99`` None where there is
+           no distribution; ``must`` None where nothing is asked: the figure must be at most that, at
+           least where it is a rate; ``note`` what else was counted.
     Units: those of ``unit``.
     """
 

@@ -10,7 +10,6 @@ from typing import Final
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
 from scheduler_core.model.device import Device
-from scheduler_core.model.result import Unallocatable
 from tangram.bench.cluster import filled
 from tangram.bench.inputs import mig_claim
 from tangram.bench.report import MS, Report, Row, Unit, percentile, times
@@ -60,8 +59,8 @@ class _Stream:
         """Let one claim come, and as many go as make room for it. Units: nanoseconds."""
         claim = _named(self._chance.choice(self._kinds), number)
         started = perf_counter_ns()
-        answer = self._engine.allocate_somewhere([claim])
-        if isinstance(answer, Unallocatable):
+        answer = self._engine.decide_somewhere([claim])
+        if answer is None:
             self.refused += 1
             return perf_counter_ns() - started
         held = AllocatedClaim(ref=claim.ref, results=answer.results[claim.ref])
