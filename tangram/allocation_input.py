@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,9 +48,30 @@ def read_allocation_input(options: Namespace) -> AllocationInput:
     objects = read_objects(document for path in options.files for document in read_documents(path))
     if not objects.claims:
         raise BadInput(f"{', '.join(options.files)}: no ResourceClaim without an allocation: nothing to do")
+    _refuse_broken(objects)
     pools = objects.pools()
+    _tell_left_out(pools)
     cluster = Cluster(pools=pools, classes=objects.classes, allocated=tuple(objects.allocated))
     return AllocationInput(objects, cluster, _nodes(options.node_name, objects, pools))
+
+
+def _refuse_broken(objects: Objects) -> None:
+    """Refuse slices with entries that break a rule of their own: the core would only set them aside."""
+    reasons: list[str] = []
+    for slice_ in objects.composite_slices:
+        reasons += [slice_.problem] if slice_.problem else []
+        reasons += [*slice_.broken_mixins.values(), *slice_.broken_devices.values()]
+    for v1_slice in objects.v1_slices:
+        reasons += v1_slice.broken.values()
+    if reasons:
+        raise BadInput("\n".join(reasons))
+
+
+def _tell_left_out(pools: Iterable[Pool]) -> None:
+    """Say which devices lead nowhere; the part that is missing may be in a slice that was not given."""
+    for pool in pools:
+        for name, rejected in pool.rejected.items():
+            print(f"tangram: pool {pool.id}: {name} is left out: {rejected.reason}", file=sys.stderr)
 
 
 def _nodes(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tuple[Node, ...]:

@@ -30,6 +30,15 @@ KINDS: Final = (
     "ResourceClaimTemplate",
     "Node",
 )
+_DRA: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"))
+_VERSIONS: Final = {
+    "ResourceSlice": _DRA,
+    composite.KIND: (composite.API_VERSION,),
+    "DeviceClass": _DRA,
+    "ResourceClaim": _DRA,
+    "ResourceClaimTemplate": _DRA,
+    "Node": ("v1",),
+}
 _COMPOSITE_FIELDS: Final = ("deviceMixins", "nodeSelectionDelegated")
 _Decoded = TypeVar("_Decoded")
 
@@ -70,6 +79,7 @@ def _is_named(document: Document) -> bool:
 
 def _read(document: Document, objects: Objects) -> None:
     content = document.content
+    _check_version(document)
     match content.get("kind"):
         case "ResourceSlice" | composite.KIND if _is_composite(content):
             objects.composite_slices.append(_decoded(document, composite.decode_slice))
@@ -88,6 +98,15 @@ def _read(document: Document, objects: Objects) -> None:
             objects.nodes.append(_node(document))
         case kind:
             raise BadInput(message(document.place, "kind", kind, f"must be one of {', '.join(KINDS)}"))
+
+
+def _check_version(document: Document) -> None:
+    """Refuse a version that nobody here reads: its fields may mean something else. None given is fine."""
+    kind, version = document.content.get("kind"), document.content.get("apiVersion")
+    known = _VERSIONS.get(str(kind), ())
+    if known and version is not None and version not in known:
+        rule = f"must be one of {', '.join(known)}"
+        raise BadInput(message(f"{document.place}: {kind}", "apiVersion", version, rule))
 
 
 def _decoded(document: Document, decode: Callable[[Mapping[str, Any]], _Decoded]) -> _Decoded:

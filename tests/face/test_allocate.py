@@ -238,3 +238,55 @@ def test_a_pool_that_v1_cannot_say_is_shown_with_the_reason(tangram, written):
     assert "two-by-four is cut into devices and itself cut from four-by-four" in " ".join(shown.out.split())
     assert (turned.status, turned.out) == (2, "")
     assert "cannot be projected" in turned.err
+
+
+def test_a_version_that_nobody_reads_is_refused(tangram, tmp_path):
+    path = tmp_path / "claim.yaml"
+    path.write_text("apiVersion: resource.k8s.io/v9\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {}\n")
+
+    answer = tangram("allocate", "-f", path)
+
+    assert answer.status == 2
+    assert "apiVersion: 'resource.k8s.io/v9': must be one of resource.k8s.io/v1" in answer.err
+
+
+LOOSE_ENDS = """
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: d.example.com
+  pool: {name: p}
+  nodeName: n
+  devices:
+  - {name: good, composite: {}}
+  - {name: bad, composite: BODY}
+---
+kind: DeviceClass
+metadata: {name: any}
+---
+kind: ResourceClaim
+metadata: {name: c}
+spec: {devices: {requests: [{name: r, deviceClassName: any}]}}
+"""
+
+
+def test_a_device_that_leads_nowhere_is_told_and_its_neighbour_is_allocated(tangram, tmp_path):
+    path = tmp_path / "all.yaml"
+    path.write_text(LOOSE_ENDS.replace("BODY", "{includes: [{name: nope}]}"))
+
+    answer = tangram("allocate", "-f", path)
+
+    assert answer.status == 0
+    assert "good" in answer.out
+    assert "bad is left out: includes unknown mixin 'nope'" in answer.err
+
+
+def test_a_device_that_breaks_a_rule_of_its_own_is_wrong_input(tangram, tmp_path):
+    path = tmp_path / "all.yaml"
+    path.write_text(LOOSE_ENDS.replace("BODY", "{capacity: {memory: 1Zi}}"))
+
+    answer = tangram("allocate", "-f", path)
+
+    assert answer.status == 2
+    assert "spec.devices[1].composite.capacity.memory: '1Zi' must be a Kubernetes quantity" in answer.err
