@@ -15,6 +15,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 from uuid import UUID, uuid5
 
+from scheduler_core.codec.allocations import allocation_result
 from scheduler_core.engine import FIRST_FIT, Engine
 from scheduler_core.engine.policy import Policy
 from scheduler_core.errors import CoreError
@@ -24,7 +25,6 @@ from scheduler_core.model.result import Allocation
 from scheduler_core.selectors import compile_selector
 from tangram.bench.limit import TimeIsUp, time_limit
 from tangram.bench.question import Question
-from tangram.conformance.writing import allocation_result
 
 LIMIT_S: Final = 60.0
 _ONCE_ABOVE_NS: Final = 1_000_000_000  # a longer run is not repeated: its time stands for a warm one

@@ -6,13 +6,13 @@ from argparse import Namespace
 from typing import Any
 
 from scheduler_core.allocate import allocate_somewhere
+from scheduler_core.codec.allocations import claim_status
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.objects import Objects
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.plain import plain
-from tangram.results import status_of
 
 
 def add(parsers: Subparsers) -> None:
@@ -48,7 +48,6 @@ def _run(options: Namespace, face: Face) -> int:
 
 def _answer(allocation: Allocation, objects: Objects) -> dict[str, Any]:
     claims = [
-        {"claim": str(claim.ref), "status": status_of(claim, allocation, objects.classes)}
-        for claim in objects.claims
+        {"claim": str(claim.ref), "status": claim_status(allocation, claim.ref)} for claim in objects.claims
     ]
     return {"allocated": True, "node": allocation.node, "claims": claims}

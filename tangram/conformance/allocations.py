@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.codec.allocations import allocation_result, place_result
 from scheduler_core.errors import CoreError, InvalidClaim, InvalidSlice, SelectorError
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
 from tangram.conformance.alternatives import worse_alternatives
@@ -19,7 +20,6 @@ from tangram.conformance.answering import Answered
 from tangram.conformance.properties import failing
 from tangram.conformance.runs import unequal
 from tangram.conformance.situation import Situation
-from tangram.conformance.writing import allocation_result, place_result
 
 Result = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.codec.allocations import place_result, requirements
 from scheduler_core.errors import CoreError, SelectorError
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.allocations import lacking
@@ -14,7 +15,6 @@ from tangram.conformance.answering import Answered
 from tangram.conformance.properties import failing
 from tangram.conformance.runs import unequal
 from tangram.conformance.situation import Situation
-from tangram.conformance.writing import place_result, requirements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

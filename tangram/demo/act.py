@@ -22,6 +22,7 @@ from agent.hardware.ports import GpuReader, Machine
 from agent.hardware.types import Gpu, GpuInstance
 from agent.inventory.names import memory_slice_range
 from plugin.options import Options
+from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.result import Allocation
@@ -34,7 +35,6 @@ from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.exchange import conversation
 from tangram.plain import plain
-from tangram.results import status_of
 
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}
 
@@ -82,7 +82,7 @@ def _store(folder: Path, asked: Asked, answer: Allocation) -> Iterator[Allocated
     """Store the claims with their allocation, as an API server would; yield them as read back."""
     folder.mkdir(parents=True)
     for index, (written, claim) in enumerate(zip(asked.written, asked.claims, strict=True)):
-        stored = {**written, "status": status_of(claim, answer, asked.classes)}
+        stored = {**written, "status": claim_status(answer, claim.ref)}
         (folder / f"{index:02d}.yaml").write_text(yaml_text([stored]), encoding="utf-8")
         read = decode_allocated_claim(stored)
         assert read is not None

@@ -16,6 +16,7 @@ from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
 from scheduler_core.allocate import Cluster, allocate
+from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.mixins import pools as pools_of
 from scheduler_core.model.nodes import Node
@@ -31,7 +32,6 @@ from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import mig_text, pcie_tree
 from tangram.pictures.sizes import sizes_table
 from tangram.plain import plain
-from tangram.results import status_of
 from tangram.sizes import sizes_of
 
 
@@ -111,7 +111,7 @@ def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     if isinstance(answer, Unallocatable):
         value = {"allocated": False, **plain(answer)}
         return Station("allocation", made_by, refusal_picture(answer), value, is_end=True)
-    statuses = {str(claim.ref): status_of(claim, answer, asked.classes) for claim in asked.claims}
+    statuses = {str(claim.ref): claim_status(answer, claim.ref) for claim in asked.claims}
     picture = allocation_picture(answer, decision.pools, (), width)
     return Station(
         "allocation", made_by, picture, {"allocated": True, "node": answer.node, "claims": statuses}

@@ -1,4 +1,4 @@
-"""Answers of the core in the form in which case files write what they expect."""
+"""Allocations as API servers store them: ``status.allocation`` of a claim. Source: resource.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from scheduler_core.model.taints import Toleration
 
 
 def allocation_result(answer: Allocation, ref: ClaimRef) -> dict[str, Any]:
-    """Return one claim's AllocationResult. Source: resource.k8s.io/v1."""
+    """Return one claim's AllocationResult."""
     devices: dict[str, Any] = {"results": [device_result(one) for one in answer.results[ref]]}
     configs = [_config(one) for one in answer.configs[ref]]
     if configs:
         devices["config"] = configs
     selector = node_selector(answer.nodes[ref])
     return {"devices": devices} | ({"nodeSelector": selector} if selector else {})
+
+
+def claim_status(answer: Allocation, ref: ClaimRef) -> dict[str, Any]:
+    """Return the ``status`` of an allocated claim."""
+    return {"allocation": allocation_result(answer, ref)}
 
 
 def device_result(result: AllocatedDevice) -> dict[str, Any]:
