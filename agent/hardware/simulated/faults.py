@@ -96,7 +96,7 @@ class Slow:
     times: int | None = None
 
     def __str__(self) -> str:
-        return _spelt(self, f"slow={self.seconds:g}")
+        return _spelt(self, f"slow={self.seconds:.6f}".rstrip("0").rstrip("."))
 
 
 class Moment(StrEnum):

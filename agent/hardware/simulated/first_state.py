@@ -11,6 +11,7 @@ from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.schema import Instance
 from agent.hardware.simulated.state import GpuState, State
 from agent.hardware.simulated.store import minted, with_gpu
+from agent.hardware.simulated.strikes import with_fault
 from agent.hardware.types import MigProfile, Placement
 
 
@@ -69,7 +70,7 @@ def _profile(node: NodeFile, card: Card, wanted: Instance, field: str) -> MigPro
 
 def _faults(node: NodeFile) -> tuple[str, ...]:
     minors = {card.minor for card in node.cards}
-    found: list[str] = []
+    found: tuple[str, ...] = ()
     for at, text in enumerate(node.document.faults):
         try:
             fault = parse_fault(text)
@@ -77,5 +78,5 @@ def _faults(node: NodeFile) -> tuple[str, ...]:
             raise InvalidNodeFile(node.source, f"faults[{at}]", text, error.rule) from error
         if fault.gpu is not None and fault.gpu not in minors:
             raise InvalidNodeFile(node.source, f"faults[{at}]", text, f"there is no gpu-{fault.gpu}")
-        found.append(str(fault))
-    return tuple(found)
+        found = with_fault(found, fault)
+    return found

@@ -14,6 +14,9 @@ from agent.hardware.simulated.errors import InvalidNodeFile, UnknownNode
 from agent.hardware.simulated.first_state import first_state
 from agent.hardware.simulated.node import NodeFile, described
 
+MAX_BYTES: Final = 256 * 2**10
+"""Sixty times the largest machine that is shipped; reading it takes seconds, and more would take minutes."""
+
 _FOLDER: Final = resources.files("agent.hardware.simulated") / "nodes"
 
 
@@ -43,9 +46,17 @@ def load_node(name_or_path: str) -> NodeFile:
     if not path.is_file():
         raise UnknownNode(name_or_path, shipped_nodes())
     try:
-        return parse_node(name_or_path, path.read_text(encoding="utf-8"))
+        return parse_node(name_or_path, _bounded(path).decode())
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidNodeFile(name_or_path, "", None, f"cannot be read: {error}") from error
+
+
+def _bounded(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise InvalidNodeFile(str(path), "", None, f"is larger than {MAX_BYTES // 2**10} KiB")
+    return data
 
 
 def parse_node(source: str, text: str) -> NodeFile:

@@ -15,16 +15,16 @@ from msgspec.structs import replace
 from agent.hardware.errors import InUse, InvalidArgument, NotFound, NotSupported
 from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
+from agent.hardware.simulated.damage import machine_of
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.errors import InvalidFault, NoMachine
 from agent.hardware.simulated.faults import Fault, Held, Lost, parse_fault
 from agent.hardware.simulated.first_state import first_state
 from agent.hardware.simulated.gpus import SimulatedGpus
-from agent.hardware.simulated.library import parse_node
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State, StateFile
 from agent.hardware.simulated.store import Store, boot_id, with_gpu
-from agent.hardware.simulated.strikes import faults_of, is_held, without
+from agent.hardware.simulated.strikes import faults_of, is_held, with_fault, without
 from agent.hardware.types import Bdf, GpuUuid
 
 Sleep = Callable[[float], None]
@@ -70,17 +70,20 @@ class SimulatedMachine:
     def attach(cls, directory: Path, sleep: Sleep = time.sleep) -> SimulatedMachine:
         """Return the machine that exists in ``directory``. Raises: NoMachine."""
         state = StateFile(directory).read()
-        store = Store(parse_node(state.source, state.node), directory)
+        store = Store(machine_of(directory, state), directory)
         store.repair()
         return cls(store, sleep)
 
     def inject(self, fault: Fault) -> None:
-        """Add a fault. Raises: InvalidFault where it cannot be spelt, or the machine has no such GPU."""
+        """Add a fault, unless it holds already.
+
+        Raises: InvalidFault where it cannot be spelt, or the machine has no such GPU.
+        """
         fault = parse_fault(str(fault))
         minors = [card.minor for card in self.node.cards]
         if fault.gpu is not None and fault.gpu not in minors:
             raise InvalidFault(str(fault), f"node {self.node.name} has no gpu-{fault.gpu}")
-        self._apply(lambda state: replace(state, faults=(*state.faults, str(fault))))
+        self._apply(lambda state: replace(state, faults=with_fault(state.faults, fault)))
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the faults that are left, in the order in which they were injected."""

@@ -123,6 +123,8 @@ def read_document(file: str, text: str) -> Document:
     """Read the text of a node file. Raises: InvalidNodeFile for everything that the form forbids."""
     try:
         raw = read_yaml(text)
+        if not isinstance(raw, dict):
+            raise InvalidNodeFile(file, "", raw, _MAPPING)
         return msgspec.convert(raw, Document)
     except NotYaml as error:
         raise InvalidNodeFile(file, error.place, None, f"is not YAML: {error.reason}") from error
@@ -132,6 +134,7 @@ def read_document(file: str, text: str) -> Document:
         raise InvalidNodeFile(file, field, _value_at(raw, field), rule) from error
 
 
+_MAPPING: Final = "the document must be a mapping with name, summary, topology, driver, numa and pci"
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 

@@ -21,6 +21,9 @@ from agent.hardware.simulated.errors import NoMachine
 
 FORMAT: Final = 1
 
+_MAX_BYTES: Final = 16 * 2**20
+"""More than a state can have: the largest node file, escaped, and all that 32 GPUs can hold."""
+
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The base of all parts of the state: immutable, and strict about names."""
@@ -91,7 +94,7 @@ class StateFile:
     def read(self) -> State:
         """Return the state. Raises: NoMachine where there is none that we can read."""
         try:
-            state = msgspec.json.decode(self._path.read_bytes(), type=State)
+            state = msgspec.json.decode(self._bytes(), type=State)
         except FileNotFoundError as error:
             raise NoMachine(str(self.directory), "there is none; open it with a node file first") from error
         except (OSError, msgspec.MsgspecError) as error:
@@ -99,6 +102,15 @@ class StateFile:
         if state.format != FORMAT:
             raise NoMachine(str(self.directory), f"{self._path.name} has format {state.format}, not {FORMAT}")
         return state
+
+    def _bytes(self) -> bytes:
+        with self._path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise NoMachine(
+                str(self.directory), f"{self._path.name} is larger than {_MAX_BYTES // 2**20} MiB"
+            )
+        return data
 
     def write(self, state: State) -> None:
         """Replace the state, durably. Call with the lock held."""

@@ -23,6 +23,12 @@ def faults_of(state: State) -> tuple[Fault, ...]:
     return tuple(parse_fault(text) for text in state.faults)
 
 
+def with_fault(faults: tuple[str, ...], fault: Fault) -> tuple[str, ...]:
+    """Return the faults and this one. What holds always holds no more for being said twice."""
+    is_counted = not isinstance(fault, Lost | Held) and fault.times is not None
+    return faults if str(fault) in faults and not is_counted else (*faults, str(fault))
+
+
 def is_lost(state: State, gpu: int) -> bool:
     """Whether the GPU with this minor number fell off the bus."""
     return str(Lost(gpu)) in state.faults

@@ -1,16 +1,20 @@
 """YAML with few types, for files that people write. Text enters, plain values leave.
 
 Only strings, whole numbers, true, false and null exist: YAML 1.1 would read the PCI address 0000:07:00.0
-as a number in base 60 and the version 12.6 as a fraction. A key given twice is refused.
+as a number in base 60 and the version 12.6 as a fraction. A key given twice is refused, and so is what is
+nested deeper than any machine: the parser calls itself once per level.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import yaml
+
+MAX_DEPTH: Final = 64
+"""Enough for a dozen PCIe switches, one below the other."""
 
 
 class NotYaml(Exception):
@@ -38,6 +42,10 @@ class _Loader(yaml.SafeLoader):
     # An empty table of its own keeps the base's types out.
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
@@ -53,7 +61,13 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=self.get_mark())
-        return super().compose_node(parent, index)
+        if self._depth == MAX_DEPTH:
+            problem = f"nested deeper than {MAX_DEPTH} levels"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))

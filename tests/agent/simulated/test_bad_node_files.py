@@ -207,7 +207,6 @@ def test_a_field_that_the_form_does_not_know_is_refused(
         ("[1, 2]: x", "line 1, column 1", "single words"),
         ("name: !!python/object:os.system x", "line 1", "could not determine a constructor"),
         ("name: \x00", "", "not YAML"),
-        ("", "", "Expected `object`"),
     ],
 )
 def test_what_is_not_yaml_is_refused_with_its_place(text: str, place: str, rule: str) -> None:
@@ -267,6 +266,37 @@ def test_a_model_without_known_memory_needs_it_given() -> None:
         parse_node("mine.yaml", bare)
 
     assert refused.value.field == "memory.gh200-144gb.total_mib"
+
+
+@pytest.mark.parametrize("content", ["", "null", "- 1", "machine", "7"])
+def test_a_document_that_is_no_mapping_is_told_that_it_must_be_one(content: str) -> None:
+    with pytest.raises(InvalidNodeFile) as refused:
+        parse_node("mine.yaml", content)
+
+    assert str(refused.value).startswith("node file mine.yaml: ")
+    assert "the document must be a mapping" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, "a: " + "{b: " * 3000 + "1" + "}" * 3000], ids=["lists", "maps"]
+)
+def test_deep_nesting_is_refused_with_the_limit(text: str) -> None:
+    with pytest.raises(InvalidNodeFile) as refused:
+        parse_node("mine.yaml", text)
+
+    assert "nested deeper than 64 levels" in str(refused.value)
+    assert refused.value.field.startswith("line 1, column ")
+
+
+def test_a_file_beyond_the_limit_is_refused_unread(tmp_path) -> None:
+    path = tmp_path / "node.yaml"
+    with path.open("wb") as file:
+        file.truncate(3 * 2**30)
+
+    with pytest.raises(InvalidNodeFile) as refused:
+        load_node(str(path))
+
+    assert str(refused.value) == f"node file {path}: is larger than 256 KiB"
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path) -> None:

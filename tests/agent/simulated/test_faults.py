@@ -32,6 +32,8 @@ SPELT = {
     "gpu-1:create-gpu-instance:slow=2.5": Slow(Call.CREATE_GPU_INSTANCE, 1, 2.5),
     "gpu-1:mig-mode:slow=10:3": Slow(Call.MIG_MODE, 1, 10, 3),
     "gpu-0:destroy-gpu-instance:kill-after:1": Kill(Call.DESTROY_GPU_INSTANCE, 0, Moment.AFTER),
+    "gpu-1:mig-mode:slow=0.00001": Slow(Call.MIG_MODE, 1, 0.00001),
+    "gpu-1:mig-mode:slow=123456.789": Slow(Call.MIG_MODE, 1, 123456.789),
     "machine:set-mig-mode:kill-before:2": Kill(Call.SET_MIG_MODE, None, Moment.BEFORE, 2),
 }
 
@@ -88,6 +90,42 @@ def test_a_fault_of_a_gpu_that_is_not_there_is_refused(machine) -> None:
 def test_a_fault_that_cannot_be_spelt_is_refused(machine) -> None:
     with pytest.raises(InvalidFault):
         machine("a100x2").inject(Fail(Call.MIG_MODE, 0, "nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("gpu-0:lost", "gpu-00:lost"),
+        ("gpu-1:in-use", "gpu-001:in-use"),
+        ("gpu-0:mig-mode:timed-out", "gpu-0:mig-mode:timed-out"),
+        ("gpu-0:mig-mode:slow=2.50", "gpu-0:mig-mode:slow=2.5"),
+    ],
+)
+def test_a_fault_that_holds_already_is_kept_once(machine, first: str, again: str) -> None:
+    host = machine("a100x2")
+    host.inject(parse_fault(first))
+
+    host.inject(parse_fault(again))
+
+    assert host.faults() == (parse_fault(first),)
+
+
+def test_a_node_file_that_names_a_fault_twice_has_it_once(machine) -> None:
+    text = node_text("a100x2").replace("\nnuma:", "\nfaults: ['gpu-1:lost', 'gpu-01:lost']\nnuma:", 1)
+
+    assert machine("broken", text).faults() == (Lost(1),)
+
+
+def test_faults_with_a_number_of_times_add_up(machine) -> None:
+    host = machine("a100x2")
+    for _ in range(2):
+        host.inject(Fail(Call.MIG_MODE, 0, "timed-out", 1))
+
+    for _ in range(2):
+        with pytest.raises(TimedOut):
+            host.gpus.mig_mode(host.node.cards[0].uuid)
+
+    assert host.faults() == ()
 
 
 def test_a_call_fails_as_often_as_it_was_told(machine) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,64 @@ def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, content: str) -> No
         SimulatedMachine.attach(tmp_path)
 
     assert "\n" not in str(refusal.value)
+
+
+GPU = "GPU-4cf8db2d-06c0-7d70-1a51-e59b25b2c16c"
+DAMAGES = {
+    "a GPU is missing": (lambda state: state["gpus"].pop(GPU), "gpus are not those"),
+    "all GPUs are missing": (lambda state: state["gpus"].clear(), "gpus are not those"),
+    "a NIC is one too many": (lambda state: state["vfs"].update({"0000:01:00.0": 1}), "vfs are not"),
+    "the node text is nested without end": (lambda state: state.update(node="[" * 5000), "64 levels"),
+    "a fault is none": (lambda state: state.update(faults=["gpu-0:tired"]), "gpu-0:tired"),
+    "a profile is unknown": (lambda state: state["gpus"][GPU].update(one(3, 0, 1, 7)), "no such profile"),
+    "a placement is wrong": (lambda state: state["gpus"][GPU].update(one(19, 7, 1, 14)), "1g.5gb may lie"),
+    "an id is wrong": (lambda state: state["gpus"][GPU].update(one(19, 0, 1, 9)), "has id 7, not 9"),
+}
+
+
+def one(profile: int, start: int, size: int, gi_id: int) -> dict[str, Any]:
+    instance = {"gi_id": gi_id, "profile_id": profile, "start": start, "size": size}
+    return {"mig_current": True, "mig_pending": True, "instances": [instance]}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_state_is_refused_with_what_is_wrong(tmp_path: Path, damage: str) -> None:
+    SimulatedMachine.open(load_node("a100x2"), tmp_path)
+    file = tmp_path / "machine.json"
+    state = json.loads(file.read_text())
+    harm, told = DAMAGES[damage]
+    harm(state)
+    file.write_text(json.dumps(state))
+
+    with pytest.raises(NoMachine) as refusal:
+        SimulatedMachine.attach(tmp_path)
+
+    assert "machine.json is damaged" in str(refusal.value)
+    assert told in str(refusal.value)
+
+
+def test_more_vfs_than_the_nic_can_have_are_damage(tmp_path: Path) -> None:
+    SimulatedMachine.open(load_node("no-gpu"), tmp_path)
+    file = tmp_path / "machine.json"
+    state = json.loads(file.read_text())
+    pf = min(state["vfs"])
+    state["vfs"][pf] = 1000
+    file.write_text(json.dumps(state))
+
+    with pytest.raises(NoMachine) as refusal:
+        SimulatedMachine.attach(tmp_path)
+
+    assert f"NIC {pf} has 1000 VFs of " in str(refusal.value)
+
+
+def test_a_state_beyond_the_limit_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "machine.json").open("wb") as file:
+        file.truncate(3 * 2**30)
+
+    with pytest.raises(NoMachine) as refusal:
+        SimulatedMachine.attach(tmp_path)
+
+    assert "is larger than 16 MiB" in str(refusal.value)
 
 
 def test_a_machine_can_start_in_mig_mode_with_instances(machine) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from agent.hardware.errors import InsufficientResources, InvalidArgument, NotFound, NotSupported
@@ -32,6 +34,21 @@ def test_an_rtx_pro_6000_can_give_all_its_media_engines_to_one_instance(cut) -> 
 
     assert "decoders" in refusal.value.reason
     cutter.create("1g.24gb-me", 3)
+
+
+@pytest.mark.parametrize(("model", "profile"), [("gb200-186gb", "1g.23gb+me"), ("gh200-144gb", "1g.18gb+me")])
+def test_a_profile_exists_as_often_as_its_limit_where_no_engines_are_known(cut, model, profile) -> None:
+    bare = re.sub(
+        r"memory:.*?\n\n", f"memory: {{{model}: {{total_mib: 180000}}}}\n\n", node_text("a100x2"), flags=re.S
+    )
+    cutter = cut("a100x2", text=bare.replace("a100-sxm4-40gb", model))
+    cutter.create(profile, 0)
+
+    with pytest.raises(InsufficientResources) as refusal:
+        cutter.create(profile, 1)
+
+    assert refusal.value.reason == f"at most 1 of {profile} can exist"
+    cutter.create(profile.removesuffix("+me"), 1)
 
 
 def test_a_taken_place_is_told_with_its_holders(cut) -> None:

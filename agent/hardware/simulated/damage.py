@@ -1,0 +1,68 @@
+"""Whether a machine's stored state can be that of its node file: files are damaged, and edited by hand.
+
+A ``State`` enters, the ``NodeFile`` that it belongs to leaves, or ``NoMachine`` with what does not fit.
+Whoever reads the state later relies on it: every GPU and NIC has an entry, every instance a profile.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from agent.hardware.errors import HardwareError
+from agent.hardware.simulated import rules
+from agent.hardware.simulated.devices import Card
+from agent.hardware.simulated.errors import InvalidFault, InvalidNodeFile, NoMachine
+from agent.hardware.simulated.library import parse_node
+from agent.hardware.simulated.node import NodeFile
+from agent.hardware.simulated.state import GpuState, State
+from agent.hardware.simulated.strikes import faults_of
+from agent.hardware.types import Placement
+
+
+_DAMAGED: Final = "machine.json is damaged; put it right or remove the directory"
+
+
+def machine_of(directory: Path, state: State) -> NodeFile:
+    """Return the machine that a state is of. Raises: NoMachine where the state is damaged."""
+    try:
+        node = parse_node(state.source, state.node)
+        faults_of(state)
+    except (InvalidNodeFile, InvalidFault) as error:
+        raise NoMachine(str(directory), f"{_DAMAGED}: {error}") from error
+    problem = _problem(node, state)
+    if problem:
+        raise NoMachine(str(directory), f"{_DAMAGED}: {problem}")
+    return node
+
+
+def _problem(node: NodeFile, state: State) -> str:
+    """Return what is wrong with the state, empty where nothing is."""
+    if set(state.gpus) != {card.uuid for card in node.cards}:
+        return "gpus are not those of the node file"
+    if set(state.vfs) != {nic.bdf for nic in node.nics}:
+        return "vfs are not of the NICs of the node file"
+    for nic in node.nics:
+        if not 0 <= state.vfs[nic.bdf] <= nic.form.total_vfs:
+            return f"NIC {nic.bdf} has {state.vfs[nic.bdf]} VFs of {nic.form.total_vfs}"
+    for card in node.cards:
+        reason = _problem_of_instances(card, state.gpus[card.uuid])
+        if reason:
+            return f"{card}: {reason}"
+    return ""
+
+
+def _problem_of_instances(card: Card, state: GpuState) -> str:
+    """Create the instances anew, one after the other: what the rules refuse, no machine ever had."""
+    cut = replace(state, instances=())
+    try:
+        for instance in state.instances:
+            place = Placement(instance.start, instance.size)
+            cut, gi_id = rules.create_gpu_instance(card, cut, instance.profile_id, place)
+            if gi_id != instance.gi_id:
+                return f"the GPU instance at {place.start}:{place.size} has id {gi_id}, not {instance.gi_id}"
+    except HardwareError as error:
+        return error.reason
+    return ""
