@@ -46,9 +46,14 @@ def _side(command: Sequence[str]) -> Side:
             assert running.stdout
             writer = threading.Thread(target=_write, args=(running, questions), daemon=True)
             writer.start()
-            for line in running.stdout:
-                yield json.loads(line)
-            writer.join()
+            try:
+                for line in running.stdout:
+                    yield json.loads(line)
+            except GeneratorExit:  # nobody wants the rest, as where the other side has failed
+                running.kill()
+                raise
+            finally:
+                writer.join()
         if running.returncode:
             sys.exit(running.returncode)
 
