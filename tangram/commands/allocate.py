@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from scheduler_core.allocate import allocate_somewhere
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.allocation_input import add_allocation_input, read_allocation_input
@@ -13,6 +12,7 @@ from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.objects import Objects
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.plain import plain
+from tangram.policies import POLICIES, engine_of
 
 
 def add(parsers: Subparsers) -> None:
@@ -26,12 +26,20 @@ def add(parsers: Subparsers) -> None:
         _run,
     )
     add_allocation_input(parser)
+    parser.add_argument(
+        "--policy",
+        choices=tuple(POLICIES),
+        default="best-fit",
+        help="best-fit (default) keeps the most future claims possible; first-fit takes the first devices "
+        "in listed order, as kube-scheduler does",
+    )
 
 
 def _run(options: Namespace, face: Face) -> int:
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
-    match allocate_somewhere(objects.claims, asked.cluster, asked.nodes):
+    engine = engine_of(asked.cluster, POLICIES[options.policy])
+    match engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
             if options.json:
                 face.out.json(_answer(allocation, objects))

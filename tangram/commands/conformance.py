@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tangram.conformance.answering import POLICIES
 from tangram.conformance.case_files import case_paths
 from tangram.conformance.decisions import read_decisions
 from tangram.conformance.judge import FIRST_FIT, judge_file
@@ -16,6 +15,7 @@ from tangram.conformance.verdict import CaseReport, FileReport, Verdict, counts
 from tangram.errors import BadInput
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.plain import plain
+from tangram.policies import POLICIES
 
 FAILED: Final = 1
 UNSUPPORTED: Final = 3

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from rich.console import RenderableType
 
-from scheduler_core.allocate import Cluster
 from scheduler_core.conflicts import RequestOf, smallest_conflict
 from scheduler_core.engine import FIRST_FIT, Engine
 from scheduler_core.model.claim import Claim
@@ -26,6 +25,7 @@ from tangram.pictures.explanation import (
     spreads_picture,
 )
 from tangram.plain import plain
+from tangram.policies import engine_of
 
 
 def add(parsers: Subparsers) -> None:
@@ -43,7 +43,7 @@ def add(parsers: Subparsers) -> None:
 
 def _run(options: Namespace, face: Face) -> int:
     asked = read_allocation_input(options)
-    engine = _engine(asked.cluster)
+    engine = engine_of(asked.cluster, FIRST_FIT)
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
             _explain_choices(allocation, asked, face, as_json=options.json)
@@ -51,15 +51,6 @@ def _run(options: Namespace, face: Face) -> int:
         case Unallocatable() as refusal:
             _explain_refusal(refusal, asked, engine, face, as_json=options.json)
             return DOES_NOT_FIT
-
-
-def _engine(cluster: Cluster) -> Engine:
-    engine = Engine(cluster.classes, policy=FIRST_FIT, features=cluster.features)
-    for pool in cluster.pools:
-        engine.set_pool(pool)
-    for claim in cluster.allocated:
-        engine.hold(claim)
-    return engine
 
 
 def _explain_choices(allocation: Allocation, asked: AllocationInput, face: Face, *, as_json: bool) -> None:

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
-from scheduler_core.allocate import Cluster
-from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.engine.policy import Policy
 from scheduler_core.errors import CoreError
 from scheduler_core.model.claim import AllocatedDevice
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.situation import SHARE_ID, Situation
-
-POLICIES: Final[Mapping[str, Policy]] = {"first-fit": FIRST_FIT, "best-fit": best_fit()}
+from tangram.policies import engine_of
 
 Answered = Allocation | Unallocatable | CoreError
-
-
-def engine_of(cluster: Cluster, policy: Policy) -> Engine:
-    """Return an engine that knows the cluster."""
-    engine = Engine(cluster.classes, policy=policy, features=cluster.features)
-    for pool in cluster.pools:
-        engine.set_pool(pool)
-    for claim in cluster.allocated:
-        engine.hold(claim)
-    return engine
 
 
 def answer_of(situation: Situation, policy: Policy) -> Answered:

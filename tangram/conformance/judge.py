@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduler_core.errors import CoreError
 from tangram.conformance.allocations import Feasible, Listed
-from tangram.conformance.answering import POLICIES, answer_of, feasible_nodes
+from tangram.conformance.answering import answer_of, feasible_nodes
 from tangram.conformance.case_files import Case, read_cases
 from tangram.conformance.decisions import Decisions
 from tangram.conformance.expressions import evaluated
@@ -21,6 +21,7 @@ from tangram.conformance.runs import Run
 from tangram.conformance.situation import read_situation
 from tangram.conformance.steps import allocatable, steps
 from tangram.conformance.verdict import CaseReport, FileReport, Verdict
+from tangram.policies import POLICIES
 
 FIRST_FIT = "first-fit"
 _ONLY_FIRST = "first"  # what case files call that policy

@@ -291,3 +291,28 @@ def test_a_device_that_breaks_a_rule_of_its_own_is_wrong_input(tangram, tmp_path
 
     assert answer.status == 2
     assert "spec.devices[1].composite.capacity.memory: '1Zi' must be a Kubernetes quantity" in answer.err
+
+
+def test_first_fit_gives_the_devices_that_kube_scheduler_would_take(tangram, slices, examples):
+    files = ("-f", slices(), "-f", examples / "device-classes.yaml", "-f", examples / "mig-claim.yaml")
+
+    (claim,) = tangram("allocate", *files, "--policy", "first-fit", "--json").json["claims"]
+
+    found = [result["device"] for result in claim["status"]["allocation"]["devices"]["results"]]
+    assert found == [
+        "gpu-0-mig-1g-5gb-0",
+        "gpu-0-mig-1g-5gb-1",
+        "gpu-0-mig-2g-10gb-2-3",
+        "gpu-0-mig-3g-20gb-4-7",
+    ]
+
+
+def test_best_fit_is_the_default_and_allocates_whatever_first_fit_can(tangram, slices, examples):
+    files = ("-f", slices(), "-f", examples / "device-classes.yaml", "-f", examples / "mig-claim.yaml")
+
+    default, named = (
+        tangram("allocate", *files, *more, "--json").json for more in ((), ("--policy", "best-fit"))
+    )
+
+    assert default == named
+    assert default["allocated"]
