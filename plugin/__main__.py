@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -29,18 +29,26 @@ from agent.inventory.describe import DEFAULT_DRIVER
 from plugin.assembly import assemble
 from plugin.claim_directory import ClaimDirectory
 from plugin.errors import InvalidOptions, PluginError
+from plugin.folders import made, refuse_unwritable
 from plugin.options import Options
-from plugin.server import start
+from plugin.server import prepared_folders, start
 
 _DONE: Final = 0
 _FAILED: Final = 1
 _WRONG_OPTIONS: Final = 2
+_MACHINE_MODE: Final = 0o777
 _EXAMPLES: Final = """examples:
   a real node:
     tangram plugin --node-name $(hostname) --claims /etc/tangram/claims
   a simulated DGX A100, everything below one folder:
     tangram plugin --simulated dgx-a100 --machine /tmp/t/machine --claims /tmp/t/claims \\
                    --kubelet-dir /tmp/t/kubelet --cdi-dir /tmp/t/cdi
+
+exit status:
+  0  it served until SIGTERM or SIGINT
+  1  it could not start, or the machine refused: a folder that cannot be written, another process on its
+     sockets, a driver or GPU that fails
+  2  wrong options; nothing was made
 """
 
 
@@ -59,22 +67,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (InvalidOptions, SimulationError, OSError) as error:
         return _refused(error, _WRONG_OPTIONS)
     try:
-        with _machine(node, arguments.machine) as machine:
-            return _serve(machine, options, arguments.claims)
+        return _serve(node, options, arguments)
     except SimulationError as error:
         return _refused(error, _WRONG_OPTIONS)
     except (PluginError, HardwareError) as error:
         return _refused(error, _FAILED)
 
 
-def _serve(machine: Machine, options: Options, claims: Path) -> int:
+def _serve(node: NodeFile | None, options: Options, arguments: argparse.Namespace) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
-    with start(driver, ClaimDirectory(claims), options):
-        stop.wait()
+    with ExitStack() as opened:
+        with _places(options, arguments.machine):
+            machine = opened.enter_context(_machine(node, arguments.machine))
+            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+            running = start(driver, ClaimDirectory(arguments.claims), options)
+        with running:
+            stop.wait()
     return _DONE
+
+
+@contextmanager
+def _places(options: Options, machine: Path | None) -> Iterator[None]:
+    """Make every folder, the machine's last, once all are known to be of use; take all back on failure."""
+    machines = () if machine is None else (machine,)
+    refuse_unwritable(machines)
+    with prepared_folders(options), made(machines, _MACHINE_MODE, with_content=True):
+        yield
 
 
 @contextmanager

@@ -76,6 +76,11 @@ class Options:
         """Return the folder of the lock files."""
         return self.data_dir / "locks"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Return every folder that the plugin writes to, outer ones first."""
+        return self.data_dir, self.claims_dir, self.locks_dir, self.registry_dir, self.cdi_dir
+
 
 def _is_node(name: str) -> bool:
     return "/" not in name and is_pool(name)

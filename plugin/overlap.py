@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from agent.hardware.types import GpuUuid, MigSpec
 from agent.inventory.model import MigPartition, NodeDevices, PublishedDevice, WholeGpu
 from plugin.claims import PreparePlan
-from plugin.errors import DeviceHeld
+from plugin.errors import ClaimUnusable, DeviceHeld
 from plugin.records import HeldDevice, HeldPartition, Record
 from scheduler_core.errors import Overdrawn
 from scheduler_core.ledger import Ledger
@@ -23,7 +23,8 @@ _Hardware = MigSpec | GpuUuid | None
 def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevices) -> None:
     """Check a plan against all records, started and completed ones alike.
 
-    Raises: DeviceHeld naming the device and the claim that holds it.
+    Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
+            devices overlap.
     """
     ledger = Ledger(node.pool)
     names = _names(node.by_name)
@@ -34,8 +35,20 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
         try:
             ledger.take(planned.name, f"claim {plan.ref}")
         except Overdrawn as error:
+            _refuse_own_overlap(plan, node)
             subject = f"device {planned.name} for claim {plan.ref}"
             raise DeviceHeld("prepare", subject, error.reason) from error
+
+
+def _refuse_own_overlap(plan: PreparePlan, node: NodeDevices) -> None:
+    """Check a plan against itself alone: no other claim's end would ever help it."""
+    ledger = Ledger(node.pool)
+    for planned in plan.devices:
+        try:
+            ledger.take(planned.name, "the claim itself")
+        except Overdrawn as error:
+            subject = f"device {planned.name} for claim {plan.ref}"
+            raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
 
 
 def _record_all(ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName]) -> None:

@@ -11,7 +11,9 @@ import logging
 import os
 import socket
 import stat
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +21,7 @@ from typing import Final, Self
 
 import grpc
 
-from plugin import files
+from plugin import files, folders
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
 from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
@@ -78,22 +80,32 @@ class Running:
 def start(driver: Driver, claims: ClaimReader, options: Options) -> Running:
     """Repair what is left of earlier runs, serve, then announce it.
 
-    Raises: PluginError, HardwareError; whatever was opened is then closed again.
+    Raises: PluginError, HardwareError; whatever was opened is then closed again, and folders that were
+            missing are missing again.
     """
-    files.make_folder(options.data_dir, _FOLDER_MODE)
-    for folder in (options.claims_dir, options.locks_dir, options.registry_dir, options.cdi_dir):
-        files.make_folder(folder, _FOLDER_MODE)
-    refuse_taken(options.dra_socket)
-    refuse_taken(options.registration_socket)
-    driver.reconcile()
-    dra = _serve(_dra_server(driver, claims), options.dra_socket)
-    try:
-        registration = _serve(_registration_server(options), options.registration_socket)
-    except PluginError:
-        dra.close()
-        raise
+    with prepared_folders(options):
+        driver.reconcile()
+        dra = _serve(_dra_server(driver, claims), options.dra_socket)
+        try:
+            registration = _serve(_registration_server(options), options.registration_socket)
+        except PluginError:
+            dra.close()
+            raise
     _log.info("driver %s serves %s", options.driver_name, options.dra_socket)
     return Running(dra, registration)
+
+
+@contextmanager
+def prepared_folders(options: Options) -> Iterator[None]:
+    """Make the folders and see that nobody serves the sockets; a block that fails leaves no new folder.
+
+    Raises: StorageFailed, SocketTaken.
+    """
+    folders.refuse_unwritable(options.folders)
+    with folders.made(options.folders, _FOLDER_MODE):
+        refuse_taken(options.dra_socket)
+        refuse_taken(options.registration_socket)
+        yield
 
 
 def refuse_taken(path: Path) -> None:
@@ -145,7 +157,11 @@ def _serve(server: grpc.Server, path: Path) -> Endpoint:
     except RuntimeError as error:
         raise SocketTaken("serve", str(path), str(error), "the operator checks the folder") from error
     server.start()
-    files.move(private, path)
+    try:
+        files.move(private, path)
+    except PluginError:
+        server.stop(None).wait()
+        raise
     found = path.lstat()
     return Endpoint(server, path, (found.st_dev, found.st_ino))
 

@@ -23,7 +23,7 @@ from plugin.driver import Driver
 from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError
 from plugin.records import checked_uid
 from scheduler_core.codec.claims import decode_allocated_claim
-from scheduler_core.errors import CoreError
+from scheduler_core.errors import CoreError, InvalidInput
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Service:
         try:
             claim = decode_allocated_claim(self._claims.read(ref))
         except CoreError as error:
-            raise ClaimUnusable("read", f"claim {ref}", str(error)) from error
+            raise ClaimUnusable("read", f"claim {ref}", _without_subject(error)) from error
         if claim is None:
             raise ClaimUnusable("prepare", f"claim {ref}", "it is not allocated")
         if claim.uid != uid:
@@ -97,13 +97,25 @@ def _outcome(attempted: str, claim: WireClaim, deed: Deed) -> Outcome:
     try:
         return Outcome(devices=deed(checked_uid(claim.uid, ref), ref))
     except PluginError as error:
-        _log.warning("claim %s: %s", ref, error)
-        return Outcome(error=f"claim {ref}: {error}")
+        told = _told(ref, error)
+        _log.warning("%s", told)
+        return Outcome(error=told)
     except Exception as error:  # noqa: BLE001 - the outermost loop: the other claims must get their answer
         _log.exception("claim %s: %s failed unexpectedly", ref, attempted)
         return Outcome(
             error=f"claim {ref}: cannot {attempted} it: unexpected {type(error).__name__}: {error}"
         )
+
+
+def _without_subject(error: CoreError) -> str:
+    """Return what is wrong with an object for a sentence that names it already."""
+    text = str(error)
+    return text.removeprefix(f"{error.subject}: ") if isinstance(error, InvalidInput) else text
+
+
+def _told(ref: ClaimRef, error: PluginError) -> str:
+    """Return an error's text with the claim named, once."""
+    return str(error) if error.subject.endswith(f"claim {ref}") else f"claim {ref}: {error}"
 
 
 class DraV1(v1_grpc.DRAPluginServicer):

@@ -121,6 +121,28 @@ def test_a_whole_gpu_and_its_partitions_exclude_each_other_both_ways(site: Any, 
     assert kubelet.devices(whole)
 
 
+def test_an_error_names_the_claim_once(site: Any, kubelet: Any) -> None:
+    site.write_claim(v1.Claim(namespace="default", name="claim-odd", uid="odd"), {"allocation": 7})
+    kubelet.devices(site.allocate("holder", HALF))
+    claims = {
+        "held": site.allocate("held", HALF),
+        "unknown": site.allocate("unknown", "gpu-9"),
+        "own": site.allocate("own", "gpu-1", "gpu-1-mig-1g-5gb-2"),
+        "twice": site.allocate("twice", "gpu-1", "gpu-1"),
+        "idle": site.allocate("idle", "gpu-1", name="other"),
+        "gone": v1.Claim(namespace="default", name="claim-gone", uid="gone"),
+        "odd": v1.Claim(namespace="default", name="claim-odd", uid="odd"),
+    }
+    site.write_claim(claims["idle"], {})
+    (site.options.cdi_dir / ".tangram.dev-claim_file.json.tmp").mkdir()
+    claims["file"] = site.allocate("file", "gpu-1")
+
+    entries = kubelet.prepare(*claims.values())
+
+    counts = {uid: entries[uid].error.count(f"default/{claim.name}") for uid, claim in claims.items()}
+    assert counts == dict.fromkeys(claims, 1), entries
+
+
 @pytest.mark.parametrize(
     ("status", "reason"),
     [({}, "not allocated"), ({"allocation": {"devices": {"results": 7}}}, "must be a list")],

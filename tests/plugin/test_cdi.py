@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from agent.hardware.types import DeviceNode, HostFile
 from plugin import cdi
 from plugin.cdi_folder import CdiFolder
-from plugin.errors import InvalidCdi
+from plugin.errors import InvalidCdi, NotReady
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("uid-1")
@@ -149,6 +150,23 @@ def test_a_document_on_disk_that_is_wrong_is_written_again(tmp_path: Path, damag
     folder.ensure(UID, document)
 
     assert path.read_bytes() == cdi.encode(document)
+
+
+def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = CdiFolder(tmp_path, "tangram.dev")
+    fsync = os.fsync
+
+    def somebody_writes_after_us(descriptor: int) -> None:
+        fsync(descriptor)
+        if folder.path(UID).exists():
+            folder.path(UID).write_bytes(b"{}")
+
+    monkeypatch.setattr(os, "fsync", somebody_writes_after_us)
+
+    with pytest.raises(NotReady, match=r"claim_uid-1\.json: what is on disk is not what was written"):
+        folder.ensure(UID, cdi.document("tangram.dev", [injection()]))
 
 
 def test_only_files_of_this_driver_are_ours(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from plugin.claim_directory import ClaimDirectory
 from plugin.errors import ClaimUnreadable, ClaimUnusable
@@ -55,7 +57,13 @@ def test_a_claim_that_is_there_twice_is_refused_naming_both_files(tmp_path: Path
         ClaimDirectory(tmp_path).read(ClaimRef("default", "one"))
 
 
-@pytest.mark.parametrize("broken", [b"a: [", b"\xff\xfe\xfa", b"a: b: c"])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        *(b"a: [", b"\xff\xfe\xfa", b"a: b: c", b"d: !!int abc", b"d: !!timestamp 2024-99-99"),
+        *(b"[" * 5000, b"- " * 300_000, b"&a [*a]", b"kind: ResourceClaim\nkind: ResourceClaim"),
+    ],
+)
 def test_a_broken_file_hides_no_claim_of_another_and_is_named_when_one_is_missing(
     tmp_path: Path, broken: bytes
 ) -> None:
@@ -67,6 +75,85 @@ def test_a_broken_file_hides_no_claim_of_another_and_is_named_when_one_is_missin
     with pytest.raises(ClaimUnreadable, match=r"broken\.yaml") as refusal:
         claims.read(ClaimRef("default", "two"))
     assert refusal.value.retry
+
+
+def test_a_broken_file_is_logged_in_one_line_once_and_again_when_it_is_broken_otherwise(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.yaml").write_text(text("one"))
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("d: !!int abc")
+    claims = ClaimDirectory(tmp_path)
+
+    for _ in range(3):
+        claims.read(ClaimRef("default", "one"))
+    broken.write_text("a: [")
+    for _ in range(3):
+        claims.read(ClaimRef("default", "one"))
+
+    first, second = caplog.records
+    assert "broken.yaml:1:4: is not YAML: invalid literal" in first.getMessage()
+    assert "broken.yaml:2:1: is not YAML" in second.getMessage()
+    assert [record.exc_info for record in caplog.records] == [None, None]
+    assert "\n" not in first.getMessage() + second.getMessage()
+
+
+def test_a_file_that_is_mended_is_read_and_one_that_breaks_again_is_logged_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.yaml"
+    claims = ClaimDirectory(tmp_path)
+
+    for _ in range(2):
+        path.write_text("a: [")
+        with pytest.raises(ClaimUnreadable):
+            claims.read(ClaimRef("default", "one"))
+        path.write_text(text("one"))
+        assert claims.read(ClaimRef("default", "one"))
+
+    assert len(caplog.records) == 2
+
+
+def test_a_broken_file_is_not_read_again_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.yaml").write_text("a: [")
+    (tmp_path / "a.yaml").write_text(text("one"))
+    claims = ClaimDirectory(tmp_path)
+    claims.read(ClaimRef("default", "one"))
+    parsed: list[str] = []
+    parse = yaml.parse
+    monkeypatch.setattr(yaml, "parse", lambda text, loader: parsed.append(text) or parse(text, loader))
+
+    claims.read(ClaimRef("default", "one"))
+
+    assert parsed == [text("one")]
+
+
+def test_a_file_over_64_mib_hides_no_claim(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.yaml").write_text(text("one"))
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(64 * 2**20 + 1)
+
+    assert ClaimDirectory(tmp_path).read(ClaimRef("default", "one"))
+
+    assert "large.yaml: is larger than 64 MiB" in caplog.text
+
+
+def test_what_is_no_file_hides_no_claim_and_keeps_nobody_waiting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.yaml").write_text(text("one"))
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "nowhere.yaml").symlink_to(tmp_path / "missing")
+    claims = ClaimDirectory(tmp_path)
+
+    for _ in range(2):
+        assert claims.read(ClaimRef("default", "one"))
+
+    names = [record.getMessage().split(": ")[1].rpartition("/")[2] for record in caplog.records]
+    assert names == ["folder.yaml", "nowhere.yaml", "pipe.yaml"]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

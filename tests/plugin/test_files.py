@@ -22,6 +22,25 @@ def test_a_file_is_replaced_whole_and_leaves_no_temporary_file(tmp_path: Path) -
     assert files.names(path.parent) == ("file",)
 
 
+def test_the_content_is_on_the_disk_before_the_rename_and_the_rename_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    files.replace(path, b"old", 0o600)
+    synced: list[tuple[str, bytes]] = []
+    fsync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        fsync(descriptor)
+        target = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((str(target), path.read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    files.replace(path, b"new", 0o600)
+
+    assert synced == [(str(files.temporary_path(path)), b"old"), (str(tmp_path), b"new")]
+
+
 @pytest.mark.parametrize("step", ["fsync", "write"])
 def test_a_write_that_fails_leaves_the_old_content_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import threading
@@ -108,3 +109,30 @@ def test_another_process_holds_it_until_it_dies(locks: Locks) -> None:
 
     with locks.hold("gpu-0", "GPU 0", "prepare claim default/here"):
         pass
+
+
+@pytest.mark.parametrize("successor", [True, False])
+def test_a_lock_whose_file_went_away_between_opening_and_locking_it_is_not_the_lock(
+    locks: Locks, clock: Any, monkeypatch: pytest.MonkeyPatch, successor: bool
+) -> None:
+    path = locks.folder / "gpu-0.lock"
+    lock_file, calls = fcntl.flock, []
+
+    def holder_leaves_first(descriptor: int, operation: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            path.unlink()
+            if successor:
+                path.touch()
+        lock_file(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", holder_leaves_first)
+    with locks.hold("gpu-0", "GPU 0", "prepare claim default/first"):
+        assert path.read_text() == "prepare claim default/first"
+        with (
+            pytest.raises(LockTimeout, match="held to prepare claim default/first"),
+            locks.hold("gpu-0", "GPU 0", "prepare claim default/second"),
+        ):
+            pass
+
+    assert clock.slept, "the orphan was given up and the path opened again"

@@ -10,7 +10,7 @@ import pytest
 from agent.inventory.model import NodeDevices
 from plugin import claims
 from plugin.claims import PreparePlan
-from plugin.errors import DeviceHeld
+from plugin.errors import ClaimUnusable, DeviceHeld
 from plugin.overlap import refuse_overlap
 from plugin.prepare import State
 from plugin.records import Record
@@ -54,8 +54,21 @@ def test_a_claim_never_stands_in_its_own_way(
 def test_two_devices_of_one_claim_must_fit_beside_each_other(
     dgx_devices: NodeDevices, plan_of: Claims
 ) -> None:
-    with pytest.raises(DeviceHeld, match="gpu-0"):
+    with pytest.raises(ClaimUnusable) as refusal:
         refuse_overlap(plan_of("u1", HALF, SMALL), [], dgx_devices)
+
+    text = str(refusal.value)
+    assert f"device {SMALL} for claim default/claim-u1: " in text
+    assert f"held by the claim itself ({HALF}); allocate the claim anew" in text
+    assert "other claim" not in text
+    assert not refusal.value.retry
+
+
+def test_a_claim_whose_devices_fit_beside_each_other_waits_for_the_other_claim_only(
+    dgx_devices: NodeDevices, plan_of: Claims, record_of: Callable[..., Record]
+) -> None:
+    with pytest.raises(DeviceHeld, match=r"claim-u1 .*until the other claim is unprepared"):
+        refuse_overlap(plan_of("u2", OTHER_HALF, SMALL), [record_of("u1", HALF)], dgx_devices)
 
 
 def test_a_held_device_is_known_by_its_hardware_whatever_its_name_is_now(
