@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -15,18 +16,27 @@ from rich.text import Text
 from tangram.plain import plain
 
 PLAIN_WIDTH: Final = 120  # holds the widest diagram where there is no terminal to ask
+_USUAL_WIDTH: Final = 80
+_NARROWEST: Final = 40  # who claims less, such as COLUMNS=0, does not know
+_UNWRAPPED: Final = 100_000  # what programs read is broken nowhere
+
+ASCII_FORMS: Final = "tangram.ascii_forms"
+"""The error handler for outputs that cannot show a character: they get one that looks like it."""
+_LOOKALIKES: Final = str.maketrans({"─": "-", "…": "...", "×": "x", "→": "->", "·": "|", "■": "#", "□": "."})
 
 
 class Output:
-    """Standard output. Colours and widths follow the terminal; a file or pipe gets plain text."""
+    """Standard output. Colours and widths follow the terminal; a file or pipe gets plain, unbroken text.
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or _console()
+    Shape: ``width`` is how wide a picture may be. Units: characters.
+    """
 
-    @property
-    def width(self) -> int:
-        """Return how wide a picture may be. Units: characters."""
-        return self.console.width
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        is_asked = self.console.is_terminal or "COLUMNS" in os.environ
+        width = self.console.width if is_asked else PLAIN_WIDTH
+        self.width = width if width >= _NARROWEST else _USUAL_WIDTH
+        self.console.width = self.width if self.console.is_terminal else _UNWRAPPED
 
     def show(self, *pictures: RenderableType) -> None:
         """Print pictures, one below the other."""
@@ -72,6 +82,12 @@ def yaml_text(documents: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _console() -> Console:
-    is_free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(width=PLAIN_WIDTH if is_free else None, highlight=False, markup=False, emoji=False)
+def _ascii_forms(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for the characters that an encoding lacks, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end].translate(_LOOKALIKES)
+    return lacking.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error(ASCII_FORMS, _ascii_forms)

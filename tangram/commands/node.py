@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from tangram.commands.fault_grammar import FAULT_GRAMMAR
 from tangram.documents import parse_documents
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Parser, Subparsers, add_command
@@ -42,7 +43,8 @@ def _add_fault(below: Subparsers) -> None:
         _fault,
     )
     _add_machine(fault)
-    fault.add_argument("faults", nargs="*", metavar="FAULT", help="such as gpu-3:lost")
+    fault.add_argument("faults", nargs="*", metavar="FAULT", help="such as gpu-3:lost; spelt as below")
+    fault.epilog = FAULT_GRAMMAR
     fault.add_argument("--list", action="store_true", help="print the present faults")
     fault.add_argument("--clear", action="store_true", help="take all faults away")
 
@@ -92,7 +94,8 @@ def _fault(options: Namespace, face: Face) -> int:
     elif options.list:
         face.out.text("\n".join(present) if present else "no faults")
     else:
-        face.out.text(f"{node.name} has {counted(len(present), 'fault')}: {', '.join(present) or 'none'}")
+        told = ", ".join(present) or "it obeys and refuses as hardware does"
+        face.out.text(f"{node.name} has {counted(len(present), 'fault')}: {told}")
     return DONE
 
 

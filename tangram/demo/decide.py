@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.console import Group
 from rich.table import Table
@@ -62,11 +62,19 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     sizes = list(sizes_of(devices))
     made_by = "agent.slices.composite_slices, v1_slices; scheduler_core.project"
     yield Station("slices", made_by, sizes_table(sizes), {"sizes": plain(sizes), "composite": slices})
+    is_in_vain = decision.asked is None and not inventory.gpus
     asked = decision.asked = decision.asked or suitable(offered, driver)
     made_by = "scheduler_core.codec.claims.decode_claim"
     yield Station("claim", made_by, Text(yaml_text(asked.written).rstrip()), list(asked.written))
     decision.pools = pools_of(decode_slice(one) for one in slices)
-    yield _allocation(decision, asked, width)
+    station = _allocation(decision, asked, width)
+    yield replace(station, picture=_no_gpu(decision.node)) if is_in_vain else station
+
+
+def _no_gpu(node: str) -> Text:
+    """Say why the demo's own claim, which has no selector that could be at fault, finds nothing."""
+    told = f"does not fit on {node}: the machine has no GPU to ask for; name other claims with --claim"
+    return Text(told, style="bold red")
 
 
 def _hardware(readers: Readers, node: str) -> Station:

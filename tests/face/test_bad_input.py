@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,37 @@ def test_a_wrong_node_file_is_told_by_field_and_rule(tangram, written):
     answer = tangram("show", "--node", written("mine.yaml", text))
 
     assert_refused(answer, "mine.yaml", "minor")
+
+
+NODE_FILES = {
+    "deep lists": ("[" * 5000, ["nested deeper than 64 levels"]),
+    "deep maps": ("{a: " * 3000 + "1" + "}" * 3000, ["nested deeper than 64 levels"]),
+    "an empty file": ("", ["must be a mapping"]),
+    "a list": ("- 1", ["must be a mapping"]),
+    "a large file": ("#" * 300_000, ["larger than 256 KiB"]),
+}
+
+
+@pytest.mark.parametrize("mistake", NODE_FILES)
+def test_a_node_file_of_a_wrong_form_is_one_message(tangram, written, mistake):
+    text, parts = NODE_FILES[mistake]
+
+    answer = tangram("demo", "--node", written("mine.yaml", text))
+
+    assert_refused(answer, "mine.yaml", *parts)
+
+
+@pytest.mark.parametrize("harm", [{"gpus": {}}, {"node": "[" * 5000}], ids=["no GPUs", "deep"])
+@pytest.mark.parametrize(
+    "arguments", [("show",), ("node", "reboot"), ("node", "fault", "--list")], ids=" ".join
+)
+def test_a_damaged_machine_is_one_message(tangram, machine, harm, arguments):
+    file = machine.directory / "machine.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | harm))
+
+    answer = tangram(*arguments, "--machine", machine.directory)
+
+    assert_refused(answer, str(machine.directory), "machine.json is damaged")
 
 
 def test_allocating_nowhere_is_refused(tangram, written):

@@ -29,8 +29,18 @@ def test_the_demo_of_a_machine_without_gpus_tells_why_nothing_fits(tangram):
 
     assert answer.status == 1
     assert "driver is not installed" in answer.out
-    assert "does not fit on no-gpu" in answer.out
+    assert "does not fit on no-gpu: the machine has no GPU to ask for" in answer.out
+    assert "selectors" not in answer.out
     assert "7 prepare" not in answer.out
+
+
+def test_the_device_nodes_of_a_cdi_device_stand_in_one_line(tangram):
+    lines = tangram("demo", "--node", "a100x2", "--until", "cdi").out.splitlines()
+
+    nodes = [line for line in lines if line.startswith("    nodes  ")]
+
+    assert len(nodes) == 4
+    assert all(line.count("/dev/nvidia-caps/") == 2 for line in nodes)
 
 
 def test_every_station_has_a_heading_that_names_the_function_behind_it(tangram):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from agent.hardware.simulated import node_text, shipped_nodes
+from agent.hardware.simulated import Call, Moment, node_text, parse_fault, shipped_nodes
+from agent.hardware.simulated.faults import REFUSALS
 
 
 def test_the_list_has_every_shipped_machine_with_its_devices(tangram):
@@ -62,6 +65,39 @@ def test_one_wrong_fault_injects_none(tangram, machine):
     assert answer.status == 2
     assert "gpu-0:tired" in answer.err
     assert machine.faults() == ()
+
+
+def test_a_machine_without_faults_is_said_to_obey(tangram, machine):
+    answer = tangram("node", "fault", "--machine", machine.directory, "--clear")
+
+    assert answer.out == "a100x2 has no fault: it obeys and refuses as hardware does\n"
+
+
+def test_a_fault_that_is_given_twice_is_had_once(tangram, machine):
+    answer = tangram("node", "fault", "--machine", machine.directory, "gpu-0:lost", "gpu-00:lost")
+
+    assert answer.out == "a100x2 has 1 fault: gpu-0:lost\n"
+
+
+def test_the_help_of_faults_spells_every_call_effect_and_number(tangram):
+    words = set(re.findall(r"[\w-]+", tangram("node", "fault", "--help").out))
+
+    assert {*Call, *REFUSALS, *Moment} <= words
+    assert {"lost", "in-use", "slow", "SECONDS", "TIMES", "machine", "gpu-MINOR"} <= words
+
+
+def test_the_examples_in_the_help_of_faults_can_be_injected(tangram, machine):
+    examples = [
+        word
+        for line in tangram("node", "fault", "--help").out.splitlines()
+        if line.startswith("  tangram node fault --machine /tmp/m ")
+        for word in line.split()[5:]
+    ]
+
+    for example in examples:
+        machine.inject(parse_fault(example.replace("gpu-3", "gpu-0")))
+
+    assert len(machine.faults()) == len(examples) == 4
 
 
 def test_a_reboot_changes_the_boot_id(tangram, machine):

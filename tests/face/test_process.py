@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +80,66 @@ def test_slices_flow_from_show_to_allocate_through_a_pipe(examples):
     assert b"gpu-0" in answer.stdout
 
 
+def closed(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with one of its standard files closed, as a shell does."""
+    shell = ["sh", "-c", f'exec "$@" {redirection}', "sh", *command(*arguments)]
+    return subprocess.run(shell, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["demo", "--node", "l40s"], ["show", "--node", "l40s"], ["--help"]])
+def test_without_standard_output_it_says_so(arguments):
+    done = closed(">&-", *arguments)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "tangram: standard output is closed: there is nowhere to write the answer\n"
+
+
+def test_without_standard_input_a_file_named_dash_is_refused():
+    done = closed("<&-", "allocate", "-f", "-")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "tangram: -: standard input is closed: pipe a file into it, or name one\n"
+
+
+def test_without_standard_error_a_failure_does_not_become_the_answer():
+    done = closed("2>&-", "show", "--node", "cray-1")
+
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_demo_that_is_told_to_end_removes_its_machine(number):
+    demo = subprocess.Popen(
+        command("demo"),
+        bufsize=0,
+        pipesize=4096,  # what follows is longer: unread, it keeps the demo from its end
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert demo.stdout is not None
+    folder = next(found[0] for line in demo.stdout if (found := re.search(rb"/\w+(/\w+)?/tangram-\w+", line)))
+    assert os.path.exists(folder)
+
+    demo.send_signal(number)
+    _, errors = demo.communicate()
+
+    assert (demo.returncode, errors) == (128 + number, b"")
+    assert not os.path.exists(folder)
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    program = (
+        "import signal; from tangram.throwaway import clean_end\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "with clean_end(): signal.raise_signal(signal.SIGHUP); print('still here')"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "still here\n")
+
+
 def test_a_terminal_gets_colours():
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color"}
@@ -97,8 +159,12 @@ def test_a_locale_without_box_drawing_still_gets_an_answer():
     done = subprocess.run(
         command("show", "--node", "l40s"), capture_output=True, check=False, env=environment
     )
+    listed = subprocess.run(command("node", "list"), capture_output=True, check=True, env=environment)
 
     assert (done.returncode, done.stderr) == (0, b"")
+    assert b"-" * 120 in done.stdout.splitlines()
+    assert b"4 x NVIDIA L40S" in listed.stdout
+    assert b"\\" not in done.stdout + listed.stdout
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)

@@ -184,3 +184,21 @@ def test_the_readme_has_the_table_of_sizes(sizes):
 
     assert [opening, closing] == ["<!-- sizes -->\n", "<!-- /sizes -->"]
     assert table.strip() == sizes["text"].strip()
+
+
+@pytest.mark.parametrize(("columns", "width"), [("0", 80), ("39", 80), ("40", 40), ("100", 100)])
+def test_a_width_that_nobody_can_read_is_taken_for_80(tangram, monkeypatch, shipped, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+
+    answer = tangram("show", "--machine", shipped("l40s"))
+
+    assert "─" * width in answer.out.splitlines()
+    assert "gpu-0" in answer.out
+
+
+def test_what_goes_into_a_pipe_is_not_wrapped(tangram, shipped):
+    answer = tangram("show", "--machine", shipped("no-gpu"))
+
+    (sentence,) = [line for line in answer.out.splitlines() if line.startswith("left out: ")]
+    assert len(sentence) > 120
+    assert sentence.endswith("where the node has such devices")

@@ -21,7 +21,6 @@ from agent.hardware.simulated.state import GpuState, State
 from agent.hardware.simulated.strikes import faults_of
 from agent.hardware.types import Placement
 
-
 _DAMAGED: Final = "machine.json is damaged; put it right or remove the directory"
 
 
