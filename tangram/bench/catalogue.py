@@ -6,6 +6,7 @@ import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Final
@@ -20,6 +21,7 @@ from tangram.bench.report import Report
 from tangram.bench.settings import Settings
 from tangram.bench.single import filling, seed_claim, worst_cases
 from tangram.bench.stream import streaming
+from tangram.errors import BadInput
 from tangram.machines import Machines
 
 BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
@@ -56,9 +58,13 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def run(name: str, order: Order) -> Report:
-    """Run one benchmark in a new process."""
+    """Run one benchmark in a new process. Raises: BadInput where that was ended, as for want of memory."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as children:
-        return children.submit(_run, name, order).result()
+        try:
+            return children.submit(_run, name, order).result()
+        except BrokenProcessPool:
+            reason = "was ended before it was done: for want of memory, ask for fewer --nodes"
+            raise BadInput(f"benchmark {name}: its process {reason}") from None
 
 
 def _run(name: str, order: Order) -> Report:
