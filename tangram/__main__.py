@@ -34,7 +34,8 @@ from tangram.commands import allocate, bench, conformance, demo, explain, node, 
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
 from tangram.machines import Driverless, NodeSummary
-from tangram.output import Output
+from tangram.output import ASCII_FORMS, Output
+from tangram.throwaway import clean_end
 
 _EXPECTED: Final = (BadInput, CoreError, HardwareError, NoAnswer, PluginError, SimulationError, OSError)
 _INTERRUPTED: Final = 130
@@ -53,18 +54,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except _EXPECTED as error:
-        print(f"tangram: {_told(error)}", file=sys.stderr)
+        _complain(_told(error))
         return WRONG_INPUT
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if sys.stdout is None:
+        raise BadInput("standard output is closed: there is nowhere to write the answer")
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal that cannot show a character must not end us
-        sys.stdout.reconfigure(errors="backslashreplace")
+        sys.stdout.reconfigure(errors=ASCII_FORMS)
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
-    status: int = options.command(options, Face(AllMachines(), Output(), serve))
+    with clean_end():
+        status: int = options.command(options, Face(AllMachines(), Output(), serve))
     sys.stdout.flush()
     return status
 
@@ -81,6 +85,11 @@ def _parser() -> Parser:
         command.add(parsers)
     parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")
     return parser
+
+
+def _complain(told: str) -> None:
+    if sys.stderr is not None:  # print would take standard output instead
+        print(f"tangram: {told}", file=sys.stderr)
 
 
 def _told(error: BaseException) -> str:
