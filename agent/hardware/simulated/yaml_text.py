@@ -63,7 +63,7 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=self.get_mark())
         if self._depth == MAX_DEPTH:
             problem = f"nested deeper than {MAX_DEPTH} levels"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.current_event.start_mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
