@@ -23,7 +23,7 @@ from tangram.bench.objects import Json
 from tangram.bench.random_questions import FAMILIES, questions
 
 _NS = 1_000_000_000
-_ROW = "{:<8} {:>11} {:>11} {:>11} {:>11} {:>11}  {:<17} {}"
+_ROW = "{:<8} {:>11} {:>11} {:>11} {:>11} {:>13}  {:<17} {}"
 _UNITS = (("s", _NS), ("ms", 10**6), ("µs", 10**3))
 
 
