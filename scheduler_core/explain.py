@@ -113,7 +113,7 @@ def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
             detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
     return _invalid_match(slot, claim, cluster, node) or Reason(
-        claim.ref, name, Cause.NO_MATCHING_DEVICE, f"no device on node {node.name} matches its selectors"
+        claim.ref, name, Cause.NO_MATCHING_DEVICE, f"no device of node {node.name} is of its class and matches it"
     )
 
 
