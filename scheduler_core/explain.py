@@ -112,8 +112,9 @@ def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
         if not pool.is_complete:
             detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
+    detail = f"no device of node {node.name} is of its class and matches it"
     return _invalid_match(slot, claim, cluster, node) or Reason(
-        claim.ref, name, Cause.NO_MATCHING_DEVICE, f"no device of node {node.name} is of its class and matches it"
+        claim.ref, name, Cause.NO_MATCHING_DEVICE, detail
     )
 
 
