@@ -15,8 +15,6 @@ from scheduler_core.engine.case import Case, Picks, TooIrregular
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.kind import Choice
 
-CASES: Final = 512
-"""How many values of constraints and alternatives are gone through before a claim counts as irregular."""
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
 
 

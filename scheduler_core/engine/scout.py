@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from scheduler_core.engine.columns import Masks, Sight
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.kind import Kind
 from scheduler_core.engine.plan import Plan
-from scheduler_core.engine.planner import Masks, Planner, Sight
+from scheduler_core.engine.planner import Planner
 from scheduler_core.engine.roster import Roster, Site
 from scheduler_core.engine.skeleton import identity
 from scheduler_core.engine.template import Template
