@@ -26,9 +26,9 @@ def bundles_of(choice: Choice, rules: Sequence[int]) -> list[int]:
         for rule in mine[1:]:
             leader[find(rule)] = find(mine[0])
     sizes: dict[int, int] = {}
-    for want, mine in zip(choice.wants, bound, strict=True):
+    for count, mine in zip(choice.counts, bound, strict=True):
         if mine:
-            sizes[find(mine[0])] = sizes.get(find(mine[0]), 0) + want.count
+            sizes[find(mine[0])] = sizes.get(find(mine[0]), 0) + count
     numbers = {rule: number for number, rule in enumerate(rule for rule, size in sizes.items() if size > 1)}
     return [numbers.get(find(mine[0]), LOOSE) if mine else LOOSE for mine in bound]
 

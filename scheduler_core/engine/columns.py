@@ -82,8 +82,8 @@ def columns_of(choice: Choice, wants: Sequence[Masks], marked: Sequence[bool]) -
         return None
     columns: dict[tuple[Masks, bool], int] = {}
     order: list[int] = []
-    for want, masks, is_marked in zip(choice.wants, wants, marked, strict=True):
-        order += [columns.setdefault((masks, is_marked), len(columns))] * want.count
+    for count, masks, is_marked in zip(choice.counts, wants, marked, strict=True):
+        order += [columns.setdefault((masks, is_marked), len(columns))] * count
     return Columns(
         masks=tuple(masks for masks, _ in columns),
         order=tuple(order),

@@ -78,9 +78,9 @@ class PlannedCase:
         ranks = {member.component: member.ranks for member in self.case.members}
         key: list[int] = []
         taken = iter(answer.picks)
-        for option, want in zip(self.choice.options, self.choice.wants, strict=True):
+        for option, count in zip(self.choice.options, self.choice.counts, strict=True):
             key.append(option)
-            for _ in range(want.count):
+            for _ in range(count):
                 number, position = next(taken)
                 key.append(ranks[number][position])
         return tuple(key)

@@ -109,7 +109,7 @@ class Planner:
         groups, holding = groups_by_value(sight.values[bundled[0]], columns, used)
         members = self._members(roster, columns, used, groups)
         owners = tuple(
-            bundle for want, bundle in zip(choice.wants, bundles, strict=True) for _ in range(want.count)
+            bundle for count, bundle in zip(choice.counts, bundles, strict=True) for _ in range(count)
         )
         case = BundledCase(
             members=members,

@@ -40,7 +40,7 @@ SELECTORS = [
     f"device.attributes['{DRIVER}'].board < 2",
 ]
 FAILING = f"device.attributes['{DRIVER}'].color == 'red'"
-ATTRIBUTES = ["board", "board", "color", "kind", "twisted"]
+ATTRIBUTES = ["board", "board", "board", "color", "kind", "twisted", "tags"]
 
 
 def rarely(chance, one_in):
@@ -53,6 +53,8 @@ def named(chance, board, kind):
         attributes["color"] = chance.choice(["red", "blue"])
     if chance.random() < 0.5:
         attributes["twisted"] = chance.choice([True, 1, "1"])
+    if rarely(chance, 3):
+        attributes["tags"] = chance.choice([("a", "b"), ("b", "c"), ("c",), "a", "d"])
     return attributes
 
 
@@ -60,7 +62,7 @@ def board(chance, number, older):
     """One board and what is cut from it: in parts, in parts of parts, now and then from two boards."""
     name = f"b{number}"
     found = [device(name, attributes=named(chance, number, "whole"), m=chance.randint(2, 7), s0=1, s1=1)]
-    for part in range(chance.randint(0, 5)):
+    for part in range(chance.randint(0, 4)):
         kind = chance.choice(["small", "small", "large"])
         sources = [name]
         if older and rarely(chance, 6):
@@ -78,7 +80,7 @@ def board(chance, number, older):
 
 def pool(chance, driver, name, nodes):
     devices, older = [], []
-    for number in range(chance.randint(1, 4)):
+    for number in range(chance.randint(1, 3)):
         mine = board(chance, number, older)
         older.append(mine[0].name)
         devices += mine
@@ -107,7 +109,7 @@ def option(chance, name):
         name=name,
         class_name="any",
         selectors=(FAILING,) if rarely(chance, 15) else tuple(selectors),
-        count=None if rarely(chance, 15) else chance.choice([1, 1, 1, 1, 2, 3]),
+        count=None if rarely(chance, 15) else chance.choice([1, 1, 1, 1, 1, 2]),
     )
 
 
@@ -119,7 +121,7 @@ def request(chance, name):
 
 
 def claim(chance, name):
-    wanted = tuple(request(chance, f"r{number}") for number in range(chance.randint(1, 4)))
+    wanted = tuple(request(chance, f"r{number}") for number in range(chance.randint(1, 3)))
     constraints = []
     for _ in range(chance.choice([0, 0, 0, 1, 1, 1, 2])):
         kind = chance.choice([MatchAttribute, MatchAttribute, DistinctAttribute])
