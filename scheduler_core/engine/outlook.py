@@ -18,16 +18,15 @@ from scheduler_core.model.nodes import Node
 _NO: Final = 0
 _YES: Final = 1
 _UNKNOWN: Final = 2
-Otherwise = Callable[[Sequence[Claim], Scout, Node], tuple[bool, bool]]
-"""Whether claims fit that count vectors do not cover, and whether that may be remembered."""
+Plainly = Callable[[Sequence[Claim], Node], bool]
 
 
 class Outlook:
-    """What is known of every node that owns a pool, by kind. ``otherwise`` answers what the plans do not."""
+    """What is known of every node that owns a pool, by kind. ``plainly`` asks the plain search."""
 
-    def __init__(self, sites: Sites, otherwise: Otherwise) -> None:
+    def __init__(self, sites: Sites, plainly: Plainly) -> None:
         self._sites = sites
-        self._otherwise = otherwise
+        self._plainly = plainly
         self._names: tuple[str, ...] = ()
         self._numbers: dict[str, int] = {}
         self._flags: dict[Scout, bytearray] = {}
@@ -117,9 +116,7 @@ class Outlook:
         try:
             is_fit = scout.plan(site).fits(site.components)
         except TooIrregular:
-            is_fit, is_lasting = self._otherwise(claims, scout, node)
-            if not is_lasting:
-                return is_fit
+            return self._plainly(claims, node)
         if number is not None:
             self._flags[scout][number] = is_fit
         return is_fit

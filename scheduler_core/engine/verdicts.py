@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 
 from scheduler_core.engine.bits import positions
 from scheduler_core.engine.component import Component
@@ -61,14 +61,6 @@ class Verdicts:
             return all(selector.matches(seen) for selector in selectors)
         except SelectorError:
             return FAILED
-
-
-def fail(selectors: Selectors, component: Component, position: int) -> NoReturn:
-    """Raise what selectors raise on a device that is known to fail one."""
-    seen = view(component.template.skeleton.driver, component.device(position))
-    for selector in selectors:
-        selector.matches(seen)
-    raise AssertionError("a selector that failed once fails again")
 
 
 @dataclass(frozen=True, slots=True)
