@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from scheduler_core.candidates import Candidate, rejected_offers, select, selectors_of
+from scheduler_core.errors import SelectorError
 from scheduler_core.ledger import Ledger
 from scheduler_core.limits import RESULTS
 from scheduler_core.model.claim import Claim
@@ -36,7 +37,7 @@ def explain(
     fits_without: FitsWithout | None = None,
 ) -> tuple[Reason, ...]:
     """Return the reasons, the decisive one first; never empty. Without ``fits_without`` it is searched."""
-    ask = fits_without or (lambda dropped: Search(_without_rules(problem, dropped)).run())
+    ask = fits_without or (lambda dropped: _fits(_without_rules(problem, dropped)))
     reasons = _decisive(claims, cluster, node, problem, ask)
     return (*reasons, *_unused_pools(reasons, cluster, node))
 
@@ -51,11 +52,19 @@ def _decisive(
         return tuple(_constraint_reasons(claims, problem, fits_without))
     if any(_restricts(pool) for pool in cluster.pools):
         relaxed = problem_of(claims, _without_compatibility(cluster), node)
-        if Search(relaxed).run():
+        if _fits(relaxed):
             return tuple(_shortages(claims, problem, problem.ledgers, Cause.INCOMPATIBLE))
-        if problem.rules and Search(_without_rules(relaxed)).run():
+        if problem.rules and _fits(_without_rules(relaxed)):
             return tuple(_constraint_reasons(claims, problem, fits_without))
     return tuple(_shortages(claims, problem, problem.ledgers))
+
+
+def _fits(problem: Problem) -> bool:
+    """Whether a problem made easier has an answer. What only the question looks at fails nobody's claim."""
+    try:
+        return Search(problem).run()
+    except SelectorError:
+        return False
 
 
 def _unused_pools(reasons: Sequence[Reason], cluster: Cluster, node: Node) -> Iterator[Reason]:

@@ -75,11 +75,14 @@ class Search:
 
     def run(self) -> bool:
         """Search; True where ``chosen`` is a full answer. Raises: SelectorError on a failing candidate."""
-        found = self._slot(0)
-        for slot, (want, candidates) in reversed(list(zip(self.problem.slots, self.chosen, strict=False))):
-            for candidate in reversed(candidates):
-                self._leave(slot.claim, want, candidate)
-        return found
+        try:
+            return self._slot(0)
+        finally:
+            for slot, (want, candidates) in reversed(
+                list(zip(self.problem.slots, self.chosen, strict=False))
+            ):
+                for candidate in reversed(candidates):
+                    self._leave(slot.claim, want, candidate)
 
     def _slot(self, index: int) -> bool:
         if index == len(self.problem.slots):

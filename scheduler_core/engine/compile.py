@@ -6,16 +6,20 @@ Only what the tables cover is compiled; other pools are left to the plain search
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from scheduler_core.engine.blueprint import Blueprint
 from scheduler_core.engine.component import CompiledPool, Component
 from scheduler_core.engine.connect import connected
 from scheduler_core.engine.library import Library
 from scheduler_core.engine.reader import Found, Reader
-from scheduler_core.engine.skeleton import Skeleton, Values
+from scheduler_core.engine.skeleton import Entries, Skeleton
 from scheduler_core.engine.template import Template
 from scheduler_core.features import ALL, Features
-from scheduler_core.model.device import Device
+from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool, PoolId
+
+_BLUEPRINTS: Final = 64  # machines remembered by the names of their devices
 
 
 def is_regular(pool: Pool, features: Features = ALL) -> bool:
@@ -42,34 +46,52 @@ def _is_plain(device: Device) -> bool:
     return True
 
 
-def compile_pool(pool: Pool, library: Library) -> CompiledPool:
-    """Return the pool in tables. The pool must be regular."""
-    reader = Reader(pool, library)
-    found = [reader.read(members) for members in connected(pool.devices)]
-    drawn = {source for one in found for source in one.layout.sources}
-    return CompiledPool(
-        id=pool.id,
-        generation=pool.generation,
-        components=tuple(_components(found, library, pool.id)),
-        seen_from=pool.seen_from,
-        rejected=pool.rejected,
-        spare={name: amounts for name, amounts in pool.sources.items() if name not in drawn},
-    )
+class Compiler:
+    """Compiles the pools of one engine: what is equal in them is kept once."""
+
+    def __init__(self) -> None:
+        self._library = Library()
+        self._blueprints: dict[tuple[str, tuple[DeviceName, ...]], Blueprint] = {}
+
+    def compile(self, pool: Pool) -> CompiledPool:
+        """Return the pool in tables. The pool must be regular."""
+        found = self._read(pool)
+        drawn = {source for one in found for source in one.layout.sources}
+        return CompiledPool(
+            id=pool.id,
+            generation=pool.generation,
+            components=tuple(_components(found, self._library, pool.id)),
+            seen_from=pool.seen_from,
+            rejected=pool.rejected,
+            spare={name: amounts for name, amounts in pool.sources.items() if name not in drawn},
+        )
+
+    def _read(self, pool: Pool) -> list[Found]:
+        key = (pool.id.driver, tuple([device.name for device in pool.devices]))
+        blueprint = self._blueprints.get(key)
+        found = blueprint.read(pool) if blueprint is not None else None
+        if found is None:
+            reader = Reader(pool, self._library)
+            found = [reader.read(members) for members in connected(pool.devices)]
+            if len(self._blueprints) >= _BLUEPRINTS:
+                self._blueprints.clear()
+            self._blueprints[key] = Blueprint(found)
+        return found
 
 
 def _leaders(found: Sequence[Found]) -> list[Found]:
-    """Return, per component, the last one before it with the same common values, or itself.
+    """Return, per component, the last one before it with the same common entries, or itself.
 
-    Along the way the skeletons note in which values components differ.
+    Along the way the skeletons note in which entries components differ.
     """
     leaders: list[Found] = []
-    last: dict[Skeleton, tuple[Found, Values]] = {}
+    last: dict[Skeleton, tuple[Found, Entries]] = {}
     for one in found:
-        common = one.skeleton.common(one.values)
+        common = one.skeleton.common(one.entries)
         before = last.get(one.skeleton)
         if before is None or len(before[1]) != len(common) or not one.skeleton.agree(before[1], common):
-            one.skeleton.note(one.values)
-            last[one.skeleton] = before = (one, one.skeleton.common(one.values))
+            one.skeleton.note(one.entries)
+            last[one.skeleton] = before = (one, one.skeleton.common(one.entries))
         leaders.append(before[0])
     return leaders
 
@@ -80,5 +102,5 @@ def _components(found: Sequence[Found], library: Library, pool: PoolId) -> Itera
     for one, leader in zip(found, leaders, strict=True):
         template = templates.get(id(leader))
         if template is None:
-            template = templates[id(leader)] = library.template(leader.skeleton, leader.values)
-        yield Component(template, one.layout, one.skeleton.own(one.values), one.nodes, pool)
+            template = templates[id(leader)] = library.template(leader.skeleton, leader.entries)
+        yield Component(template, one.layout, one.skeleton.own(one.entries), one.nodes, pool)

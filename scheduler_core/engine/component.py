@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from scheduler_core.engine.bits import positions
+from scheduler_core.engine.skeleton import Entries
 from scheduler_core.engine.template import Layout, Template
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NodeSelection
@@ -16,7 +16,7 @@ from scheduler_core.quantity import Quantity
 class Component:
     """One component of one pool.
 
-    Shape: ``own`` the values that the template leaves open; ``nodes`` one selection for all devices, or
+    Shape: ``own`` the entries that the template leaves open; ``nodes`` one selection for all devices, or
            one each; ``state`` the positions taken.
     """
 
@@ -26,7 +26,7 @@ class Component:
         self,
         template: Template,
         layout: Layout,
-        own: tuple[AttributeValue, ...],
+        own: Entries,
         nodes: NodeSelection | tuple[NodeSelection, ...],
         pool: PoolId,
     ) -> None:
@@ -41,28 +41,25 @@ class Component:
         """Return from where a device can be used."""
         return self.nodes[position] if isinstance(self.nodes, tuple) else self.nodes
 
-    def groups(self) -> Iterator[tuple[int, dict[QualifiedName, AttributeValue]]]:
-        """Yield the positions with equal attributes, and those attributes."""
-        values = self.template.completed(self.own)
-        begin = 0
-        for keys, mask in self.template.skeleton.groups:
-            end = begin + len(keys)
-            yield mask, dict(zip(keys, values[begin:end], strict=True))
-            begin = end
-
     def attributes(self, position: int) -> dict[QualifiedName, AttributeValue]:
         """Return what a device says of itself."""
-        return next(attributes for mask, attributes in self.groups() if mask >> position & 1)
+        return self.said(position, self.template.skeleton.places)
+
+    def said(self, position: int, keys: Iterable[QualifiedName]) -> dict[QualifiedName, AttributeValue]:
+        """Return what a device says of some attributes; those that it does not have are left out."""
+        found: dict[QualifiedName, AttributeValue] = {}
+        for key in keys:
+            for place in self.template.skeleton.places.get(key, ()):
+                if place.mask >> position & 1:
+                    found[key] = self.template.value(place, self.own, position)
+        return found
 
     def device(self, position: int) -> Device:
         """Return a device as it was published."""
-        return self._device(position, self.attributes(position))
-
-    def _device(self, position: int, attributes: dict[QualifiedName, AttributeValue]) -> Device:
         body = self.template.skeleton.bodies[position]
         return Device(
             name=self.layout.names[position],
-            attributes=attributes,
+            attributes=self.attributes(position),
             capacity=body.capacity,
             draws=tuple(Draw(self.layout.sources[source], amounts) for source, amounts in body.draws),
             parents=tuple(self.layout.names[parent] for parent in body.parents),
@@ -71,9 +68,8 @@ class Component:
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:
         """Yield every device with its place in the listing of the pool."""
-        for mask, attributes in self.groups():
-            for position in positions(mask):
-                yield self.layout.listed[position], self._device(position, attributes)
+        for position, place in enumerate(self.layout.listed):
+            yield place, self.device(position)
 
 
 @dataclass(frozen=True, slots=True)

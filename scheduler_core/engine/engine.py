@@ -12,21 +12,24 @@ from itertools import islice
 from typing import Final
 
 from scheduler_core.allocate import allocate
+from scheduler_core.candidates import located
 from scheduler_core.engine.answers import Scribe
+from scheduler_core.engine.careful import Careful
 from scheduler_core.engine.case import TooIrregular
-from scheduler_core.engine.compile import compile_pool, is_regular
+from scheduler_core.engine.compile import Compiler, is_regular
 from scheduler_core.engine.component import CompiledPool
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds
-from scheduler_core.engine.kind import content, kind_of, without_constraints
-from scheduler_core.engine.library import Library
+from scheduler_core.engine.kind import Kind, content, kind_of, without_constraints
 from scheduler_core.engine.outlook import Outlook
+from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.planner import Planner
-from scheduler_core.engine.policy import FIRST_FIT, Policy
+from scheduler_core.engine.policy import FIRST_FIT, Policy, Priced
 from scheduler_core.engine.roster import Site
 from scheduler_core.engine.scout import Scout
 from scheduler_core.engine.sites import Sites
 from scheduler_core.engine.verdicts import Verdicts
+from scheduler_core.errors import SelectorError
 from scheduler_core.explain import explain
 from scheduler_core.features import ALL, Features
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
@@ -53,11 +56,11 @@ class Engine:
         self._verdicts = Verdicts()
         self._chooser = policy.chooser(self._verdicts, self.effort)
         self._features = features
-        self._library = Library()
+        self._compiler = Compiler()
         self._planner = Planner(self.effort)
         self._sites = Sites(self._dropped)
         self._holds = Holds(self._sites.compiled, self._chooser.moved)
-        self._outlook = Outlook(self._sites, self._fits_plainly)
+        self._outlook = Outlook(self._sites, self._fits_otherwise)
         self._scouts: dict[object, Scout] = {}
         self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
         self.set_classes(classes)
@@ -74,7 +77,7 @@ class Engine:
         if not is_regular(pool, self._features):
             self._sites.put(pool)
             return
-        compiled = compile_pool(pool, self._library)
+        compiled = self._compiler.compile(pool)
         for component in compiled.components:
             self._chooser.entered(component)
         self._holds.enter_all(compiled)
@@ -120,8 +123,27 @@ class Engine:
 
     def _decided(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
         site = self._sites.site(node)
-        found = self._chooser.choose(self._scout(claims).plan(site), site.components)
+        found = self._answered(claims, self._scout(claims), site)
         return None if found is None else self._scribe.written(found[1], claims, site)
+
+    def _answered(self, claims: Sequence[Claim], scout: Scout, site: Site) -> Priced | None:
+        """Return the answer and its price. Raises: TooIrregular where only the plain search can tell."""
+        try:
+            return self._chooser.choose(scout.plan(site), site.components)
+        except TooIrregular:
+            found, _ = self._searched(claims, scout, site)
+            return None if found is None else (0.0, found)
+
+    def _searched(self, claims: Sequence[Claim], scout: Scout, site: Site) -> tuple[Answer | None, bool]:
+        """Return what the careful search finds, and whether it looked at devices as it pleased."""
+        if not (scout.kind.is_covered and site.is_regular):
+            raise TooIrregular
+        lists = self._features.DRAListTypeAttributes
+        careful = Careful(scout.kind, site, scout.looks(site), lists=lists, effort=self.effort)
+        try:
+            return careful.first(), not careful.is_exact
+        except SelectorError as error:
+            raise located(error, claims, self._classes) from None
 
     def allocate_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
@@ -152,18 +174,17 @@ class Engine:
             fitting = (Node(name) for name in self._outlook.known(claims, scout))
         else:
             fitting = (node for node in nodes if self._outlook.fits(claims, scout, node))
-        return self._best(scout, list(islice(fitting, self._chooser.compared)))
+        return self._best(claims, scout, list(islice(fitting, self._chooser.compared)))
 
-    def _best(self, scout: Scout, nodes: Sequence[Node]) -> Node | None:
+    def _best(self, claims: Sequence[Claim], scout: Scout, nodes: Sequence[Node]) -> Node | None:
         """Return the node with the preferred alternatives at the least price, the first of equal ones."""
         if len(nodes) < 2:
             return nodes[0] if nodes else None
         best: tuple[tuple[int, ...], float] | None = None
         chosen = nodes[0]
         for node in nodes:
-            site = self._sites.site(node)
             try:
-                found = self._chooser.choose(scout.plan(site), site.components)
+                found = self._answered(claims, scout, self._sites.site(node))
             except TooIrregular:
                 continue
             assert found is not None, "a node that fits has an answer"
@@ -195,9 +216,15 @@ class Engine:
         if scout is None:
             if len(self._scouts) >= _KINDS:
                 self._forget_kinds()
-            kind = kind_of(claims, self._classes, self._features)
+            kind = self._kind(claims)
             scout = self._scouts[key] = Scout(kind, self._planner, self._verdicts)
         return scout
+
+    def _kind(self, claims: Sequence[Claim]) -> Kind:
+        try:
+            return kind_of(claims, self._classes, self._features)
+        except SelectorError as error:
+            raise located(error, claims, self._classes) from None
 
     def _forget_kinds(self) -> None:
         self._scouts.clear()
@@ -210,8 +237,13 @@ class Engine:
             scout.forget(site)
         self._outlook.changed((site.node.name,))
 
-    def _fits_plainly(self, claims: Sequence[Claim], node: Node) -> bool:
-        return isinstance(allocate(claims, self._cluster(node), node), Allocation)
+    def _fits_otherwise(self, claims: Sequence[Claim], scout: Scout, node: Node) -> tuple[bool, bool]:
+        """Whether claims fit that count vectors do not cover, and whether that may be remembered."""
+        try:
+            found, is_lasting = self._searched(claims, scout, self._sites.site(node))
+        except TooIrregular:
+            return isinstance(allocate(claims, self._cluster(node), node), Allocation), False
+        return found is not None, is_lasting
 
     def _cluster(self, node: Node) -> Cluster:
         """Return what the plain search needs to know of a node."""
@@ -227,6 +259,9 @@ class Engine:
 
         def fits_without(dropped: Set[int] | None) -> bool:
             rest = without_constraints(claims, dropped)
-            return self._outlook.fits(rest, self._scout(rest), node)
+            try:
+                return self._outlook.fits(rest, self._scout(rest), node)
+            except SelectorError:
+                return False  # what only the question looks at fails nobody's claim
 
         return Unallocatable(node=node.name, reasons=explain(claims, cluster, node, problem, fits_without))

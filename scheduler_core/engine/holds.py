@@ -28,6 +28,8 @@ class Holds:
         self._find = find
         self._moved = moved
         self._claims: dict[ClaimRef, AllocatedClaim] = {}
+        self._arrivals: dict[ClaimRef, int] = {}
+        self._arrived = 0
         self._by_pool: dict[PoolKey, dict[ClaimRef, Places]] = {}
         self._again: Counter[tuple[Component, int]] = Counter()
 
@@ -37,6 +39,8 @@ class Holds:
     def add(self, claim: AllocatedClaim) -> Iterable[PoolKey]:
         """Take what a claim holds, and return the pools that it holds something of."""
         self._claims[claim.ref] = claim
+        self._arrived += 1
+        self._arrivals[claim.ref] = self._arrived
         pools = _pools_of(claim)
         for pool in pools:
             places = _places(self._find(pool), pool, claim)
@@ -47,6 +51,7 @@ class Holds:
     def remove(self, ref: ClaimRef) -> Iterable[PoolKey]:
         """Give back what a claim holds, and return the pools. Raises: KeyError where it is not known."""
         pools = _pools_of(self._claims.pop(ref))
+        del self._arrivals[ref]
         for pool in pools:
             self._give(self._by_pool[pool].pop(ref))
         return pools
@@ -63,8 +68,8 @@ class Holds:
 
     def concerning(self, pools: Iterable[PoolKey]) -> tuple[AllocatedClaim, ...]:
         """Return the claims that hold devices of some pools, in the order in which they came."""
-        refs = dict.fromkeys(ref for pool in pools for ref in self._by_pool.get(pool, ()))
-        return tuple(self._claims[ref] for ref in refs)
+        refs = {ref for pool in pools for ref in self._by_pool.get(pool, ())}
+        return tuple(self._claims[ref] for ref in sorted(refs, key=self._arrivals.__getitem__))
 
     def _take(self, places: Places) -> None:
         for place in places:

@@ -25,13 +25,14 @@ _CHOICES: Final = 64  # combinations of alternatives before a claim counts as ir
 class Want:
     """One alternative of a request.
 
-    Shape: ``selectors`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number.
+    Shape: ``selectors`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number; ``count``
+           is None where all matching devices are wanted.
     """
 
     claim: int
     name: str
     selectors: int
-    count: int
+    count: int | None
     rules: tuple[int, ...]
     has_configs: bool
 
@@ -40,12 +41,14 @@ class Want:
 class Choice:
     """One alternative for every request.
 
-    Shape: ``options`` their numbers, per request; ``devices`` has, per device wanted, the claim's number
-           and the name of the alternative; ``has_configs`` whether a class brings configuration along.
+    Shape: ``options`` their numbers and ``counts`` how many devices they get, per request; ``devices``
+           has, per device wanted, the claim's number and the name of the alternative; ``has_configs``
+           whether a class brings configuration along.
     """
 
     options: tuple[int, ...]
     wants: tuple[Want, ...]
+    counts: tuple[int, ...]
     devices: tuple[tuple[int, str], ...]
     has_configs: bool
 
@@ -54,15 +57,18 @@ class Choice:
 class Kind:
     """Claims that want the same.
 
-    Shape: ``selectors`` and ``rules`` are the different ones of all wants; ``choices`` in order of
-           preference, none where no combination keeps within the limits; ``is_regular`` tells whether
-           the tables cover the claims.
+    Shape: ``selectors`` and ``rules`` are the different ones of all wants; ``slots`` has the alternatives
+           of each request; ``choices`` in order of preference, none where no combination keeps within the
+           limits; ``is_regular`` tells whether count vectors cover the claims, ``is_covered`` whether the
+           engine does at all.
     """
 
-    selectors: tuple[Selectors, ...]
-    rules: tuple[Constraint, ...]
-    choices: tuple[Choice, ...]
-    is_regular: bool
+    selectors: tuple[Selectors, ...] = ()
+    rules: tuple[Constraint, ...] = ()
+    slots: tuple[tuple[Want, ...], ...] = ()
+    choices: tuple[Choice, ...] = ()
+    is_regular: bool = False
+    is_covered: bool = False
 
 
 def content(claims: Sequence[Claim]) -> tuple[object, ...]:
@@ -86,10 +92,9 @@ def _content(request: Request) -> tuple[object, ...]:
 
 
 def asks_only_for_devices(claims: Sequence[Claim], features: Features) -> bool:
-    """Whether every request wants a number of whole devices, and nothing more particular."""
+    """Whether every request wants whole devices, and nothing more particular."""
     return all(
-        one.count is not None
-        and not (one.admin_access or one.capacity or one.tolerations)
+        not (one.admin_access or one.capacity or one.tolerations)
         and (one.name == request.name or features.DRAPrioritizedList)
         for claim in claims
         for request in claim.requests
@@ -103,7 +108,7 @@ def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], feature
     Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
     """
     if not asks_only_for_devices(claims, features):
-        return Kind((), (), (), is_regular=False)
+        return Kind()
     selectors: dict[Selectors, int] = {}
     rules: list[Constraint] = []
     slots: list[tuple[Want, ...]] = []
@@ -117,11 +122,17 @@ def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], feature
                 bound = _rules_of(option, claim, first_rule)
                 index = selectors.setdefault(compiled, len(selectors))
                 has_configs = bool(classes[option.class_name].configs)
-                wants.append(Want(number, option.name, index, option.count or 0, bound, has_configs))
+                wants.append(Want(number, option.name, index, option.count, bound, has_configs))
             slots.append(tuple(wants))
-    is_regular = _are_few(slots)
-    choices = tuple(_choices(slots, len(claims))) if is_regular else ()
-    return Kind(tuple(selectors), tuple(rules), choices, is_regular)
+    is_regular = _are_few(slots) and all(want.count is not None for wants in slots for want in wants)
+    return Kind(
+        selectors=tuple(selectors),
+        rules=tuple(rules),
+        slots=tuple(slots),
+        choices=tuple(_choices(slots, len(claims))) if is_regular else (),
+        is_regular=is_regular,
+        is_covered=True,
+    )
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
@@ -157,8 +168,15 @@ def _choices(slots: Sequence[Sequence[Want]], claims: int) -> list[Choice]:
         wants = tuple(slot[option] for slot, option in zip(slots, options, strict=True))
         totals = [0] * claims
         for want in wants:
-            totals[want.claim] += want.count
+            totals[want.claim] += want.count or 0
         if max(totals, default=0) <= RESULTS:
-            devices = tuple((want.claim, want.name) for want in wants for _ in range(want.count))
-            choices.append(Choice(options, wants, devices, any(want.has_configs for want in wants)))
+            choices.append(choice_of(options, wants, [want.count or 0 for want in wants]))
     return choices
+
+
+def choice_of(options: tuple[int, ...], wants: tuple[Want, ...], counts: Sequence[int]) -> Choice:
+    """Return the choice of some alternatives, with the number of devices that each of them gets."""
+    devices = tuple(
+        (want.claim, want.name) for want, count in zip(wants, counts, strict=True) for _ in range(count)
+    )
+    return Choice(options, wants, tuple(counts), devices, any(want.has_configs for want in wants))

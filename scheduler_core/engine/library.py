@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.engine.shape import Shape
-from scheduler_core.engine.skeleton import Body, Keys, Skeleton, Values, identity
+from scheduler_core.engine.skeleton import Body, Entries, Group, Skeleton, identity
 from scheduler_core.engine.structure import Structure, scaled
 from scheduler_core.engine.template import Layout, Template
 from scheduler_core.model.device import QualifiedName
@@ -14,27 +14,27 @@ from scheduler_core.quantity import Quantity
 
 BodyKey = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
 """Numbers of amounts: of the capacity; sources and what is drawn from each; the positions of the parents."""
-SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[tuple[Keys, int], ...]]
+SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[Group, ...]]
 
 
 class Library:
     """What has been compiled so far. It only grows with new kinds of hardware."""
 
     def __init__(self) -> None:
-        self._amounts: dict[tuple[object, ...], int] = {}
-        self._amount_list: list[Mapping[Any, Quantity]] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._amounts: list[Mapping[Any, Quantity]] = []
         self._shapes: dict[Structure, Shape] = {}
         self._skeletons: dict[SkeletonKey, Skeleton] = {}
         self._templates: dict[tuple[object, ...], Template] = {}
-        self._latest: dict[Skeleton, tuple[frozenset[int], Values, Template]] = {}
+        self._latest: dict[Skeleton, tuple[frozenset[int], Entries, Template]] = {}
         self._layouts: dict[Layout, Layout] = {}
 
-    def amounts(self, mapping: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
-        """Return the number of a mapping of amounts: equal ones have one number."""
-        key = tuple((name, quantity.nano, quantity.family) for name, quantity in mapping.items())
-        number = self._amounts.setdefault(key, len(self._amount_list))
-        if number == len(self._amount_list):
-            self._amount_list.append(mapping)
+    def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
+        """Return the number of a mapping of amounts: equal ones have one number, however they are written."""
+        key = (tuple(amounts), tuple([quantity.nano for quantity in amounts.values()]))
+        number = self._numbers.setdefault(key, len(self._amounts))
+        if number == len(self._amounts):
+            self._amounts.append(amounts)
         return number
 
     def skeleton(self, key: SkeletonKey) -> Skeleton:
@@ -44,16 +44,16 @@ class Library:
             found = self._skeletons[key] = self._new_skeleton(key)
         return found
 
-    def template(self, skeleton: Skeleton, values: Values) -> Template:
-        """Return the template of a component with these values."""
-        common = skeleton.common(values)
+    def template(self, skeleton: Skeleton, entries: Entries) -> Template:
+        """Return the template of a component with these entries."""
+        common = skeleton.common(entries)
         latest = self._latest.get(skeleton)
         if latest is not None and latest[0] == skeleton.varying and skeleton.agree(latest[1], common):
             return latest[2]
         key = (skeleton, skeleton.varying, tuple(map(identity, common)))
         found = self._templates.get(key)
         if found is None:
-            found = self._templates[key] = Template(skeleton, values)
+            found = self._templates[key] = Template(skeleton, entries)
         self._latest[skeleton] = (skeleton.varying, common, found)
         return found
 
@@ -66,15 +66,17 @@ class Library:
         bodies = tuple(
             Body(
                 number=capacity,
-                capacity=self._amount_list[capacity],
-                draws=tuple((source, self._amount_list[amounts]) for source, amounts in draws),
+                capacity=self._amounts[capacity],
+                draws=tuple((source, self._amounts[amounts]) for source, amounts in draws),
                 parents=parents,
             )
             for capacity, draws, parents in body_keys
         )
-        sources = tuple(self._amount_list[number] for number in source_numbers)
+        sources = tuple(self._amounts[number] for number in source_numbers)
         structure = _structure(bodies, sources)
-        shape = self._shapes.setdefault(structure, Shape(structure))
+        shape = self._shapes.get(structure)
+        if shape is None:
+            shape = self._shapes[structure] = Shape(structure)
         return Skeleton(driver, shape, bodies, sources, groups)
 
 

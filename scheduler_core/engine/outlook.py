@@ -18,15 +18,16 @@ from scheduler_core.model.nodes import Node
 _NO: Final = 0
 _YES: Final = 1
 _UNKNOWN: Final = 2
-Plainly = Callable[[Sequence[Claim], Node], bool]
+Otherwise = Callable[[Sequence[Claim], Scout, Node], tuple[bool, bool]]
+"""Whether claims fit that count vectors do not cover, and whether that may be remembered."""
 
 
 class Outlook:
-    """What is known of every node that owns a pool, by kind. ``plainly`` asks the plain search."""
+    """What is known of every node that owns a pool, by kind. ``otherwise`` answers what the plans do not."""
 
-    def __init__(self, sites: Sites, plainly: Plainly) -> None:
+    def __init__(self, sites: Sites, otherwise: Otherwise) -> None:
         self._sites = sites
-        self._plainly = plainly
+        self._otherwise = otherwise
         self._names: tuple[str, ...] = ()
         self._numbers: dict[str, int] = {}
         self._flags: dict[Scout, bytearray] = {}
@@ -116,7 +117,9 @@ class Outlook:
         try:
             is_fit = scout.plan(site).fits(site.components)
         except TooIrregular:
-            return self._plainly(claims, node)
+            is_fit, is_lasting = self._otherwise(claims, scout, node)
+            if not is_lasting:
+                return is_fit
         if number is not None:
             self._flags[scout][number] = is_fit
         return is_fit

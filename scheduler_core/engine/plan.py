@@ -15,8 +15,6 @@ from scheduler_core.engine.case import Case, Picks, TooIrregular
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.kind import Choice
 
-CASES: Final = 512
-"""How many values of constraints and alternatives are gone through before a claim counts as irregular."""
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
 
 
@@ -80,9 +78,9 @@ class PlannedCase:
         ranks = {member.component: member.ranks for member in self.case.members}
         key: list[int] = []
         taken = iter(answer.picks)
-        for option, want in zip(self.choice.options, self.choice.wants, strict=True):
+        for option, count in zip(self.choice.options, self.choice.counts, strict=True):
             key.append(option)
-            for _ in range(want.count):
+            for _ in range(count):
                 number, position = next(taken)
                 key.append(ranks[number][position])
         return tuple(key)

@@ -1,37 +1,27 @@
-"""From a kind and a site to a plan: masks of selectors, values of constraints, columns of equal wants."""
+"""From a kind and what it sees of a site to a plan: a case for every choice and every settled value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
+from math import prod
+from typing import Final
 
-from scheduler_core.engine.case import Case, Group, Member
+from scheduler_core.engine.bundled_case import LOOSE, BundledCase
+from scheduler_core.engine.bundling import bundles_of, groups_by_value
+from scheduler_core.engine.case import Member
 from scheduler_core.engine.cell import Cell
+from scheduler_core.engine.columns import Columns, Masks, Odd, Sight, columns_of, limited_groups, masks_of
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.kind import Choice, Kind
-from scheduler_core.engine.plan import CASES, Plan, PlannedCase
+from scheduler_core.engine.plain_case import PlainCase
+from scheduler_core.engine.plan import Plan, PlannedCase
 from scheduler_core.engine.roster import Roster
 from scheduler_core.engine.shape import Shape
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
 
-Masks = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a kind sees of a site.
-
-    Shape: ``chosen`` has the masks of each component, one per set of selectors; ``values`` per rule and
-           component the blocks of equal values (a number that stands for the value, and a mask).
-    """
-
-    chosen: tuple[Masks, ...]
-    values: tuple[tuple[tuple[tuple[int, int], ...], ...], ...]
-
-
-class _Odd(Exception):
-    """A combination that count vectors do not cover."""
+_CASES: Final = 512
+"""How many values of constraints and alternatives are gone through before a claim counts as irregular."""
 
 
 class Planner:
@@ -46,50 +36,107 @@ class Planner:
         cases: list[PlannedCase] = []
         try:
             for choice in kind.choices:
-                cases += self._cases(kind, roster, sight, choice, CASES - len(cases))
-        except _Odd:
+                cases += self._cases(kind, roster, sight, choice, _CASES - len(cases))
+        except Odd:
             return Plan(None)
         return Plan(cases)
 
     def _cases(
         self, kind: Kind, roster: Roster, sight: Sight, choice: Choice, most: int
-    ) -> Iterator[PlannedCase]:
+    ) -> list[PlannedCase]:
         rules = sorted({rule for want in choice.wants for rule in want.rules})
         matches = [rule for rule in rules if isinstance(kind.rules[rule], MatchAttribute)]
         distinct = [rule for rule in rules if isinstance(kind.rules[rule], DistinctAttribute)]
         if len(distinct) > 1:
-            raise _Odd
-        options = [_values_of(sight, rule) for rule in matches]
-        for made, values in enumerate(product(*options)):
-            if made >= most:
-                raise _Odd
-            settled = dict(zip(matches, values, strict=True))
-            planned = self._case(roster, sight, choice, settled, distinct)
-            if planned is not None:
-                yield planned
+            raise Odd
+        bundled = [] if distinct or len(matches) < 2 else _most_on_one_attribute(kind, matches)
+        if bundled:
+            try:
+                return self._settled(roster, sight, choice, matches, bundled=bundled, most=most)
+            except Odd:
+                pass  # then every value of every rule is gone through
+        return self._settled(roster, sight, choice, matches, distinct=distinct, most=most)
 
-    def _case(
-        self, roster: Roster, sight: Sight, choice: Choice, settled: dict[int, int], distinct: Sequence[int]
+    def _settled(
+        self,
+        roster: Roster,
+        sight: Sight,
+        choice: Choice,
+        matches: Sequence[int],
+        *,
+        bundled: Sequence[int] = (),
+        distinct: Sequence[int] = (),
+        most: int,
+    ) -> list[PlannedCase]:
+        """Return a case for every combination of values that the rules not bundled can settle on."""
+        rules = [rule for rule in matches if rule not in bundled]
+        options = [_values_of(sight, rule) for rule in rules]
+        if prod(map(len, options)) > most:
+            raise Odd
+        cases = []
+        for values in product(*options):
+            settled = dict(zip(rules, values, strict=True))
+            wants = masks_of(sight, choice, settled, [*bundled, *distinct])
+            if bundled:
+                cases.append(self._bundled_case(roster, sight, choice, wants, bundled))
+            else:
+                cases.append(self._plain_case(roster, sight, choice, wants, distinct))
+        return [case for case in cases if case is not None]
+
+    def _plain_case(
+        self, roster: Roster, sight: Sight, choice: Choice, wants: Sequence[Masks], distinct: Sequence[int]
     ) -> PlannedCase | None:
         """Return a case, None where some want has no candidates at all."""
-        masks = [_masks(sight, choice, settled, distinct, number) for number in range(len(sight.chosen))]
-        columns, order, limited = _columns(choice, masks, distinct)
-        if not all(any(column) for column in columns):
+        marked = [any(rule in distinct for rule in want.rules) for want in choice.wants]
+        columns = columns_of(choice, wants, marked)
+        if columns is None:
             return None
-        used = [number for number in range(len(masks)) if any(column[number] for column in columns)]
-        groups, group_of = _groups(sight, columns, limited, used, distinct)
-        members = tuple(
+        used = columns.used()
+        values = sight.values[distinct[0]] if distinct else ((),) * len(sight.chosen)
+        groups = limited_groups(values, columns, used)
+        members = self._members(roster, columns, used, [group.members for group in groups])
+        case = PlainCase(members, groups, columns.order, columns.marks, self._effort)
+        return PlannedCase(choice, case, tuple(used), _floor(choice, members, columns.order))
+
+    def _bundled_case(
+        self, roster: Roster, sight: Sight, choice: Choice, wants: Sequence[Masks], bundled: Sequence[int]
+    ) -> PlannedCase | None:
+        bundles = bundles_of(choice, bundled)
+        columns = columns_of(choice, wants, [bundle != LOOSE for bundle in bundles])
+        if columns is None:
+            return None
+        used = columns.used()
+        groups, holding = groups_by_value(sight.values[bundled[0]], columns, used)
+        members = self._members(roster, columns, used, groups)
+        owners = tuple(
+            bundle for count, bundle in zip(choice.counts, bundles, strict=True) for _ in range(count)
+        )
+        case = BundledCase(
+            members=members,
+            order=columns.order,
+            owners=owners,
+            groups=groups,
+            holding=holding,
+            columns=len(columns.masks),
+            effort=self._effort,
+        )
+        return PlannedCase(choice, case, tuple(used), _floor(choice, members, columns.order))
+
+    def _members(
+        self, roster: Roster, columns: Columns, used: Sequence[int], groups: Sequence[Sequence[int]]
+    ) -> tuple[Member, ...]:
+        group_of = {index: number for number, found in enumerate(groups) for index in found}
+        return tuple(
             Member(
                 component=number,
-                cell=self._cell(roster.templates[number].shape, tuple(column[number] for column in columns)),
+                cell=self._cell(
+                    roster.templates[number].shape, tuple(mask[number] for mask in columns.masks)
+                ),
                 ranks=roster.ranks[number],
                 group=group_of[index],
             )
             for index, number in enumerate(used)
         )
-        floor = _floor(choice, members, order)
-        case = Case(members, groups, order, limited, self._effort)
-        return PlannedCase(choice, case, tuple(used), floor)
 
     def _cell(self, shape: Shape, masks: Masks) -> Cell:
         found = self._cells.get((shape, masks))
@@ -98,99 +145,17 @@ class Planner:
         return found
 
 
+def _most_on_one_attribute(kind: Kind, rules: Sequence[int]) -> list[int]:
+    """Return the rules on the attribute that most of them are about."""
+    by_attribute: dict[str, list[int]] = {}
+    for rule in rules:
+        by_attribute.setdefault(kind.rules[rule].attribute, []).append(rule)
+    return max(by_attribute.values(), key=len)
+
+
 def _values_of(sight: Sight, rule: int) -> list[int]:
     """Return the values that a rule can settle on, in the order in which they are met."""
     return list(dict.fromkeys(value for blocks in sight.values[rule] for value, _ in blocks))
-
-
-def _masks(
-    sight: Sight, choice: Choice, settled: dict[int, int], distinct: Sequence[int], number: int
-) -> Masks:
-    """Return, per want, the positions of one component that its selectors and rules leave."""
-    masks = []
-    for want in choice.wants:
-        mask = sight.chosen[number][want.selectors]
-        for rule in want.rules:
-            blocks = sight.values[rule][number]
-            allowed = 0
-            for value, block in blocks:
-                if rule in distinct or value == settled[rule]:
-                    allowed |= block
-            mask &= allowed
-        masks.append(mask)
-    return tuple(masks)
-
-
-def _columns(
-    choice: Choice, masks: Sequence[Masks], distinct: Sequence[int]
-) -> tuple[list[Masks], tuple[int, ...], tuple[bool, ...]]:
-    """Join wants for which the same devices would do.
-
-    Shape: the columns (masks by component); the column of each device wanted; which columns a distinct
-           attribute limits.
-    """
-    columns: dict[tuple[Masks, bool], int] = {}
-    order: list[int] = []
-    for index, want in enumerate(choice.wants):
-        is_limited = any(rule in distinct for rule in want.rules)
-        key = (tuple(mask[index] for mask in masks), is_limited)
-        column = columns.setdefault(key, len(columns))
-        order += [column] * want.count
-    return [key for key, _ in columns], tuple(order), tuple(is_limited for _, is_limited in columns)
-
-
-def _groups(
-    sight: Sight,
-    columns: Sequence[Masks],
-    limited: tuple[bool, ...],
-    used: Sequence[int],
-    distinct: Sequence[int],
-) -> tuple[tuple[Group, ...], list[int]]:
-    """Return the groups of components, and the group of each.
-
-    A value that one device alone has limits nothing. Any other value must be the only one that a
-    component offers for the limited columns, else count vectors do not cover the constraint.
-    """
-    shared = _shared_values(sight, columns, limited, distinct)
-    members: dict[object, list[int]] = {}
-    for index, number in enumerate(used):
-        bound = _bound(columns, limited, number)
-        mine = {
-            value: block & bound
-            for value, block in (sight.values[distinct[0]][number] if bound else ())
-            if value in shared and block & bound
-        }
-        if len(mine) > 1 or any(block != bound for block in mine.values()):
-            raise _Odd
-        members.setdefault(next(iter(mine), ("free", index)), []).append(index)
-    groups = tuple(Group(tuple(found), not isinstance(value, tuple)) for value, found in members.items())
-    group_of = [0] * len(used)
-    for group, found in enumerate(members.values()):
-        for index in found:
-            group_of[index] = group
-    return groups, group_of
-
-
-def _shared_values(
-    sight: Sight, columns: Sequence[Masks], limited: tuple[bool, ...], distinct: Sequence[int]
-) -> set[int]:
-    """Return the values that two or more suitable devices have."""
-    if not distinct:
-        return set()
-    counts: dict[int, int] = {}
-    for number, blocks in enumerate(sight.values[distinct[0]]):
-        bound = _bound(columns, limited, number)
-        for value, block in blocks:
-            counts[value] = counts.get(value, 0) + (block & bound).bit_count()
-    return {value for value, count in counts.items() if count > 1}
-
-
-def _bound(columns: Sequence[Masks], limited: tuple[bool, ...], number: int) -> int:
-    bound = 0
-    for column, is_limited in zip(columns, limited, strict=True):
-        if is_limited:
-            bound |= column[number]
-    return bound
 
 
 def _floor(choice: Choice, members: Sequence[Member], order: tuple[int, ...]) -> tuple[int, ...]:

@@ -17,9 +17,12 @@ from scheduler_core.engine.profiler import Profiler
 from scheduler_core.engine.scarcity import Scarcity
 from scheduler_core.engine.verdicts import Verdicts
 
+Priced = tuple[float, Answer]
+"""An answer and its price: the least is taken, on one node and between nodes."""
+
 
 class Chooser(Protocol):
-    """A policy at work in one engine. Prices compare answers on different nodes: the least is taken."""
+    """A policy at work in one engine. Shape: ``compared`` how many nodes are worth asking for a price."""
 
     compared: int
 
@@ -35,7 +38,7 @@ class Chooser(Protocol):
         """Note that the state of a component was ``before`` and is another now."""
         ...
 
-    def choose(self, plan: Plan, components: Sequence[Component]) -> tuple[float, Answer] | None:
+    def choose(self, plan: Plan, components: Sequence[Component]) -> Priced | None:
         """Return the answer to take and its price, None where there is none. Raises: TooIrregular."""
         ...
 
@@ -102,7 +105,7 @@ class _First:
     def moved(self, component: Component, before: int) -> None:
         """Do nothing."""
 
-    def choose(self, plan: Plan, components: Sequence[Component]) -> tuple[float, Answer] | None:
+    def choose(self, plan: Plan, components: Sequence[Component]) -> Priced | None:
         """Return the first answer; all have one price."""
         found = plan.first(components)
         return None if found is None else (0.0, found)

@@ -31,13 +31,14 @@ class Site:
     """A node as the engine keeps it.
 
     Shape: ``components`` in the order of their first device; ``is_regular`` is False where the node is
-           offered devices that the tables do not cover.
+           offered devices that the tables do not cover, ``is_complete`` where slices are missing.
     """
 
     node: Node
     roster: Roster
     components: tuple[Component, ...]
     is_regular: bool
+    is_complete: bool
 
 
 RosterKey = tuple[tuple[int, Template, Layout, int], ...]

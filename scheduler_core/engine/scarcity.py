@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from math import log
 from typing import Final
 
-from scheduler_core.engine.case import Case
-from scheduler_core.engine.cell import Cell, without
+from scheduler_core.engine.case import Case, Progress, States, after
+from scheduler_core.engine.cell import Cell
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.packing import Losses, Packing, lost, packings
+from scheduler_core.engine.plain_case import PlainCase
 from scheduler_core.engine.plan import Answer, Plan, PlannedCase
 from scheduler_core.engine.stock import Fit, ProfileKey, Stock
 
@@ -74,8 +75,8 @@ class Scarcity:
     def _cheapest(self, planned: PlannedCase, components: Sequence[Component]) -> Priced | None:
         case = planned.case
         stocks = [self._stock_of(components[number]) for number in planned.components]
-        states = [components[number].state for number in planned.components]
-        if case.is_single:
+        states = tuple([components[number].state for number in planned.components])
+        if isinstance(case, PlainCase) and case.is_single:
             return self._in_one(planned, stocks[0], states[0])
         if len(case.order) == 1:
             return self._one(planned, stocks, states)
@@ -102,61 +103,55 @@ class Scarcity:
                     best = found[0], number, found[1].positions[0]
         return None if best is None else (best[0], planned.answer((best[1:],)))
 
-    def _one_by_one(
-        self, planned: PlannedCase, stocks: Sequence[Stock], states: Sequence[int]
-    ) -> Priced | None:
+    def _one_by_one(self, planned: PlannedCase, stocks: Sequence[Stock], states: States) -> Priced | None:
         """Choose device by device, first without looking ahead, then with."""
-        if not planned.case.fits(tuple(states)):
+        if not planned.case.fits(states):
             return None
         turns = self._turns(planned.case, stocks)
         found = self._followed(planned, stocks, states, turns, looks_ahead=False)
         return found or self._followed(planned, stocks, states, turns, looks_ahead=True)
 
     def _turns(self, case: Case, stocks: Sequence[Stock]) -> list[int]:
-        """Return the devices wanted as indexes, those of the heaviest columns first."""
-        weights = []
-        for column in range(len(case.limited)):
-            shares = [
-                stock.weight(member.cell.masks[column])
-                for member, stock in zip(case.members, stocks, strict=True)
-            ]
-            weights.append(max(shares))
-        return sorted(range(len(case.order)), key=lambda index: -weights[case.order[index]])
+        """Return the turns, those of the heaviest columns first."""
+        weights: dict[int, float] = {}
+        for column in set(case.order):
+            pairs = zip(case.members, stocks, strict=True)
+            weights[column] = max(stock.weight(member.cell.masks[column]) for member, stock in pairs)
+        return sorted(range(len(case.order)), key=lambda turn: -weights[case.order[turn]])
 
     def _followed(
         self,
         planned: PlannedCase,
         stocks: Sequence[Stock],
-        states: Sequence[int],
+        states: States,
         turns: Sequence[int],
         *,
         looks_ahead: bool,
     ) -> Priced | None:
-        case, now, spent, price = planned.case, tuple(states), 0, 0.0
-        counts = case.counts
+        case, price = planned.case, 0.0
+        progress = case.start()
         picks: list[tuple[int, int]] = [(0, 0)] * len(case.order)
         for turn in turns:
-            column = case.order[turn]
-            counts = without(counts, column)
-            for cost, number, position in self._offers(case, stocks, now, column, spent):
-                then, then_spent = case.after(now, number, position), case.spent_with(number, column, spent)
-                if not looks_ahead or case.reaches(then, counts, then_spent):
-                    now, spent, price, picks[turn] = then, then_spent, price + cost, (number, position)
+            for cost, number, position in self._offers(case, stocks, states, turn, progress):
+                then, further = after(case, states, number, position), case.step(progress, turn, number)
+                if not looks_ahead or case.reaches(then, further):
+                    states, progress, price = then, further, price + cost
+                    picks[turn] = (number, position)
                     break
             else:
                 return None
         return price, planned.answer(tuple(picks))
 
     def _offers(
-        self, case: Case, stocks: Sequence[Stock], states: tuple[int, ...], column: int, spent: int
+        self, case: Case, stocks: Sequence[Stock], states: States, turn: int, progress: Progress
     ) -> list[tuple[float, int, int]]:
         """Return the devices that could be next: price, member, position; the cheapest first."""
         found = []
-        for number, position in case.candidates(states, column, spent):
+        for number, position in case.candidates(states, turn, progress):
             stock, state = stocks[number], states[number]
-            case.members[number].cell.shape.free_after(state, position)
-            losses = lost(stock.fit(state), stock.fit(state | 1 << position))
-            found.append((self._price(stock, losses), number, position))
+            then = case.members[number].take(state, position)
+            price = self._price(stock, lost(stock.fit(state), stock.fit(then)))
+            found.append((price, number, position))
         found.sort(key=lambda offer: offer[0])
         return found
 

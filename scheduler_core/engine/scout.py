@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from scheduler_core.engine.columns import Masks, Sight
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.kind import Kind
 from scheduler_core.engine.plan import Plan
-from scheduler_core.engine.planner import Masks, Planner, Sight
+from scheduler_core.engine.planner import Planner
 from scheduler_core.engine.roster import Roster, Site
 from scheduler_core.engine.skeleton import identity
 from scheduler_core.engine.template import Template
@@ -13,6 +16,20 @@ from scheduler_core.engine.verdicts import Verdicts, open_slots
 from scheduler_core.model.device import AttributeValue
 
 _Values = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What each set of selectors chooses of a component, and where one fails."""
+
+    chosen: Masks
+    failed: Masks
+
+    def within(self, usable: int) -> Look:
+        """Return what of it lies in some positions."""
+        return Look(
+            tuple([mask & usable for mask in self.chosen]), tuple([mask & usable for mask in self.failed])
+        )
 
 
 class Scout:
@@ -25,7 +42,7 @@ class Scout:
         self._plans: dict[Site, Plan] = {}
         self._shared: dict[tuple[Roster, Sight], Plan] = {}
         self._slots: dict[Template, tuple[int, ...]] = {}
-        self._looks: dict[tuple[Template, tuple[object, ...]], tuple[Masks, int]] = {}
+        self._looks: dict[tuple[Template, tuple[object, ...]], Look] = {}
 
     def plan(self, site: Site) -> Plan:
         """Return the plan for a site."""
@@ -48,21 +65,22 @@ class Scout:
             found = self._shared[key] = self._planner.plan(self.kind, site.roster, sight)
         return found
 
+    def looks(self, site: Site) -> tuple[Look, ...]:
+        """Return what the kind sees of each component, restricted to what the node may use."""
+        pairs = zip(site.components, site.roster.usable, strict=True)
+        return tuple([self._look(component).within(usable) for component, usable in pairs])
+
     def _sight(self, site: Site) -> Sight | None:
         """Return what the kind sees, None where a selector fails or a constraint meets a list."""
-        chosen = []
-        for component, usable in zip(site.components, site.roster.usable, strict=True):
-            masks, failed = self._look(component)
-            if failed & usable:
-                return None
-            chosen.append(tuple(mask & usable for mask in masks))
+        looks = self.looks(site)
+        if any(any(look.failed) for look in looks):
+            return None
         values = tuple(self._values(site, number) for number in range(len(self.kind.rules)))
         if any(one is None for one in values):
             return None
-        return Sight(tuple(chosen), tuple(one for one in values if one is not None))
+        return Sight(tuple(look.chosen for look in looks), tuple(one for one in values if one is not None))
 
-    def _look(self, component: Component) -> tuple[Masks, int]:
-        """Return what each set of selectors chooses of a component, and where one fails."""
+    def _look(self, component: Component) -> Look:
         template = component.template
         slots = self._slots.get(template)
         if slots is None:
@@ -71,10 +89,8 @@ class Scout:
         found = self._looks.get(key)
         if found is None:
             answers = [self._verdicts.masks(selectors, component) for selectors in self.kind.selectors]
-            failed = 0
-            for _, mask in answers:
-                failed |= mask
-            found = self._looks[key] = tuple(mask for mask, _ in answers), failed
+            found = Look(tuple(chosen for chosen, _ in answers), tuple(failed for _, failed in answers))
+            self._looks[key] = found
         return found
 
     def _read_slots(self, template: Template) -> tuple[int, ...]:

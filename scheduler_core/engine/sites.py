@@ -99,10 +99,12 @@ class Sites:
 
     def _made(self, node: Node) -> Site:
         entries: list[tuple[int, Component, int]] = []
-        is_regular = True
+        is_regular = is_complete = True
         for number, pool in enumerate(self.concerned(node)):
             if isinstance(pool, Pool):
-                is_regular = is_regular and not _offers(pool, node)
+                seen = pool.as_seen_from(node)
+                is_regular = is_regular and not _offers(seen, node)
+                is_complete = is_complete and (seen.is_complete or not seen.is_seen_from(node))
                 continue
             pairs = ((component, _usable(component, node)) for component in pool.components)
             entries += [(number, component, usable) for component, usable in pairs if usable]
@@ -111,7 +113,7 @@ class Sites:
         roster = self._rosters.get(key)
         if roster is None:
             roster = self._rosters[key] = roster_of(key)
-        return Site(node, roster, tuple(component for _, component, _ in entries), is_regular)
+        return Site(node, roster, tuple(component for _, component, _ in entries), is_regular, is_complete)
 
     def _drop(self, names: Iterable[str] | None) -> None:
         """Drop the sites of some nodes, of all where None."""
@@ -152,7 +154,6 @@ def _usable(component: Component, node: Node) -> int:
 
 def _offers(pool: Pool, node: Node) -> bool:
     """Whether the plain search would offer a device of the pool."""
-    seen = pool.as_seen_from(node)
-    if seen.problem is not None or not seen.is_complete:
+    if pool.problem is not None or not pool.is_complete:
         return False
-    return any(admits(device.nodes, node) for device in seen.devices)
+    return any(admits(device.nodes, node) for device in pool.devices)

@@ -1,8 +1,9 @@
 """Skeletons: components alike but for the values of attributes.
 
 A skeleton is the structure of a component, its amounts, and which attributes its devices have: devices
-with equal attributes form a *group*. The values of all groups, one after another, are the component's
-*values*; a skeleton learns in which of them components differ (serial numbers, addresses, indexes).
+with the same attribute keys form a *group*. A component's *entries* are, group by group and key by key,
+the one value that all devices of the group have, or their values one by one (the key is *spread*). A
+skeleton learns in which entries components differ: serial numbers, addresses, indexes.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_, itemgetter
 
+from scheduler_core.engine.bits import mask_of
 from scheduler_core.engine.shape import Shape
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.quantity import Quantity
 from scheduler_core.version import Version
 
 Keys = tuple[QualifiedName, ...]
-Values = tuple[AttributeValue, ...]
+Entry = AttributeValue | tuple[AttributeValue, ...]
+Entries = tuple[Entry, ...]
 
 
-def identity(value: AttributeValue) -> tuple[object, ...]:
+def identity(value: Entry) -> tuple[object, ...]:
     """Return what tells a value from every other one that an expression could tell it from."""
     if isinstance(value, Version):
         return Version, value.text
@@ -29,9 +32,15 @@ def identity(value: AttributeValue) -> tuple[object, ...]:
     return type(value), value
 
 
-def is_same(one: AttributeValue, two: AttributeValue) -> bool:
+def is_same(one: Entry, two: Entry) -> bool:
     """Whether no expression could tell two values apart."""
-    return one is two or (one == two and identity(one) == identity(two))
+    if one is two:
+        return True
+    if one != two or type(one) is not type(two):
+        return False
+    if isinstance(one, tuple) and isinstance(two, tuple):
+        return all(map(is_same, one, two))
+    return not isinstance(one, Version) or identity(one) == identity(two)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +56,31 @@ class Body:
     parents: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Devices with the same attribute keys. Shape: ``spread`` tells for each key whether values differ."""
+
+    keys: Keys
+    positions: tuple[int, ...]
+    spread: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the values of an attribute stand: an entry, and whose values it has."""
+
+    entry: int
+    positions: tuple[int, ...]
+    mask: int
+    is_spread: bool
+
+
 class Skeleton:
     """What components have in common whatever their attributes say. Equal skeletons are one object.
 
-    Shape: ``groups`` are attribute keys and the positions that have them; ``sources`` what each source
-           holds; ``varying`` the indexes of values in which components were seen to differ; ``own`` picks
-           those out of all values, ``common`` the others; ``places`` finds, for an attribute, the indexes
-           of its values and the positions of each.
+    Shape: ``sources`` what each source holds; ``varying`` the numbers of entries in which components were
+           seen to differ; ``own`` picks those out of all entries, ``common`` the others; ``places`` finds
+           the entries of an attribute.
     """
 
     __slots__ = (
@@ -67,31 +94,34 @@ class Skeleton:
         shape: Shape,
         bodies: tuple[Body, ...],
         sources: tuple[Mapping[str, Quantity], ...],
-        groups: tuple[tuple[Keys, int], ...],
+        groups: tuple[Group, ...],
     ) -> None:
         self.driver = driver
         self.shape = shape
         self.bodies = bodies
         self.sources = sources
         self.groups = groups
-        self.places: dict[QualifiedName, list[tuple[int, int]]] = {}
-        places = [(key, mask) for keys, mask in groups for key in keys]
-        for index, (key, mask) in enumerate(places):
-            self.places.setdefault(key, []).append((index, mask))
-        self._seen: Values = ()
+        self.places: dict[QualifiedName, list[Place]] = {}
+        entry = 0
+        for group in groups:
+            mask = mask_of(group.positions)
+            for key, is_spread in zip(group.keys, group.spread, strict=True):
+                self.places.setdefault(key, []).append(Place(entry, group.positions, mask, is_spread))
+                entry += 1
+        self._seen: Entries = ()
         self._vary(frozenset())
 
-    def note(self, values: Values) -> None:
-        """Note in which values another component differs from the first one seen."""
+    def note(self, entries: Entries) -> None:
+        """Note in which entries another component differs from the first one seen."""
         if not self._seen:
-            self._seen = values
+            self._seen = entries
             self._vary(frozenset())
-        elif not self.agree(self.common(self._seen), self.common(values)):
-            pairs = enumerate(zip(self._seen, values, strict=True))
-            self._vary(self.varying | {index for index, (one, two) in pairs if not is_same(one, two)})
+        elif not self.agree(self.common(self._seen), self.common(entries)):
+            pairs = enumerate(zip(self._seen, entries, strict=True))
+            self._vary(self.varying | {number for number, (one, two) in pairs if not is_same(one, two)})
 
-    def agree(self, one: Values, two: Values) -> bool:
-        """Whether no expression could tell the common values of two components apart.
+    def agree(self, one: Entries, two: Entries) -> bool:
+        """Whether no expression could tell the common entries of two components apart.
 
         Most are the same objects, and nearly all others of a type for which ``==`` says it.
         """
@@ -103,14 +133,13 @@ class Skeleton:
     def _vary(self, varying: frozenset[int]) -> None:
         self.varying = varying
         self.own = _picker(sorted(varying))
-        common = [index for index in range(len(self._seen)) if index not in varying]
-        self.common = _picker(common)
+        self.common = _picker([number for number in range(len(self._seen)) if number not in varying])
         seen = self.common(self._seen)
-        self._odd = _picker([index for index, value in enumerate(seen) if isinstance(value, Version | tuple)])
+        self._odd = _picker([number for number, one in enumerate(seen) if isinstance(one, Version | tuple)])
 
 
-def _picker(indexes: Sequence[int]) -> Callable[[Values], Values]:
-    """Return what picks some values out of all."""
-    if len(indexes) > 1:
-        return itemgetter(*indexes)
-    return lambda values: tuple(values[index] for index in indexes)
+def _picker(numbers: Sequence[int]) -> Callable[[Entries], Entries]:
+    """Return what picks some entries out of all."""
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    return lambda entries: tuple(entries[number] for number in numbers)

@@ -1,6 +1,6 @@
 """Templates: everything that the components of equal hardware share, kept once for the whole cluster.
 
-A template is a skeleton with the values in which its components agree; the others are kept in the
+A template is a skeleton with the entries in which its components agree; the others are kept in the
 component. Names and places in the listing are a ``Layout``, shared by all nodes that number their hardware
 alike.
 """
@@ -10,43 +10,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
-from scheduler_core.engine.skeleton import Skeleton, Values
+from scheduler_core.engine.skeleton import Entries, Entry, Place, Skeleton
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName, SourceName
 
 
 class Template:
     """What equal components share. Equal templates are one object.
 
-    Shape: ``values`` as long as the skeleton's, with None where components differ; ``open`` the indexes
-           of those, ascending.
+    Shape: ``open`` the entries in which components differ, ascending; ``slots`` finds them in a
+           component's own.
     """
 
-    __slots__ = ("open", "shape", "skeleton", "slots", "values")
+    __slots__ = ("_entries", "open", "shape", "skeleton", "slots")
 
-    def __init__(self, skeleton: Skeleton, values: Values) -> None:
+    def __init__(self, skeleton: Skeleton, entries: Entries) -> None:
         self.skeleton = skeleton
         self.shape = skeleton.shape
         self.open = tuple(sorted(skeleton.varying))
-        self.values = tuple(
-            None if index in skeleton.varying else value for index, value in enumerate(values)
-        )
-        self.slots = {index: slot for slot, index in enumerate(self.open)}
+        self.slots = {number: slot for slot, number in enumerate(self.open)}
+        self._entries = tuple("" if number in self.slots else entry for number, entry in enumerate(entries))
 
-    def blocks(self, key: QualifiedName, own: Values) -> Iterator[tuple[AttributeValue, int]]:
+    def entry(self, number: int, own: Entries) -> Entry:
+        """Return an entry of a component with these entries of its own."""
+        slot = self.slots.get(number)
+        return self._entries[number] if slot is None else own[slot]
+
+    def blocks(self, key: QualifiedName, own: Entries) -> Iterator[tuple[AttributeValue, int]]:
         """Yield the values of an attribute with the positions that have each; a value may come again."""
-        for index, mask in self.skeleton.places.get(key, ()):
-            slot = self.slots.get(index)
-            value = self.values[index] if slot is None else own[slot]
-            assert value is not None
-            yield value, mask
+        for place in self.skeleton.places.get(key, ()):
+            if place.is_spread:
+                for position in place.positions:
+                    yield self.value(place, own, position), 1 << position
+            else:
+                yield self.value(place, own, place.positions[0]), place.mask
 
-    def completed(self, own: Values) -> Values:
-        """Return all values of a component of this template."""
-        values = list(self.values)
-        for index, value in zip(self.open, own, strict=True):
-            values[index] = value
-        return tuple(value for value in values if value is not None)
+    def value(self, place: Place, own: Entries, position: int) -> AttributeValue:
+        """Return what one of the devices of a place has."""
+        entry = self.entry(place.entry, own)
+        if place.is_spread:
+            return cast("tuple[AttributeValue, ...]", entry)[place.positions.index(position)]
+        return cast("AttributeValue", entry)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from scheduler_core.engine.bits import positions
 from scheduler_core.engine.component import Component
@@ -63,6 +63,14 @@ class Verdicts:
             return FAILED
 
 
+def fail(selectors: Selectors, component: Component, position: int) -> NoReturn:
+    """Raise what selectors raise on a device that is known to fail one."""
+    seen = view(component.template.skeleton.driver, component.device(position))
+    for selector in selectors:
+        selector.matches(seen)
+    raise AssertionError("a selector that failed once fails again")
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """What selectors may look at. Shape: None for everything."""
@@ -87,22 +95,27 @@ def open_slots(selectors: Sequence[Selector], template: Template) -> tuple[int, 
     keys = reads_of(selectors).attributes
     places = template.skeleton.places
     return tuple(
-        template.slots[index]
+        template.slots[place.entry]
         for key in (places if keys is None else keys)
-        for index, _ in places.get(key, ())
-        if index in template.slots
+        for place in places.get(key, ())
+        if place.entry in template.slots
     )
 
 
 def _alike(reads: Reads, component: Component) -> dict[tuple[object, ...], int]:
     """Return the positions that agree in all that is read, by what they agree in."""
     alike: dict[tuple[object, ...], int] = {}
-    bodies = component.template.skeleton.bodies
-    for mask, attributes in component.groups():
-        names = attributes if reads.attributes is None else reads.attributes
-        values = tuple([(name, identity(attributes[name])) for name in names if name in attributes])
-        for position in positions(mask):
-            key = (values, _amounts(bodies[position], reads.capacity))
+    skeleton = component.template.skeleton
+    names = skeleton.places if reads.attributes is None else reads.attributes
+    for group in skeleton.groups:
+        is_spread = dict(zip(group.keys, group.spread, strict=True))
+        differ = any(is_spread.get(name, False) for name in names)
+        said: tuple[object, ...] = ()
+        for number, position in enumerate(group.positions):
+            if number == 0 or differ:
+                pairs = component.said(position, names).items()
+                said = tuple([(name, identity(value)) for name, value in pairs])
+            key = (said, _amounts(skeleton.bodies[position], reads.capacity))
             alike[key] = alike.get(key, 0) | 1 << position
     return alike
 

@@ -1,11 +1,13 @@
 """The engine against the plain search, on random clusters with everything the tables cover and more."""
 
 from dataclasses import dataclass, replace
+from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.allocate import allocate
+from scheduler_core.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.engine import Engine, best_fit
 from scheduler_core.errors import CoreError
 from scheduler_core.mixins import flatten
@@ -27,108 +29,105 @@ from scheduler_core.model.result import Allocation
 from scheduler_core.problem import Cluster, problem_of
 from scheduler_core.testing import ANY, DRIVER, device
 
-NODES = [Node("n1", {"zone": "a"}), Node("n2", {"zone": "b"}), Node("n3")]
+NODES = [Node("n1", {"zone": "a"}), Node("n2", {"zone": "b"})]
 ZONE_A = Matching((Requirement("zone", Operator.IN, ("a",)),))
+KIND = f"device.attributes['{DRIVER}'].kind"
 SELECTORS = [
-    *(f"device.attributes['{DRIVER}'].kind == '{kind}'" for kind in ("whole", "small", "large")),
-    f"device.attributes['{DRIVER}'].kind != 'whole'",
+    *(f"{KIND} == '{kind}'" for kind in ("whole", "small", "small", "large")),
+    f"{KIND} != 'whole'",
     f"'color' in device.attributes['{DRIVER}'] && device.attributes['{DRIVER}'].color == 'red'",
     f"device.capacity['{DRIVER}'].m.compareTo(quantity('2')) >= 0",
-    f"device.attributes['{DRIVER}'].color == 'red'",
+    f"device.attributes['{DRIVER}'].board < 2",
 ]
-ATTRIBUTES = ["board", "color", "kind", "twisted"]
+FAILING = f"device.attributes['{DRIVER}'].color == 'red'"
+ATTRIBUTES = ["board", "board", "board", "color", "kind", "twisted", "tags"]
 
 
-def named(draw, board, kind):
+def rarely(chance, one_in):
+    return chance.randrange(one_in) == 0
+
+
+def named(chance, board, kind):
     attributes = {"board": board, "kind": kind}
-    if draw(st.integers(0, 3)):
-        attributes["color"] = draw(st.sampled_from(["red", "blue"]))
-    if draw(st.booleans()):
-        attributes["twisted"] = draw(st.sampled_from([True, 1, "1"]))
+    if not rarely(chance, 4):
+        attributes["color"] = chance.choice(["red", "blue"])
+    if chance.random() < 0.5:
+        attributes["twisted"] = chance.choice([True, 1, "1"])
+    if rarely(chance, 3):
+        attributes["tags"] = chance.choice([("a", "b"), ("b", "c"), ("c",), "a", "d"])
     return attributes
 
 
-@st.composite
-def boards(draw, number, older):
-    """One board and what is cut from it: whole, in parts, in parts of parts, from another board too."""
+def board(chance, number, older):
+    """One board and what is cut from it: in parts, in parts of parts, now and then from two boards."""
     name = f"b{number}"
-    found = [device(name, attributes=named(draw, number, "whole"), m=draw(st.integers(2, 6)), s0=1, s1=1)]
-    for part in range(draw(st.integers(0, 4))):
-        kind = draw(st.sampled_from(["small", "large"]))
+    found = [device(name, attributes=named(chance, number, "whole"), m=chance.randint(2, 7), s0=1, s1=1)]
+    for part in range(chance.randint(0, 4)):
+        kind = chance.choice(["small", "small", "large"])
         sources = [name]
-        if older and draw(st.integers(0, 5)) == 0:
-            sources.insert(draw(st.integers(0, 1)), draw(st.sampled_from(older)))
-        slot = draw(st.sampled_from([{}, {"s0": 1}, {"s1": 1}]))
-        size = draw(st.integers(1, 3)) + (1 if kind == "large" else 0)
+        if older and rarely(chance, 6):
+            sources.insert(chance.randint(0, 1), chance.choice(older))
+        slot = chance.choice([{}, {}, {"s0": 1}, {"s1": 1}])
+        size = chance.randint(1, 2) + (1 if kind == "large" else 0)
         mine = f"{name}-p{part}"
-        found.append(device(mine, sources=sources, attributes=named(draw, number, kind), m=size, **slot))
-        if draw(st.integers(0, 2)) == 0:
-            leaves = draw(st.integers(1, 2))
-            for leaf in range(leaves):
-                extra = [name] if draw(st.integers(0, 4)) == 0 else []
-                found.append(
-                    device(
-                        f"{mine}-l{leaf}",
-                        sources=[*extra, mine],
-                        attributes=named(draw, number, "small"),
-                        m=draw(st.integers(0, 2)),
-                    )
-                )
+        found.append(device(mine, sources=sources, attributes=named(chance, number, kind), m=size, **slot))
+        for leaf in range(chance.choice([0, 0, 0, 1, 2])):
+            extra = [name] if rarely(chance, 5) else []
+            looks, size = named(chance, number, "small"), chance.randint(0, 2)
+            found.append(device(f"{mine}-l{leaf}", sources=[*extra, mine], attributes=looks, m=size))
     return found
 
 
-@st.composite
-def pools(draw, driver, name, nodes):
+def pool(chance, driver, name, nodes):
     devices, older = [], []
-    for number in range(draw(st.integers(0, 3))):
-        mine = draw(boards(number, older))
+    for number in range(chance.randint(1, 3)):
+        mine = board(chance, number, older)
         older.append(mine[0].name)
         devices += mine
-    if draw(st.booleans()):
-        devices = draw(st.permutations(devices))
+    if chance.random() < 0.5:
+        chance.shuffle(devices)
     if nodes is None:
-        places = st.sampled_from([AllNodes(), OnNode("n1"), OnNode("n2"), ZONE_A])
-        devices = [replace(one, nodes=draw(places)) for one in devices]
+        places = [AllNodes(), OnNode("n1"), OnNode("n2"), ZONE_A]
+        devices = [replace(one, nodes=chance.choice(places)) for one in devices]
     return flatten(
         [CompositeSlice(name=name, pool=PoolId(driver, name), nodes=nodes, devices=tuple(devices))]
     )
 
 
-@st.composite
-def all_pools(draw):
-    choices = st.sampled_from([AllNodes(), ZONE_A, None])
-    found = [draw(pools(DRIVER, "n1", OnNode("n1")))]
-    if draw(st.booleans()):
-        found.append(draw(pools(DRIVER, "n2", OnNode("n2"))))
-    if draw(st.integers(0, 2)) == 0:
-        found.append(draw(pools("a.example.com", "n1", draw(choices))))
+def all_pools(chance):
+    found = [pool(chance, DRIVER, "n1", OnNode("n1"))]
+    if chance.random() < 0.5:
+        found.append(pool(chance, DRIVER, "n2", OnNode("n2")))
+    if rarely(chance, 4):
+        found.append(pool(chance, "a.example.com", "n1", chance.choice([AllNodes(), ZONE_A, None])))
     return found
 
 
-@st.composite
-def requests(draw, number):
-    def option(name):
-        count = draw(st.sampled_from([1, 1, 1, 2, 3, None] if draw(st.integers(0, 5)) == 0 else [1, 1, 2]))
-        some = st.lists(st.sampled_from(SELECTORS[:-1]), max_size=2, unique=True)
-        selectors = draw(some) if draw(st.integers(0, 9)) else [SELECTORS[-1]]
-        return DeviceRequest(name=name, class_name="any", selectors=tuple(selectors), count=count)
-
-    name = f"r{number}"
-    if draw(st.integers(0, 3)):
-        return Request(name=name, alternatives=(option(name),))
-    options = tuple(option(f"{name}/{letter}") for letter in draw(st.sampled_from(["a", "ab", "abc"])))
-    return Request(name=name, alternatives=options)
+def option(chance, name):
+    selectors = chance.sample(SELECTORS, chance.randint(1, 2))
+    return DeviceRequest(
+        name=name,
+        class_name="any",
+        selectors=(FAILING,) if rarely(chance, 15) else tuple(selectors),
+        count=None if rarely(chance, 15) else chance.choice([1, 1, 1, 1, 1, 2]),
+    )
 
 
-@st.composite
-def claims(draw, name):
-    wanted = tuple(draw(requests(number)) for number in range(draw(st.integers(1, 3))))
+def request(chance, name):
+    if not rarely(chance, 4):
+        return Request(name=name, alternatives=(option(chance, name),))
+    letters = chance.choice(["a", "ab", "abc"])
+    return Request(name=name, alternatives=tuple(option(chance, f"{name}/{letter}") for letter in letters))
+
+
+def claim(chance, name):
+    wanted = tuple(request(chance, f"r{number}") for number in range(chance.randint(1, 3)))
     constraints = []
-    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 1, 2]))):
-        kind = draw(st.sampled_from([MatchAttribute, MatchAttribute, DistinctAttribute]))
-        over = tuple(request.name for request in wanted if draw(st.booleans()))
-        attribute = QualifiedName(f"{DRIVER}/{draw(st.sampled_from(ATTRIBUTES))}")
-        constraints.append(kind(attribute, over if draw(st.booleans()) else ()))
+    for _ in range(chance.choice([0, 0, 0, 1, 1, 1, 2])):
+        kind = chance.choice([MatchAttribute, MatchAttribute, DistinctAttribute])
+        over = tuple(request.name for request in wanted if chance.random() < 0.5)
+        attribute = QualifiedName(f"{DRIVER}/{chance.choice(ATTRIBUTES)}")
+        constraints.append(kind(attribute, over if chance.random() < 0.5 else ()))
     return Claim(ref=ClaimRef("default", name), requests=wanted, constraints=tuple(constraints))
 
 
@@ -138,36 +137,33 @@ class Situation:
     held: list
     claims: list
 
+    def engine(self, **given_options):
+        engine = Engine({"any": ANY}, **given_options)
+        for one in self.pools:
+            engine.set_pool(one)
+        for one in self.held:
+            engine.hold(one)
+        return engine
 
-@st.composite
-def situations(draw):
-    found = draw(all_pools())
-    ids = [pool.id_of(device) for pool in found for device in pool.devices]
-    held = []
-    for number, wanted in enumerate(
-        draw(st.lists(st.lists(st.sampled_from(ids), max_size=2), max_size=2)) if ids else []
-    ):
-        ref = ClaimRef("default", f"held-{number}")
-        held.append(AllocatedClaim(ref=ref, results=tuple(result(one) for one in wanted)))
-    wanted = [draw(claims(f"c{number}")) for number in range(draw(st.sampled_from([1, 1, 2])))]
-    return Situation(found, held, wanted)
+    def cluster(self):
+        in_order = tuple(sorted(self.pools, key=lambda one: one.id))
+        return Cluster(pools=in_order, classes={"any": ANY}, allocated=tuple(self.held))
 
 
-def result(device_id):
-    return AllocatedDevice("r", device_id)
-
-
-def engine_of(situation, **options):
-    engine = Engine({"any": ANY}, **options)
-    for pool in situation.pools:
-        engine.set_pool(pool)
-    for claim in situation.held:
-        engine.hold(claim)
-    return engine
-
-
-def cluster_of(situation):
-    return Cluster(pools=tuple(situation.pools), classes={"any": ANY}, allocated=tuple(situation.held))
+def situation_of(chance):
+    pools = all_pools(chance)
+    ids = [one.id_of(device) for one in pools for device in one.devices]
+    held = [
+        AllocatedClaim(
+            ref=ClaimRef("default", f"held-{number}"),
+            results=tuple(
+                AllocatedDevice("r", wanted) for wanted in chance.choices(ids, k=chance.randint(0, 2))
+            ),
+        )
+        for number in range(chance.randint(0, 2))
+    ]
+    claims = [claim(chance, f"c{number}") for number in range(chance.choice([1, 1, 2]))]
+    return Situation(pools, held, claims)
 
 
 def outcome(function, *arguments):
@@ -177,19 +173,62 @@ def outcome(function, *arguments):
         return type(error), str(error)
 
 
+# A seed makes the situation: drawing every detail would take far longer than answering.
+SEEDS = st.integers(0, 2**48)
 SETTINGS = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS
-@given(situations())
-def test_every_answer_is_the_plain_searchs_answer(situation):
-    engine, cluster = engine_of(situation), cluster_of(situation)
+@given(SEEDS)
+def test_every_answer_is_the_plain_searchs_answer(seed):
+    situation = situation_of(Random(seed))
+    engine, cluster = situation.engine(), situation.cluster()
 
     for node in NODES:
         expected = outcome(allocate, situation.claims, cluster, node)
 
         assert outcome(engine.allocate, situation.claims, node) == expected
         assert outcome(engine.allocate, situation.claims, node) == expected
+
+
+@settings(SETTINGS, max_examples=300)
+@given(SEEDS)
+def test_the_nodes_that_fit_are_those_of_the_plain_search(seed):
+    situation = situation_of(Random(seed))
+    engine, cluster = situation.engine(), situation.cluster()
+
+    for _ in range(2):
+        found = outcome(engine.feasible_nodes, situation.claims, NODES)
+        somewhere = outcome(engine.allocate_somewhere, situation.claims, NODES)
+
+        assert found == outcome(feasible_nodes, situation.claims, cluster, NODES)
+        assert somewhere == outcome(allocate_somewhere, situation.claims, cluster, NODES)
+
+
+@settings(SETTINGS, max_examples=200)
+@given(SEEDS)
+def test_what_is_kept_between_calls_never_shows(seed):
+    chance = Random(seed)
+    situation = situation_of(chance)
+    engine = situation.engine()
+    for _ in range(5):
+        one, cluster = claim(chance, f"x{chance.randrange(3)}"), situation.cluster()
+
+        answer = outcome(engine.allocate_somewhere, [one], NODES)
+
+        assert answer == outcome(allocate_somewhere, [one], cluster, NODES)
+        assert outcome(engine.feasible_nodes, [one], NODES) == outcome(feasible_nodes, [one], cluster, NODES)
+        if isinstance(answer, Allocation):
+            taken = AllocatedClaim(ref=one.ref, results=answer.results[one.ref])
+            engine.hold(taken)
+            situation.held = [held for held in situation.held if held.ref != one.ref] + [taken]
+        if situation.held and chance.random() < 0.5:
+            engine.release(situation.held.pop(chance.randrange(len(situation.held))).ref)
+        if rarely(chance, 3):
+            number = chance.randrange(len(situation.pools))
+            old = situation.pools[number]
+            situation.pools[number] = pool(chance, old.id.driver, old.id.name, old.seen_from[0])
+            engine.set_pool(situation.pools[number])
 
 
 def check(answer, claims, cluster, node):
@@ -215,11 +254,12 @@ def offered(candidate, cluster):
     return cluster.pools[candidate.offer.pool].id_of(candidate.offer.device)
 
 
-@settings(SETTINGS, max_examples=400)
-@given(situations())
-def test_best_fit_finds_an_answer_whenever_there_is_one_and_it_is_valid(situation):
-    engine, cluster = engine_of(situation, policy=best_fit()), cluster_of(situation)
-    cluster = replace(cluster, pools=tuple(sorted(cluster.pools, key=lambda pool: pool.id)))
+@pytest.mark.parametrize("demands", [None, {f"{KIND} == 'large'": 3.0, f"{KIND} == 'small'": 1}])
+@settings(SETTINGS, max_examples=250)
+@given(seed=SEEDS)
+def test_best_fit_finds_a_valid_answer_whenever_there_is_one(demands, seed):
+    situation = situation_of(Random(seed))
+    engine, cluster = situation.engine(policy=best_fit(demands)), situation.cluster()
 
     for node in NODES:
         expected = outcome(allocate, situation.claims, cluster, node)
