@@ -25,7 +25,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
 from agent.hardware.sysfs import Sysfs
-from agent.inventory.describe import DEFAULT_DRIVER
+from plugin.arguments import parser
 from plugin.assembly import assemble
 from plugin.claim_directory import ClaimDirectory
 from plugin.errors import InvalidOptions, PluginError
@@ -37,25 +37,12 @@ _DONE: Final = 0
 _FAILED: Final = 1
 _WRONG_OPTIONS: Final = 2
 _MACHINE_MODE: Final = 0o777
-_EXAMPLES: Final = """examples:
-  a real node:
-    tangram plugin --node-name $(hostname) --claims /etc/tangram/claims
-  a simulated DGX A100, everything below one folder:
-    tangram plugin --simulated dgx-a100 --machine /tmp/t/machine --claims /tmp/t/claims \\
-                   --kubelet-dir /tmp/t/kubelet --cdi-dir /tmp/t/cdi
-
-exit status:
-  0  it served until SIGTERM or SIGINT
-  1  it could not start, or the machine refused: a folder that cannot be written, another process on its
-     sockets, a driver or GPU that fails
-  2  wrong options; nothing was made
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT and return the exit status."""
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser().parse_args(argv)
     except SystemExit as end:  # argparse has printed help, or what is wrong
         return int(end.code or _DONE)
     logging.basicConfig(
@@ -115,6 +102,8 @@ def _simulated_node(arguments: argparse.Namespace) -> NodeFile | None:
 
 
 def _options(arguments: argparse.Namespace, node: NodeFile | None) -> Options:
+    if arguments.claims is None:
+        raise InvalidOptions("use", "no --claims", "the API server is not read yet")
     if not arguments.claims.is_dir():
         raise InvalidOptions("use", f"--claims {str(arguments.claims)!r}", "must be an existing folder")
     return Options(
@@ -122,25 +111,10 @@ def _options(arguments: argparse.Namespace, node: NodeFile | None) -> Options:
         node_name=arguments.node_name or (node.name if node else socket.gethostname().lower()),
         kubelet_dir=arguments.kubelet_dir.absolute(),
         cdi_dir=arguments.cdi_dir.absolute(),
+        pod_uid=arguments.pod_uid,
+        host_root=arguments.host_root.absolute(),
+        driver_root=arguments.driver_root,
     )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tangram plugin",
-        description="Prepare the devices of allocated claims on this node, as the kubelet asks.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--claims", type=Path, required=True, metavar="DIR", help="folder of ResourceClaims as YAML files")
-    add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
-    add("--node-name", metavar="NAME", help="also the pool's name; default: the host's or simulated name")
-    add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
-    add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
-    add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this one")
-    add("--machine", type=Path, metavar="DIR", help="folder of the simulated machine, made where missing")
-    return parser
 
 
 def _refused(error: Exception, status: int) -> int:

@@ -8,21 +8,23 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from plugin import sockets
 from plugin.errors import InvalidOptions
+from plugin.records import UID_RULE, is_uid
+from plugin.sockets import PATH_BYTES
 from scheduler_core.limits import DOMAIN_LENGTH
 from scheduler_core.names import DRIVER_RULE, is_driver, is_pool
-
-SOCKET_PATH_BYTES: Final = 107
-"""What a unix socket's path may have: 108 bytes with the NUL. Source: unix(7), sun_path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Where and for whom a plugin works.
 
-    Shape: paths absolute. Units: ``lock_wait_s`` seconds, below the kubelet's 45 s for a call.
+    Shape: paths absolute; ``driver_root`` as the host names it, ``host_root`` where the host's files are seen
+           from here; with ``pod_uid`` the sockets have names of their own, so that the plugin of the next
+           version can serve beside this one.
+    Units: ``lock_wait_s`` seconds, below the kubelet's 45 s for a call.
     Raises: InvalidOptions naming the option, the value and the rule.
     """
 
@@ -31,6 +33,9 @@ class Options:
     kubelet_dir: Path = Path("/var/lib/kubelet")
     cdi_dir: Path = Path("/var/run/cdi")
     lock_wait_s: float = 30.0
+    pod_uid: str | None = None
+    host_root: Path = Path("/")
+    driver_root: Path = Path("/")
 
     def __post_init__(self) -> None:
         _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -38,13 +43,15 @@ class Options:
         _require(self.driver_name[0].isalpha(), "--driver-name", self.driver_name, rule)
         rule = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
         _require(_is_node(self.node_name), "--node-name", self.node_name, rule)
-        _require(self.kubelet_dir.is_absolute(), "--kubelet-dir", self.kubelet_dir, "must be absolute")
-        _require(self.cdi_dir.is_absolute(), "--cdi-dir", self.cdi_dir, "must be absolute")
+        _require(self.pod_uid is None or is_uid(self.pod_uid), "--pod-uid", self.pod_uid, UID_RULE)
+        for name in ("kubelet_dir", "cdi_dir", "host_root", "driver_root"):
+            path, option = getattr(self, name), f"--{name.replace('_', '-')}"
+            _require(path.is_absolute(), option, path, "must be absolute")
         _require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
         for socket in (self.dra_socket, self.registration_socket):
             size = len(os.fsencode(socket))
-            rule = f"has {size} bytes; the path of a unix socket has at most {SOCKET_PATH_BYTES}"
-            _require(size <= SOCKET_PATH_BYTES, "--kubelet-dir and --driver-name", socket, rule)
+            rule = f"has {size} bytes; the path of a unix socket has at most {PATH_BYTES}"
+            _require(size <= PATH_BYTES, "--kubelet-dir and --driver-name", socket, rule)
 
     @property
     def data_dir(self) -> Path:
@@ -59,12 +66,12 @@ class Options:
     @property
     def dra_socket(self) -> Path:
         """Return where the kubelet calls."""
-        return self.data_dir / "dra.sock"
+        return sockets.dra(self.data_dir, self.pod_uid)
 
     @property
     def registration_socket(self) -> Path:
         """Return where the kubelet finds out about us."""
-        return self.registry_dir / f"{self.driver_name}-reg.sock"
+        return sockets.registration(self.registry_dir, self.driver_name, self.pod_uid)
 
     @property
     def claims_dir(self) -> Path:

@@ -9,7 +9,8 @@ import pytest
 
 from plugin.__main__ import main
 from plugin.errors import InvalidOptions
-from plugin.options import SOCKET_PATH_BYTES, Options
+from plugin.options import Options
+from plugin.sockets import PATH_BYTES
 
 
 def options(**changed: Any) -> Options:
@@ -48,7 +49,7 @@ def test_an_option_that_cannot_be_used_is_named_with_its_value_and_rule(
 
 def test_a_socket_path_has_107_bytes_at_most() -> None:
     rest = len("/plugins_registry/tangram.dev-reg.sock")
-    longest = Path("/" + "k" * (SOCKET_PATH_BYTES - rest - 1))
+    longest = Path("/" + "k" * (PATH_BYTES - rest - 1))
 
     assert len(bytes(options(kubelet_dir=longest).registration_socket)) == 107
     with pytest.raises(InvalidOptions, match=r"has 108 bytes; the path of a unix socket has at most 107"):
@@ -58,7 +59,7 @@ def test_a_socket_path_has_107_bytes_at_most() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: --claims"),
+        (["--claims", "CLAIMS", "--kubeconfig", "k"], "not allowed with argument"),
         (["--claims", "CLAIMS", "--no-such-option"], "--no-such-option"),
         (["--claims", "/no/such/folder"], "--claims '/no/such/folder': must be an existing folder"),
         (["--claims", "CLAIMS", "--simulated", "a100x2"], "each needs the other"),
