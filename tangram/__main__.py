@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
+from agent.__main__ import main as agent_main
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import DriverMissing, HardwareError
 from agent.hardware.nvml import Nvml
@@ -44,6 +45,8 @@ _INTERRUPTED: Final = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; never raises for what a user can get wrong."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["agent"]:
+        return agent_main(arguments[1:])
     if arguments[:1] == ["plugin"]:
         return plugin_main(arguments[1:])
     try:
@@ -83,6 +86,7 @@ def _parser() -> Parser:
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in (demo, show, allocate, conformance, explain, bench, node):
         command.add(parsers)
+    parsers.add_parser("agent", help="publish this node's devices: tangram agent --help")
     parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")
     return parser
 

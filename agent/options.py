@@ -1,0 +1,130 @@
+"""The options of the agent, checked once: a value of this type can be worked with.
+
+Texts and paths of a command line enter; a value or one message leaves. Nothing is opened or made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.inventory.describe import DEFAULT_DRIVER
+from scheduler_core.errors import message
+from scheduler_core.limits import DOMAIN_LENGTH
+from scheduler_core.names import DRIVER_RULE, is_driver
+
+_EXAMPLES: Final = """examples:
+  in a DaemonSet, with the service account of its pod:
+    tangram agent --node-name $(NODE_NAME) --metrics-address 127.0.0.1:9464
+  outside, for a simulated machine on a node object of that name:
+    tangram agent --kubeconfig ~/.kube/config --node-name node-a \\
+                  --simulated dgx-a100 --machine /tmp/t/machine
+
+Slices stay in place when the agent ends: running pods and new ones do not depend on it. They go with
+their Node object.
+
+exit status:
+  0  it published until SIGTERM or SIGINT
+  1  it could not start: no way to an API server, or a machine that cannot be opened
+  2  wrong options; nothing was made
+"""
+
+
+class InvalidOptions(Exception):
+    """An option that somebody must change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen. Shape: an empty ``host`` means every address of the machine."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read ``HOST:PORT`` or ``:PORT``. Raises: InvalidOptions."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            rule = "must be HOST:PORT or :PORT, such as 127.0.0.1:9464"
+            raise InvalidOptions(message("--metrics-address", "", text, rule))
+        return cls(host.strip("[]"), int(port))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """For whom the agent publishes, and how.
+
+    Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
+           ``simulated`` and ``machine`` both or neither; ``metrics`` None where nobody listens.
+    Units: ``resync_s`` seconds.
+    Raises: InvalidOptions naming the option, the value and the rule.
+    """
+
+    driver_name: str
+    node_name: str
+    kubeconfig: Path | None = None
+    context: str | None = None
+    simulated: str | None = None
+    machine: Path | None = None
+    metrics: Address | None = None
+    resync_s: float = 300.0
+    composite: bool = True
+
+    def __post_init__(self) -> None:
+        _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
+        rule = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
+        _require(is_driver(self.node_name), "--node-name", self.node_name, rule)
+        both = (self.simulated is None) == (self.machine is None)
+        _require(both, "--simulated and --machine", None, "each needs the other")
+        _require(self.resync_s >= 1, "--resync", self.resync_s, "must be at least 1 second")
+
+
+def _require(holds: bool, option: str, value: object, rule: str) -> None:
+    if not holds:
+        raise InvalidOptions(message(option, "", value, rule))
+
+
+def read_options(argv: Sequence[str] | None) -> Options:
+    """Read a command line. Raises: InvalidOptions; SystemExit after --help and for unknown options."""
+    given = parser().parse_args(argv)
+    return Options(
+        driver_name=given.driver_name,
+        node_name=given.node_name or socket.gethostname().lower(),
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        simulated=given.simulated,
+        machine=given.machine,
+        metrics=None if given.metrics_address is None else Address.parse(given.metrics_address),
+        resync_s=given.resync,
+        composite=not given.no_composite,
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of ``tangram agent``."""
+    made = argparse.ArgumentParser(
+        prog="tangram agent",
+        description="Publish the devices of this node as ResourceSlices, and keep them published.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--node-name", metavar="NAME", help="name of the Node object and the pool; default: the host's")
+    add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
+    add("--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, else the service account")
+    add("--context", metavar="NAME", help="the context of the kubeconfig; default: its current one")
+    add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this one")
+    add("--machine", type=Path, metavar="DIR", help="folder of the simulated machine, made where missing")
+    listens = "serve /metrics, /healthz and /readyz there; default: nowhere"
+    add("--metrics-address", metavar="HOST:PORT", help=listens)
+    slow = "look at the machine again this often without an event; default: %(default)g"
+    add("--resync", type=float, default=300.0, metavar="SECONDS", help=slow)
+    without = "publish no CompositeResourceSlices beside the ResourceSlices"
+    add("--no-composite", action="store_true", help=without)
+    return made
