@@ -42,3 +42,8 @@ bench-peer: $(VENV)/.ready
 
 test-peer: $(VENV)/.ready
 	@$(VENV)/bin/python hack/peer.py test
+
+# A real Kubernetes from pinned modules, in namespaces of its own (hack/cluster).
+.PHONY: cluster-tools
+cluster-tools: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster tools
