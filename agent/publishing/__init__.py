@@ -1,0 +1,1 @@
+"""Telling the cluster what is on this node, and keeping it told."""

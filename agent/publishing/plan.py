@@ -1,0 +1,135 @@
+"""Which writes make a pool's stored slices the wanted ones: the fewest, in a safe order. Pure.
+
+Whoever reads a pool takes its highest generation and uses it only when it counts as many slices as it
+says. So writing one slice keeps the generation; writing more opens a new one, which is incomplete until
+its last slice is there. What a crash left incomplete is finished in its own generation. No state in
+between is a complete pool that mixes old and new slices.
+Source: the rules of the ResourceSlice controller in k8s.io/dynamic-resource-allocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agent.publishing.sameness import same
+
+Document = Mapping[str, Any]
+
+_FIXED: Final = ("driver", "nodeName")  # the API server lets nobody change them, nor the pool's name
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make an object."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Replace an object in the version that ``document`` names."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete an object if it still is this one, in this version."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+Write = Create | Update | Delete
+
+
+def plan(desired: Sequence[Document], actual: Sequence[Document]) -> tuple[Write, ...]:
+    """Return the writes that lead from ``actual`` to ``desired``: deletions, updates, creations.
+
+    Shape: ``desired`` is one pool, names unique, in the order of priority, which is that of the names;
+           its generation is ours to choose. ``actual`` are all objects of the node and driver.
+           Metadata of ``desired`` (labels, owners) is added where it is missing.
+    """
+    by_name = {_name(one): one for one in actual}
+    kept = {
+        _name(one): by_name[_name(one)]
+        for one in desired
+        if _name(one) in by_name and _is_changeable(one, by_name[_name(one)])
+    }
+    deletions = [_delete(one) for one in actual if _name(one) not in kept]
+    generation = _generation(desired, actual, kept)
+    numbered = [_with_generation(one, generation) for one in desired]
+    updates = [
+        _update(one, kept[_name(one)])
+        for one in numbered
+        if _name(one) in kept and not _is_stored(one, kept[_name(one)])
+    ]
+    creations = [Create(one) for one in numbered if _name(one) not in kept]
+    return (*deletions, *updates, *creations)
+
+
+def _generation(desired: Sequence[Document], actual: Sequence[Document], kept: Mapping[str, Document]) -> int:
+    """Return the present generation where that is safe, else the next."""
+    pools = {one["spec"]["pool"]["name"] for one in desired}
+    current = max((_generation_of(one) for one in actual if one["spec"]["pool"]["name"] in pools), default=0)
+    wanted = {_name(one): _with_generation(one, current)["spec"] for one in desired}
+    changed = {name for name, one in kept.items() if not same(wanted[name], one["spec"])}
+    if len(kept) == len(desired) and len(changed) <= 1:
+        return current
+    settled = {name for name, one in kept.items() if _generation_of(one) == current}
+    is_unfinished = 0 < len(settled) < len(desired) and not settled & changed
+    return current if is_unfinished else current + 1
+
+
+def _is_changeable(wanted: Document, stored: Document) -> bool:
+    """Whether one object can become the other."""
+    ours, theirs = wanted["spec"], stored["spec"]
+    same_place = all(ours.get(key) == theirs.get(key) for key in _FIXED)
+    return same_place and ours["pool"]["name"] == theirs["pool"]["name"]
+
+
+def _is_stored(wanted: Document, stored: Document) -> bool:
+    return same(wanted["spec"], stored["spec"]) and _has_metadata(wanted, stored)
+
+
+def _has_metadata(wanted: Document, stored: Document) -> bool:
+    ours, theirs = wanted["metadata"], stored["metadata"]
+    labels = theirs.get("labels") or {}
+    return all(labels.get(key) == value for key, value in (ours.get("labels") or {}).items()) and (
+        "ownerReferences" not in ours or same(ours["ownerReferences"], theirs.get("ownerReferences") or [])
+    )
+
+
+def _update(wanted: Document, stored: Document) -> Update:
+    """Return the stored object with our content; what others added to its metadata stays."""
+    ours, theirs = wanted["metadata"], stored["metadata"]
+    metadata = {
+        **theirs,
+        **ours,
+        "labels": {**(theirs.get("labels") or {}), **(ours.get("labels") or {})},
+        "resourceVersion": theirs["resourceVersion"],
+    }
+    metadata.pop("managedFields", None)
+    return Update({**wanted, "metadata": metadata})
+
+
+def _delete(stored: Document) -> Delete:
+    metadata = stored["metadata"]
+    return Delete(metadata["name"], metadata["uid"], metadata["resourceVersion"])
+
+
+def _with_generation(document: Document, generation: int) -> Document:
+    spec = document["spec"]
+    return {**document, "spec": {**spec, "pool": {**spec["pool"], "generation": generation}}}
+
+
+def _name(document: Document) -> str:
+    name: str = document["metadata"]["name"]
+    return name
+
+
+def _generation_of(document: Document) -> int:
+    return int(document["spec"]["pool"].get("generation") or 0)

@@ -1,0 +1,110 @@
+"""What the publisher needs of the cluster and of the machine's news, in plain JSON documents.
+
+Adapters are made by ``agent.__main__``. Every call of a door may raise a ``ServerError``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Document = Mapping[str, Any]
+"""One API object as the server writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Everything that is there now; whatever was known before is forgotten."""
+
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object is new or has changed."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An object was deleted. Shape: ``document`` its last state."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The watch broke and will be taken up again. Units: ``retry_in_s`` seconds."""
+
+    reason: str
+    retry_in_s: float
+
+
+Change = Listed | Stored | Gone | Interrupted
+
+
+class Shelf(Protocol):
+    """The objects of one kind that belong to this node and driver."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, as messages name it."""
+        ...
+
+    def create(self, document: Document, *, dry_run: bool = False) -> Document:
+        """Create an object and return what the server keeps of it; a dry run keeps nothing.
+
+        Raises: Outdated where the name is taken; Refused; NotThere where the kind is not installed.
+        """
+        ...
+
+    def replace(self, document: Document) -> Document:
+        """Replace an object in the version that the document names. Raises: Outdated, NotThere."""
+        ...
+
+    def delete(self, name: str, uid: str, resource_version: str) -> None:
+        """Delete an object in this version. Raises: Outdated, NotThere."""
+        ...
+
+    def changes(self, stop: threading.Event) -> Iterator[Change]:
+        """Yield what is there, then what changes, until ``stop`` is set.
+
+        Broken watches are taken up again inside; only what waiting cannot mend is raised.
+        Raises: NotThere where the kind is not installed; NotAllowed.
+        """
+        ...
+
+
+class Nodes(Protocol):
+    """The Node objects."""
+
+    def uid(self, name: str) -> str:
+        """Return the UID of a node. Raises: NotThere."""
+        ...
+
+
+class Notices(Protocol):
+    """Tells the cluster's people about this node. Never fails and never waits long."""
+
+    def warn(self, reason: str, text: str) -> None:
+        """Say that something is wrong. Shape: ``reason`` in CamelCase."""
+        ...
+
+    def note(self, reason: str, text: str) -> None:
+        """Say that something has changed for the better."""
+        ...
+
+
+Hear = Callable[[str], None]
+"""Called with what happened, in a few words."""
+
+
+class News(Protocol):
+    """What tells that the machine has changed."""
+
+    def listen(self, hear: Hear, stop: threading.Event) -> None:
+        """Call ``hear`` for every event until ``stop`` is set."""
+        ...

@@ -1,0 +1,84 @@
+"""Whether an API server keeps what it was sent, and what it dropped. Pure.
+
+Servers write quantities in one canonical form, give taints the time they arrived, and drop fields of
+features that are switched off without a word. The first two are no difference; the last is what matters
+here: a partition whose consumption was dropped looks free whatever is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from scheduler_core.quantity import Quantity
+
+_AMOUNTS: Final = ("value", "quantity")
+_CLOCK_STEP_S: Final = 1.0  # servers keep whole seconds
+
+
+def same(wanted: object, stored: object, key: str = "") -> bool:
+    """Whether ``stored`` says what ``wanted`` says. Shape: ``key`` is the field that holds both."""
+    if isinstance(wanted, Mapping) and isinstance(stored, Mapping):
+        return _same_fields(wanted, stored)
+    if isinstance(wanted, list | tuple) and isinstance(stored, list | tuple):
+        return len(wanted) == len(stored) and all(
+            same(one, other) for one, other in zip(wanted, stored, strict=True)
+        )
+    if wanted == stored:
+        return isinstance(wanted, bool) is isinstance(stored, bool)
+    if not isinstance(wanted, str) or not isinstance(stored, str):
+        return False
+    if key == "timeAdded":
+        return _same_time(wanted, stored)
+    return key in _AMOUNTS and _same_amount(wanted, stored)
+
+
+def _same_fields(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    extra = set(stored) - set(wanted)
+    if len(stored) - len(extra) != len(wanted) or extra - {"timeAdded"}:
+        return False
+    return all(same(value, stored[key], key) for key, value in wanted.items())
+
+
+def _same_amount(wanted: str, stored: str) -> bool:
+    try:
+        return Quantity.parse(wanted) == Quantity.parse(stored)
+    except ValueError:
+        return False
+
+
+def _same_time(wanted: str, stored: str) -> bool:
+    try:
+        apart = datetime.fromisoformat(wanted) - datetime.fromisoformat(stored)
+    except (ValueError, TypeError):
+        return False
+    return abs(apart.total_seconds()) <= _CLOCK_STEP_S
+
+
+def dropped(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the fields of a slice's spec that were sent and are not there any more.
+
+    Shape: fields of the spec and of its devices; a field of a draw as ``consumesCounters.FIELD``.
+    """
+    return frozenset(_dropped(sent["spec"], stored.get("spec") or {}))
+
+
+def _dropped(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str]:
+    yield from _missing(sent, stored)
+    kept = {device.get("name"): device for device in stored.get("devices") or ()}
+    for device in sent.get("devices") or ():
+        if (other := kept.get(device["name"])) is None:
+            continue  # "devices" is missing as a whole, or the server keeps another list: no matter of gates
+        yield from _missing(device, other)
+        for draw, still in zip(
+            device.get("consumesCounters") or (), other.get("consumesCounters") or (), strict=False
+        ):
+            for field in _missing(draw, still):
+                yield f"consumesCounters.{field}"
+
+
+def _missing(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str]:
+    for field, value in sent.items():
+        if value and not stored.get(field):
+            yield field
