@@ -76,7 +76,7 @@ class Distinct:
         self._taken -= _values(device, self._attribute, self._lists)
 
 
-def rule_of(constraint: Constraint, features: Features = ALL) -> Rule:
+def rule_of(constraint: MatchAttribute | DistinctAttribute, features: Features = ALL) -> Rule:
     """Return a fresh rule for the constraint. Without list attributes a list is no value."""
     lists = features.DRAListTypeAttributes
     match constraint:

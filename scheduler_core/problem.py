@@ -14,15 +14,22 @@ from scheduler_core.model.claim import (
     AllocatedClaim,
     AllocatedDevice,
     Claim,
+    Constraint,
     DeviceClass,
     DeviceRequest,
+    DistinctAttribute,
+    ExclusiveScope,
+    MatchAttribute,
+    PreferScope,
     Request,
+    SameScope,
 )
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import intolerable
 from scheduler_core.names import qualified
+from scheduler_core.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
 from scheduler_core.search import Problem, Slot, Want
 
 
@@ -48,18 +55,19 @@ def problem_of(claims: Sequence[Claim], cluster: Cluster, node: Node) -> Problem
     """
     seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
+    kept = reserved(cluster.pools, cluster.allocated)
     slots: list[Slot] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
-        first_rule = len(rules)
-        rules += [rule_of(constraint, cluster.features) for constraint in claim.constraints]
+        first_rule, first_slot = len(rules), len(slots)
         for request in claim.requests:
             _check_features(request, claim, cluster.features)
             wants = (
-                _want(option, claim, number, first_rule, _Seen(seen, is_complete, cluster))
+                _want(option, claim, number, first_rule, _Seen(seen, is_complete, cluster, kept))
                 for option in request.alternatives
             )
             slots.append(Slot(number, tuple(wants)))
+        rules += [_rule(constraint, slots[first_slot:], cluster) for constraint in claim.constraints]
     return Problem(tuple(slots), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
 
 
@@ -68,6 +76,42 @@ class _Seen:
     offers: tuple[Offer, ...]
     is_complete: bool
     cluster: Cluster
+    kept: Reserved
+
+
+def _rule(constraint: Constraint, slots: Sequence[Slot], cluster: Cluster) -> Rule:
+    """Return a fresh rule. What compares scopes looks at the candidates of the claim first."""
+    match constraint:
+        case SameScope():
+            return _same_sets(constraint, slots)
+        case PreferScope():
+            return Preferred(constraint)
+        case ExclusiveScope():
+            return alone(constraint, cluster.pools, cluster.allocated)
+        case MatchAttribute() | DistinctAttribute():
+            return rule_of(constraint, cluster.features)
+
+
+def _same_sets(constraint: SameScope, slots: Sequence[Slot]) -> SameSets:
+    wants = [
+        [want for slot in slots for want in slot.wants if _is_of(want, group)] for group in constraint.groups
+    ]
+    devices = [[one.offer.device for want in group for one in want.candidates] for group in wants]
+    scope = compared(constraint.scopes, (device for group in devices for device in group))
+    told = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
+    firm = [
+        all(len(slot.wants) == 1 for slot in slots if _is_of(slot.wants[0], group))
+        for group in constraint.groups
+    ]
+    sizes = [
+        sum(len(want.candidates) if want.count is None else want.count for want in group) if is_firm else None
+        for group, is_firm in zip(wants, firm, strict=True)
+    ]
+    return SameSets(constraint, scope, sizes, frozenset.intersection(*told) if devices else frozenset())
+
+
+def _is_of(want: Want, group: Sequence[str]) -> bool:
+    return want.name in group or want.name.partition("/")[0] in group
 
 
 def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, seen: _Seen) -> Want:
@@ -81,7 +125,7 @@ def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, see
     return Want(
         name=option.name,
         count=option.count,
-        candidates=tuple(_tolerated(option, chosen, seen.cluster.features)),
+        candidates=tuple(_open(_tolerated(option, chosen, seen.cluster.features), seen.kept)),
         rules=bound,
         kind=_kind(number, option, bound),
         admin_access=option.admin_access,
@@ -106,6 +150,13 @@ def _tolerated(
             yield replace(
                 candidate, barred=f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
             )
+
+
+def _open(candidates: Iterator[Candidate], kept: Reserved) -> Iterator[Candidate]:
+    """Mark the candidates in scopes that other claims keep to themselves."""
+    for candidate in candidates:
+        barred = bar(candidate.offer.device, kept) if kept else None
+        yield candidate if barred is None else replace(candidate, barred=candidate.barred or barred)
 
 
 def _check_features(request: Request, claim: Claim, features: Features) -> None:

@@ -9,14 +9,16 @@ policy ``first-fit``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from scheduler_core.candidates import Candidate
 from scheduler_core.constraints import Rule
 from scheduler_core.ledger import Ledger
 from scheduler_core.limits import RESULTS
 from scheduler_core.model.device import DeviceName
+from scheduler_core.scopes import Preferred, SameSets
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,9 @@ class Search:
 
     def run(self) -> bool:
         """Search; True where ``chosen`` is a full answer. Raises: SelectorError on a failing candidate."""
+        preferred = [rule for rule in self.problem.rules if isinstance(rule, Preferred)]
         try:
-            return self._slot(0)
+            return any(self._at(levels, preferred) for levels in _levels(preferred))
         finally:
             for slot, (want, candidates) in reversed(
                 list(zip(self.problem.slots, self.chosen, strict=False))
@@ -84,9 +87,15 @@ class Search:
                 for candidate in reversed(candidates):
                     self._leave(slot.claim, want, candidate)
 
+    def _at(self, levels: Sequence[int], preferred: Sequence[Preferred]) -> bool:
+        """Search with the scopes that are preferred, level by level."""
+        for rule, level in zip(preferred, levels, strict=True):
+            rule.level = level
+        return self._slot(0)
+
     def _slot(self, index: int) -> bool:
         if index == len(self.problem.slots):
-            return True
+            return all(rule.is_met() for rule in self.problem.rules if isinstance(rule, SameSets))
         return any(self._want(index, want) for want in self.problem.slots[index].wants)
 
     def _want(self, index: int, want: Want) -> bool:
@@ -141,7 +150,7 @@ class Search:
             return False
         device, pool = candidate.offer.device, candidate.offer.pool
         seen = (claim, pool, device.name)
-        rules = [self.problem.rules[rule] for rule in want.rules]
+        rules = [self._seat(rule, want) for rule in want.rules]
         if self._watched[seen] or (want.admin_access and self._joined[seen]):
             return False
         if not all(rule.admits(device) for rule in rules):
@@ -164,4 +173,13 @@ class Search:
         if not want.admin_access:
             self.problem.ledgers[pool].release(device.name, want.name, candidate.share)
         for rule in want.rules:
-            self.problem.rules[rule].remove(device)
+            self._seat(rule, want).remove(device)
+
+    def _seat(self, number: int, want: Want) -> Rule:
+        rule = self.problem.rules[number]
+        return rule.seat(want.name) if isinstance(rule, SameSets) else rule
+
+
+def _levels(preferred: Sequence[Preferred]) -> Iterator[tuple[int, ...]]:
+    """Yield every combination of levels, the most wanted of the first rule first."""
+    yield from product(*(range(rule.levels + 1) for rule in preferred))

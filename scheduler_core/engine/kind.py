@@ -16,7 +16,15 @@ from scheduler_core.constraints import applies
 from scheduler_core.engine.verdicts import Selectors
 from scheduler_core.features import ALL, Features
 from scheduler_core.limits import RESULTS
-from scheduler_core.model.claim import Claim, Constraint, DeviceClass, DeviceRequest, Request
+from scheduler_core.model.claim import (
+    Claim,
+    Constraint,
+    DeviceClass,
+    DeviceRequest,
+    DistinctAttribute,
+    MatchAttribute,
+    Request,
+)
 
 _CHOICES: Final = 64  # combinations of alternatives before a claim counts as irregular
 
@@ -92,7 +100,13 @@ def _content(request: Request) -> tuple[object, ...]:
 
 
 def asks_only_for_devices(claims: Sequence[Claim], features: Features) -> bool:
-    """Whether every request wants whole devices, and nothing more particular."""
+    """Whether every request wants whole devices, and nothing more particular.
+
+    Scopes are compared by the plain search alone.
+    """
+    tabled = (MatchAttribute, DistinctAttribute)
+    if not all(isinstance(one, tabled) for claim in claims for one in claim.constraints):
+        return False
     return all(
         not (one.admin_access or one.capacity or one.tolerations)
         and (one.name == request.name or features.DRAPrioritizedList)

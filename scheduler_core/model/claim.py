@@ -66,7 +66,70 @@ class DistinctAttribute:
     requests: tuple[str, ...] = ()
 
 
-Constraint = MatchAttribute | DistinctAttribute
+@dataclass(frozen=True, slots=True)
+class SameScope:
+    """The devices of each group of requests stand in the same set of scopes as those of every other.
+
+    Shape: ``scopes`` are attributes, the finest first: compared is the first that every candidate has,
+           else the last; a device without it never joins. ``groups`` are groups of requests; ``requests``
+           narrows them to some (empty: all of them).
+    Source: Koordinator, device-joint-allocate with requiredScope.
+    """
+
+    scopes: tuple[QualifiedName, ...]
+    groups: tuple[tuple[str, ...], ...]
+    requests: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        kept = [
+            [name for name in group if not self.requests or name in self.requests] for group in self.groups
+        ]
+        object.__setattr__(self, "groups", tuple(tuple(group) for group in kept if group))
+        object.__setattr__(self, "requests", tuple(name for group in kept for name in group))
+
+    @property
+    def attribute(self) -> QualifiedName:
+        """Return the coarsest scope, which stands for the constraint in messages."""
+        return self.scopes[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class PreferScope:
+    """The devices of ``requests`` (empty: of the claim) share the first of ``scopes`` that they can share.
+
+    Shape: ``scopes`` are attributes, the most wanted first. It never makes a claim unallocatable.
+    """
+
+    scopes: tuple[QualifiedName, ...]
+    requests: tuple[str, ...] = ()
+
+    @property
+    def attribute(self) -> QualifiedName:
+        """Return the most wanted scope, which stands for the constraint in messages."""
+        return self.scopes[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveScope:
+    """In the scopes of the devices of ``requests`` (empty: of the claim) no other claim has a rival.
+
+    It binds both ways: a claim that holds devices under it keeps later claims out of their scopes.
+    Shape: ``scopes`` as in ``SameScope``; rivals are devices whose attribute ``kind`` is one of ``values``,
+           any device where ``kind`` is None.
+    """
+
+    scopes: tuple[QualifiedName, ...]
+    requests: tuple[str, ...] = ()
+    kind: QualifiedName | None = None
+    values: tuple[str, ...] = ()
+
+    @property
+    def attribute(self) -> QualifiedName:
+        """Return the coarsest scope, which stands for the constraint in messages."""
+        return self.scopes[-1]
+
+
+Constraint = MatchAttribute | DistinctAttribute | SameScope | PreferScope | ExclusiveScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +185,12 @@ class AllocatedDevice:
 class AllocatedClaim:
     """A claim with devices, as the node and the ledger read it back.
 
-    Shape: ``results`` of every driver, in listed order; ``configs`` likewise, class entries first.
+    Shape: ``results`` of every driver, in listed order; ``configs`` likewise, class entries first;
+           ``exclusive`` what keeps others out of the scopes of its devices.
     """
 
     ref: ClaimRef
     uid: ClaimUid | None = None
     results: tuple[AllocatedDevice, ...] = field(default=())
     configs: tuple[OpaqueConfig, ...] = ()
+    exclusive: tuple[ExclusiveScope, ...] = ()
