@@ -38,7 +38,8 @@ class CdiFolder:
         path, wanted = self.path(uid), cdi.encode(document)
         if files.read(path) == wanted:
             return
-        files.replace(path, wanted, _MODE)
+        # Not synced: a document of an earlier boot is removed at the start, whatever is in it.
+        files.replace(path, wanted, _MODE, synced=False)
         if files.read(path) != wanted:
             raise NotReady("use", f"CDI document {path}", "what is on disk is not what was written")
 

@@ -80,7 +80,15 @@ class RecordStore:
 
     def save(self, record: Record) -> None:
         """Make a record durable. The caller holds the claim's lock. Raises: StorageFailed."""
-        files.replace(self._path(record.uid), encode(record), _MODE)
+        files.replace(self._path(record.uid), encode(record), _MODE, synced=True)
+
+    def note(self, record: Record) -> None:
+        """Write down more of a claim whose record is durable already.
+
+        It outlives this process; of a boot that ended, what was saved is enough.
+        The caller holds the claim's lock. Raises: StorageFailed.
+        """
+        files.replace(self._path(record.uid), encode(record), _MODE, synced=False)
 
     def remove(self, uid: ClaimUid) -> None:
         """Forget a claim. The caller holds the claim's lock. Raises: StorageFailed."""

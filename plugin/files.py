@@ -1,7 +1,8 @@
-"""Durable files: written whole or not at all, and on the disk when the call returns.
+"""Durable files: written whole or not at all.
 
-A path and bytes enter. A crash at any moment leaves the old file or the new one, and at most a
-temporary file beside it that no reader takes for a record or a CDI document.
+A path and bytes enter. A process that dies at any moment leaves the old file or the new one, and at most a
+temporary file beside it that no reader takes for a record or a CDI document. What must outlive the machine,
+too, is on the disk when the call returns; waiting for the disk is most of what a call costs.
 """
 
 from __future__ import annotations
@@ -27,27 +28,33 @@ def original_name(temporary: str) -> str | None:
     return None
 
 
-def replace(path: Path, data: bytes, mode: int) -> None:
+def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """Write a file in one step. Two writers of one path must exclude each other.
 
+    Shape: ``synced`` whether the file outlives a power cut: whole, if it is new, and else with its old
+           content or the new one.
     Raises: StorageFailed; the old content, if any, then still stands.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(temporary_path(path), data, mode)
+        is_new = not path.exists()
+        _write(temporary_path(path), data, mode, synced=synced)
         temporary_path(path).replace(path)
-        _sync_folder(path.parent)
+        if synced and is_new:
+            _sync_folder(path.parent)
     except OSError as error:
         raise StorageFailed("write", str(path), _reason(error)) from error
 
 
 def remove(path: Path) -> bool:
-    """Remove a file and its temporary sibling; say whether there was a file. Raises: StorageFailed."""
+    """Remove a file and its temporary sibling; say whether there was a file.
+
+    A power cut may bring it back. Raises: StorageFailed.
+    """
     try:
         found = path.exists()
-        removed = [leftover for leftover in (path, temporary_path(path)) if _unlinked(leftover)]
-        if removed:
-            _sync_folder(path.parent)
+        for leftover in (path, temporary_path(path)):
+            leftover.unlink(missing_ok=True)
         return found
     except OSError as error:
         raise StorageFailed("remove", str(path), _reason(error)) from error
@@ -64,10 +71,9 @@ def read(path: Path) -> bytes | None:
 
 
 def move(path: Path, target: Path) -> None:
-    """Rename a file within its folder, durably. Raises: StorageFailed."""
+    """Rename a file within its folder. Raises: StorageFailed."""
     try:
         path.replace(target)
-        _sync_folder(path.parent)
     except OSError as error:
         raise StorageFailed("rename", str(path), _reason(error)) from error
 
@@ -90,29 +96,22 @@ def make_folder(folder: Path, mode: int) -> None:
         raise StorageFailed("make", f"folder {folder}", _reason(error)) from error
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
+def _write(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if synced:
+            os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename or removal durable: it lives in the folder, not in the file."""
+    """Make a new name durable: it lives in the folder, not in the file."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _unlinked(path: Path) -> bool:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _reason(error: OSError) -> str:

@@ -91,14 +91,14 @@ class Work:
 
     def _realise_partition(self, record: Record, held: HeldPartition, gpu: Gpu) -> Record:
         def note(gi_id: int | None) -> None:
-            self.store.save(record.with_device(held.with_gpu_instance(gi_id)))
+            self.store.note(record.with_device(held.with_gpu_instance(gi_id)))
 
         mode.turn_on(self.machine.gpus, gpu)
         known = held.with_instance(mig.realise(self.machine.gpus, gpu, held, note))
         if known == held:
             return record
         moved = record.with_device(known)
-        self.store.save(moved)
+        self.store.note(moved)
         return moved
 
 

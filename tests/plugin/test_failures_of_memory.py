@@ -23,12 +23,12 @@ def test_a_disk_that_fails_at_any_write_costs_nothing_but_a_retry(
 ) -> None:
     replace, count = files.replace, 0
 
-    def failing(*arguments: Any) -> None:
+    def failing(*arguments: Any, **options: Any) -> None:
         nonlocal count
         count += 1
         if count == write:
             raise StorageFailed("write", "the record", "No space left on device")
-        replace(*arguments)
+        replace(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "replace", failing)
@@ -44,12 +44,12 @@ def test_a_full_disk_during_the_undo_too_is_mended_by_the_next_call(
 ) -> None:
     replace, count = files.replace, 0
 
-    def full_after_two(*arguments: Any) -> None:
+    def full_after_two(*arguments: Any, **options: Any) -> None:
         nonlocal count
         count += 1
         if count > 2:
             raise StorageFailed("write", "the record", "No space left on device")
-        replace(*arguments)
+        replace(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "replace", full_after_two)

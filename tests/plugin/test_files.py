@@ -14,8 +14,8 @@ from plugin.errors import StorageFailed
 def test_a_file_is_replaced_whole_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "file"
 
-    files.replace(path, b"one", 0o600)
-    files.replace(path, b"two", 0o600)
+    files.replace(path, b"one", 0o600, synced=True)
+    files.replace(path, b"two", 0o600, synced=False)
 
     assert path.read_bytes() == b"two"
     assert path.stat().st_mode & 0o777 == 0o600
@@ -26,19 +26,22 @@ def test_the_content_is_on_the_disk_before_the_rename_and_the_rename_before_the_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
-    files.replace(path, b"old", 0o600)
     synced: list[tuple[str, bytes]] = []
     fsync = os.fsync
 
     def recorded(descriptor: int) -> None:
         fsync(descriptor)
         target = Path(f"/proc/self/fd/{descriptor}").readlink()
-        synced.append((str(target), path.read_bytes()))
+        synced.append((str(target), files.read(path)))
 
     monkeypatch.setattr(os, "fsync", recorded)
-    files.replace(path, b"new", 0o600)
+    files.replace(path, b"new", 0o600, synced=True)
+    files.replace(path, b"newer", 0o600, synced=True)
+    files.replace(path, b"newest", 0o600, synced=False)
+    files.remove(path)
 
-    assert synced == [(str(files.temporary_path(path)), b"old"), (str(tmp_path), b"new")]
+    temporary = str(files.temporary_path(path))
+    assert synced == [(temporary, None), (str(tmp_path), b"new"), (temporary, b"new")]
 
 
 @pytest.mark.parametrize("step", ["fsync", "write"])
@@ -46,7 +49,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     path = tmp_path / "file"
-    files.replace(path, b"old", 0o600)
+    files.replace(path, b"old", 0o600, synced=True)
 
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -54,14 +57,14 @@ def test_a_write_that_fails_leaves_the_old_content_and_says_so(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync" if step == "fsync" else "open", no_space)
         with pytest.raises(StorageFailed, match=r"cannot write .*file: No space left.*operator"):
-            files.replace(path, b"new", 0o600)
+            files.replace(path, b"new", 0o600, synced=True)
 
     assert path.read_bytes() == b"old"
 
 
 def test_removing_takes_the_temporary_file_along_and_says_whether_there_was_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    files.replace(path, b"", 0o600)
+    files.replace(path, b"", 0o600, synced=True)
     files.temporary_path(path).write_bytes(b"half")
 
     assert files.remove(path)
@@ -89,6 +92,6 @@ def test_a_link_in_the_place_of_the_temporary_file_is_never_followed(tmp_path: P
     files.temporary_path(tmp_path / "file").symlink_to(victim)
 
     with pytest.raises(StorageFailed):
-        files.replace(tmp_path / "file", b"data", 0o600)
+        files.replace(tmp_path / "file", b"data", 0o600, synced=True)
 
     assert victim.read_bytes() == b"precious"

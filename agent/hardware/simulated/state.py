@@ -113,15 +113,10 @@ class StateFile:
         return data
 
     def write(self, state: State) -> None:
-        """Replace the state, durably. Call with the lock held."""
+        """Replace the state as a whole. Call with the lock held.
+
+        Nothing is synced: it outlives every process, and a power cut would end real instances, too.
+        """
         fresh = self._path.with_suffix(".new")
-        with open(fresh, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(state), indent=1))
-            file.flush()
-            os.fsync(file.fileno())
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=1))
         os.replace(fresh, self._path)
-        folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

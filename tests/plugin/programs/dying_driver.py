@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import sys
 import time
 import traceback
@@ -47,19 +46,13 @@ class Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self) -> None:
-        fsync, replace, unlink = os.fsync, Path.replace, Path.unlink
-
-        def watched_fsync(descriptor: int) -> None:
-            status = os.fstat(descriptor)
-            written = Path(f"/proc/self/fd/{descriptor}").readlink()
-            if stat.S_ISREG(status.st_mode) and self.concern(written):
-                if self.count + 1 == self.last:
-                    os.ftruncate(descriptor, status.st_size // 2)
-                self.take()
-            fsync(descriptor)
+        replace, unlink = Path.replace, Path.unlink
 
         def watched_replace(path: Path, target: Path) -> Any:
             if self.concern(path):
+                if self.count + 1 == self.last:
+                    os.truncate(path, path.stat().st_size // 2)
+                self.take()
                 self.take()
             moved = replace(path, target)
             if self.concern(path):
@@ -74,7 +67,6 @@ class Steps:
             else:
                 unlink(path, missing_ok)
 
-        os.fsync = watched_fsync
         Path.replace = watched_replace  # type: ignore[method-assign]
         Path.unlink = watched_unlink  # type: ignore[method-assign]
 
