@@ -1,0 +1,90 @@
+"""One request to an API server, as a value.
+
+What is wanted enters, everything that the transport and an error message need leaves. Nothing is sent here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Unpack
+
+from kube_api.errors import About, Failure
+from kube_api.resources import Resource
+
+JSON: Final = "application/json"
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One HTTP request and the words for it.
+
+    Shape: ``is_repeatable`` means that doing it twice is as good as once.
+    """
+
+    attempted: str
+    method: str
+    path: str
+    resource: Resource | None = None
+    name: str = ""
+    namespace: str = ""
+    query: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    body: bytes | None = None
+    content_type: str = JSON
+    is_repeatable: bool = True
+
+    def about(self, **failure: Unpack[Failure]) -> About:
+        """Return what an error says of this call and of its ``failure``."""
+        return {"name": self.name, "namespace": self.namespace, **failure}
+
+
+def on_object(
+    attempted: str,
+    method: str,
+    resource: Resource,
+    name: str,
+    namespace: str | None,
+    *,
+    subresource: str | None = None,
+    query: Mapping[str, str] = _NOTHING,
+    body: bytes | None = None,
+    content_type: str = JSON,
+    is_repeatable: bool = True,
+) -> Call:
+    """Return a request about one object. Raises: ValueError if the namespace does not fit the kind."""
+    return Call(
+        attempted=f"{attempted} {subresource} of" if subresource else attempted,
+        method=method,
+        path=resource.path(namespace, name, subresource),
+        resource=resource,
+        name=name,
+        namespace=namespace or "",
+        query={key: value for key, value in query.items() if value},
+        body=body,
+        content_type=content_type,
+        is_repeatable=is_repeatable,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which objects of a kind are meant: all of them where nothing is said."""
+
+    resource: Resource
+    namespace: str | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+
+    def call(self, attempted: str, **query: str) -> Call:
+        """Return the request that reads these objects; empty values of ``query`` are left out."""
+        selectors = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
+        return Call(
+            attempted=attempted,
+            method="GET",
+            path=self.resource.path(self.namespace),
+            resource=self.resource,
+            namespace=self.namespace or "",
+            query={key: value for key, value in (selectors | query).items() if value},
+        )

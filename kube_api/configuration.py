@@ -1,0 +1,114 @@
+"""Where the API server is and who we are, found as every Kubernetes program finds it.
+
+Options, environment and mounted files enter, a configuration of the ``kubernetes`` package leaves. It is
+loaded again when the server refuses the credentials, since tokens and certificates are replaced on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from kubernetes.client import Configuration
+from kubernetes.config import ConfigException, load_kube_config
+from kubernetes.config.incluster_config import (
+    SERVICE_HOST_ENV_NAME,
+    SERVICE_PORT_ENV_NAME,
+    InClusterConfigLoader,
+)
+from kubernetes.utils import tcp_keepalive_socket_options
+
+from kube_api.errors import NotConfigured
+
+# A peer that vanished without a word is noticed after 30 + 3 x 10 s, also where a server sends no bookmarks.
+_KEEPALIVE = {"idle": 30, "interval": 10, "count": 3}
+_POOLED_CONNECTIONS = 16
+# What the loader of kubeconfig files raises on documents that are no kubeconfig.
+_MALFORMED = (ConfigException, OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubeconfig:
+    """One or several kubeconfig files, joined as ``KUBECONFIG`` joins them."""
+
+    files: str
+    context: str | None
+
+    def load(self) -> Configuration:
+        """Read the files and, where they name a program for credentials, run it. Raises: NotConfigured."""
+        configuration = _empty()
+        try:
+            load_kube_config(self.files, context=self.context, client_configuration=configuration)
+        except _MALFORMED as problem:
+            wanted = f"context {self.context} of " if self.context else ""
+            raise NotConfigured(
+                f"cannot use {wanted}kubeconfig {self.files}: {problem}; correct it, or name another one"
+            ) from problem
+        return configuration
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """The identity that Kubernetes mounts into a pod."""
+
+    folder: Path
+    environ: Mapping[str, str]
+
+    def load(self) -> Configuration:
+        """Read the mounted files as they are now. Raises: NotConfigured."""
+        configuration = _empty()
+        loader = InClusterConfigLoader(
+            token_filename=str(self.folder / "token"),
+            cert_filename=str(self.folder / "ca.crt"),
+            environ=self.environ,
+        )
+        try:
+            loader.load_and_set(configuration)
+        except (ConfigException, OSError) as problem:
+            raise NotConfigured(
+                f"cannot use service account {self.folder}: {problem}; "
+                "the pod needs automountServiceAccountToken"
+            ) from problem
+        return configuration
+
+
+Origin = Kubeconfig | ServiceAccount
+
+
+def find(
+    kubeconfig: Path | None, context: str | None, environ: Mapping[str, str], service_account: Path
+) -> Origin:
+    """Choose the option, else KUBECONFIG, else ~/.kube/config, else the pod's service account.
+
+    Raises: NotConfigured with everything that was looked for.
+    """
+    if kubeconfig is not None:
+        return _existing(str(kubeconfig), context, "option")
+    if named := environ.get("KUBECONFIG"):
+        return _existing(named, context, "environment variable KUBECONFIG")
+    usual = Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"
+    if usual.is_file():
+        return Kubeconfig(str(usual), context)
+    if environ.get(SERVICE_HOST_ENV_NAME) and (service_account / "token").exists():
+        return ServiceAccount(service_account, environ)
+    raise NotConfigured(
+        "cannot find an API server: no kubeconfig option, no environment variable KUBECONFIG, no file "
+        f"{usual}, and no pod around this process ({SERVICE_HOST_ENV_NAME}, {SERVICE_PORT_ENV_NAME} and "
+        f"{service_account / 'token'}); give one of them"
+    )
+
+
+def _existing(files: str, context: str | None, said_by: str) -> Kubeconfig:
+    if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
+        raise NotConfigured(f"cannot read kubeconfig {files}: no such file; correct the {said_by}")
+    return Kubeconfig(files, context)
+
+
+def _empty() -> Configuration:
+    configuration = Configuration()
+    configuration.connection_pool_maxsize = _POOLED_CONNECTIONS
+    configuration.socket_options = tcp_keepalive_socket_options(**_KEEPALIVE)
+    return configuration

@@ -1,0 +1,127 @@
+"""Events about objects, told to the cluster without anybody waiting for it.
+
+Words enter from any thread and are queued; one thread of our own writes them. The caller never waits and
+never fails: what cannot be written is logged and dropped, and so is what comes too fast.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from queue import Empty, Full, Queue
+from threading import Thread
+from typing import Any, Final, Protocol
+
+from kube_api.errors import KubeApiError
+from kube_api.events import CountedAgain, EventLedger, EventType, NewEvent, Occurrence, Regarding, Write
+from kube_api.objects import Object
+from kube_api.pacing import Clock, TokenBucket
+from kube_api.resources import EVENTS, Resource
+
+_QUEUED: Final = 256
+_BURST: Final = 25
+_PER_S: Final = 0.2
+_IDLE_S: Final = 10.0  # how long a count may stay unwritten after the last occurrence
+_CLOSE_S: Final = 5.0
+_log = logging.getLogger(__name__)
+
+
+class Api(Protocol):
+    """What of an API server events need."""
+
+    def create(self, resource: Resource, document: Mapping[str, Any], namespace: str | None = None) -> Object:
+        """Store a new object. Raises: ApiError."""
+        ...
+
+    def patch(
+        self, resource: Resource, name: str, body: Mapping[str, Any], namespace: str | None = None
+    ) -> Object:
+        """Merge into an object. Raises: ApiError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Emitted:
+    occurrence: Occurrence
+    at_s: float
+
+
+class EventWriter:
+    """Writes the events of one program. Safe between threads; ``close`` it at the end."""
+
+    def __init__(self, api: Api, component: str, clock: Clock, instance: str = "") -> None:
+        """Start the thread that writes.
+
+        Units: ``clock`` gives seconds since 1970, as ``time.time``. Shape: ``component`` is a qualified name
+               such as ``tangram.dev/agent``, ``instance`` says which of them, usually the node.
+        """
+        self._api = api
+        self._clock = clock
+        self._ledger = EventLedger(component, instance or component)
+        self._bucket = TokenBucket(_PER_S, _BURST, clock)
+        self._queue: Queue[_Emitted | None] = Queue(_QUEUED)
+        self._is_failing = False
+        self._thread = Thread(target=self._work, name="kube-api-events", daemon=True)
+        self._thread.start()
+
+    def emit(
+        self, regarding: Regarding | Object, type: EventType, reason: str, message: str, action: str
+    ) -> None:
+        """Tell the cluster what happened to an object. Returns at once and raises nothing."""
+        about = Regarding.of(regarding) if isinstance(regarding, Object) else regarding
+        occurrence = Occurrence(about, type, reason, message, action)
+        try:
+            self._queue.put_nowait(_Emitted(occurrence, self._clock()))
+        except Full:
+            _log.warning("dropped event, too many wait: %s %s", reason, message)
+
+    def close(self, timeout_s: float = _CLOSE_S) -> None:
+        """Write what waits, as far as it goes in ``timeout_s``."""
+        try:
+            self._queue.put(None, timeout=timeout_s)
+        except Full:
+            return
+        self._thread.join(timeout_s)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                emitted = self._queue.get(timeout=_IDLE_S)
+            except Empty:
+                self._write_all(self._ledger.unwritten(self._clock()))
+                continue
+            if emitted is None:
+                self._write_all(self._ledger.unwritten(self._clock()))
+                return
+            write = self._ledger.observe(emitted.occurrence, emitted.at_s)
+            self._write_all([write] if write else [])
+
+    def _write_all(self, writes: list[Write]) -> None:
+        for write in writes:
+            try:
+                self._write(write)
+            except KubeApiError as problem:
+                self._ledger.forget(write.occurrence)
+                self._tell(problem)
+            except Exception:  # noqa: BLE001  the outermost loop: one bad event must not silence the others
+                self._ledger.forget(write.occurrence)
+                _log.exception("lost event %s", write.occurrence.reason)
+            else:
+                self._is_failing = False
+
+    def _write(self, write: Write) -> None:
+        if not self._bucket.take():
+            self._ledger.forget(write.occurrence)
+            _log.warning("dropped event, too many lately: %s", write.occurrence.message)
+            return
+        match write:
+            case NewEvent(namespace=namespace, document=document):
+                self._api.create(EVENTS, document, namespace)
+            case CountedAgain(namespace=namespace, name=name, patch=patch):
+                self._api.patch(EVENTS, name, patch, namespace)
+
+    def _tell(self, problem: KubeApiError) -> None:
+        """Log the first failure of several, the rest quietly."""
+        _log.log(logging.DEBUG if self._is_failing else logging.WARNING, "lost event: %s", problem)
+        self._is_failing = True
