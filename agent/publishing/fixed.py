@@ -1,0 +1,63 @@
+"""Devices that cannot overlap, for a cluster that does not count. Pure.
+
+An API server or scheduler without counters sees every partition as free whatever is taken. There, a GPU
+is one device while nothing is cut from it; once instances exist, they are the devices. Names and
+attributes are those of the full pool, so that allocated claims mean the same before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from agent.hardware.types import GpuInstance
+from agent.inventory.model import MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from scheduler_core.model.device import Device, DeviceName
+from scheduler_core.model.pool import Pool
+from scheduler_core.project import project, spellings
+
+
+def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:
+    """Return the part of a pool of which no two devices share anything, in v1's names.
+
+    Shape: devices in pool order, without draws; the pool has no sources.
+    Raises: CannotProject.
+    """
+    names = spellings(devices.pool).devices
+    chosen = {names[name] for name in _chosen(devices, instances) if name in names}
+    projected = project(devices.pool)
+    kept = tuple(replace(one, draws=()) for one in projected.devices if one.name in chosen)
+    return replace(projected, devices=kept, sources={})
+
+
+def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[DeviceName]:
+    existing = {one.spec for one in instances}
+    cut = {spec.parent for spec in existing}
+    for name, device in devices.by_name.items():
+        match device:
+            case WholeGpu(gpu=gpu):
+                is_fixed = gpu.uuid not in cut
+            case MigPartition():
+                is_fixed = device.spec in existing
+            case WholeNic(pf=pf):
+                is_fixed = not pf.vfs
+            case NicVf():
+                is_fixed = True
+        if is_fixed:
+            yield name
+
+
+def without(pool: Pool, lost: frozenset[str]) -> Pool:
+    """Leave out the devices that need a field which the server drops: they would be handed out wrongly."""
+    return replace(pool, devices=tuple(one for one in pool.devices if not _needs(one) & lost))
+
+
+def _needs(device: Device) -> set[str]:
+    needed = {
+        "taints": device.taints,
+        "bindingConditions": device.binding.conditions,
+        "bindingFailureConditions": device.binding.failure_conditions,
+        "bindsToNode": device.binding.to_node,
+        "allowMultipleAllocations": device.is_shareable,
+    }
+    return {field for field, value in needed.items() if value}

@@ -1,0 +1,173 @@
+"""In which form a pool is published: as the server takes it, found out by asking it. Pure.
+
+Dry runs ask, so nothing half true is ever stored: a server takes a form, refuses it, or takes it and
+drops what it has switched off. Which versions do what is nobody's business here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from agent.hardware.types import GpuInstance
+from agent.inventory.model import Inventory, NodeDevices
+from agent.publishing.fixed import fixed_pool, without
+from scheduler_core.codec import v1
+from scheduler_core.errors import CannotProject
+from scheduler_core.layout import Layout
+from scheduler_core.project import project
+
+Document = Mapping[str, Any]
+
+OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters", "consumesCounters.compatibilityGroups"})
+"""Fields without which devices that overlap all look free."""
+_GATES: Final = {
+    "sharedCounters": "DRAPartitionableDevices",
+    "consumesCounters": "DRAPartitionableDevices",
+    "consumesCounters.compatibilityGroups": "DRADeviceCompatibilityGroups",
+    "taints": "DRADeviceTaints",
+    "bindingConditions": "DRADeviceBindingConditions",
+    "bindingFailureConditions": "DRADeviceBindingConditions",
+    "bindsToNode": "DRADeviceBindingConditions",
+    "allowMultipleAllocations": "DRAConsumableCapacity",
+}
+
+
+class Form(StrEnum):
+    """How the devices of a node are written."""
+
+    SEPARATE = "separate"  # counters in slices of their own
+    TOGETHER = "together"  # counters beside the devices that draw from them
+    FIXED = "fixed"  # no counters: only devices that cannot overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the server takes. Shape: ``lost`` fields that it drops; ``reason`` why the form is FIXED."""
+
+    form: Form
+    lost: frozenset[str] = frozenset()
+    reason: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether everything on the node is published."""
+        return self.form is not Form.FIXED and not self.lost
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What discovery found on this node, as the publisher needs it."""
+
+    devices: NodeDevices
+    instances: tuple[GpuInstance, ...] = ()
+
+    @classmethod
+    def of(cls, inventory: Inventory, devices: NodeDevices) -> Found:
+        """Take the instances from the inventory that the devices were described from."""
+        return cls(devices, tuple(one for entry in inventory.gpus for one in entry.instances))
+
+
+def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
+    """Return the node's v1 slices in a form. Raises: CannotProject."""
+    if verdict.form is Form.FIXED:
+        return v1.encode_pool(
+            without(fixed_pool(found.devices, found.instances), verdict.lost), Layout.SEPARATE
+        )
+    pool = without(project(found.devices.pool), verdict.lost)
+    return v1.encode_pool(pool, Layout(verdict.form.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The server takes it and drops these fields."""
+
+    lost: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """The server refuses it."""
+
+    reason: str
+
+
+Ask = Callable[[Sequence[Document]], Taken | NotTaken]
+"""Whether the server would store these slices."""
+
+
+def judge(found: Found, ask: Ask) -> Verdict:
+    """Return the best form that the server takes: all devices if it counts, else fixed ones."""
+    refusals: list[str] = []
+    for form in (Form.SEPARATE, Form.TOGETHER):
+        try:
+            slices = documents(found, Verdict(form))
+        except CannotProject as error:
+            refusals.append(str(error))
+            continue
+        match ask(specimen(slices)):
+            case Taken(lost=lost) if lost & OVERLAP:
+                return Verdict(Form.FIXED, lost, _switched_off(lost))
+            case Taken(lost=lost):
+                return Verdict(form, lost, _switched_off(lost))
+            case NotTaken(reason=reason):
+                refusals.append(reason)
+    return Verdict(Form.FIXED, reason="; ".join(refusals))
+
+
+def after_loss(verdict: Verdict, lost: frozenset[str]) -> Verdict:
+    """Return the verdict once a stored slice turned out to lack fields that the dry run kept."""
+    all_lost = verdict.lost | lost
+    form = Form.FIXED if all_lost & OVERLAP else verdict.form
+    return replace(verdict, form=form, lost=all_lost, reason=_switched_off(all_lost))
+
+
+def _switched_off(lost: Iterable[str]) -> str:
+    """Return the sentence for dropped fields, empty where none are."""
+    fields = sorted(lost)
+    if not fields:
+        return ""
+    gates = sorted({_GATES[field] for field in fields if field in _GATES})
+    likely = f"; likely switched off there: feature gate {', '.join(gates)}" if gates else ""
+    return f"the API server drops {', '.join(fields)}{likely}"
+
+
+def specimen(slices: Sequence[Document]) -> tuple[Document, ...]:
+    """Return the smallest part of some slices that has every field they have, under names of its own."""
+    seen: set[frozenset[str]] = set()
+    parts: list[Document] = []
+    for one in slices:
+        devices = list(_first_of_each_kind(one["spec"].get("devices") or (), seen))
+        sets = one["spec"].get("sharedCounters") or ()
+        if sets and not devices and frozenset({"sharedCounters"}) in seen:
+            continue
+        if sets and not devices:
+            seen.add(frozenset({"sharedCounters"}))
+        if devices or sets or not parts:
+            parts.append(_reduced(one, devices, sets))
+    return tuple(parts)
+
+
+def _first_of_each_kind(
+    devices: Iterable[Mapping[str, Any]], seen: set[frozenset[str]]
+) -> Iterator[Mapping[str, Any]]:
+    for device in devices:
+        draws = device.get("consumesCounters") or ()
+        kind = frozenset({*device, *(f"draw.{field}" for draw in draws for field in draw)})
+        if kind not in seen:
+            seen.add(kind)
+            yield device
+
+
+def _reduced(
+    one: Document, devices: Sequence[Mapping[str, Any]], sets: Sequence[Mapping[str, Any]]
+) -> Document:
+    drawn = {draw["counterSet"] for device in devices for draw in device.get("consumesCounters") or ()}
+    kept = [entry for entry in sets if entry["name"] in drawn] or list(sets[:1])
+    content = {"devices": devices, "sharedCounters": kept}
+    spec = {key: value for key, value in one["spec"].items() if key not in content}
+    spec |= {key: list(value) for key, value in content.items() if value}
+    metadata = {**one["metadata"], "name": f"{one['metadata']['name']}-trial"}
+    return {**one, "metadata": metadata, "spec": spec}

@@ -1,0 +1,200 @@
+"""The agent's outer loop: look at the machine, keep every kind published, listen for what changes.
+
+One thread decides; watches and listeners only leave messages for it. It ends when ``stop`` is called and
+leaves the slices in place: pods that run do not need the agent.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from agent.hardware.errors import HardwareError
+from agent.publishing.forms import Found
+from agent.publishing.metrics import Metrics
+from agent.publishing.pace import Pace
+from agent.publishing.ports import Interrupted, News
+from agent.publishing.publication import Clocks, Publication
+from agent.publishing.watching import follow, listen
+
+_log = logging.getLogger("agent.publishing")
+_TURN_S: Final = 10.0  # the longest sleep: whoever asks whether the loop lives sees it turn
+_LOOKS: Final = Pace(first=0.5, most=30.0, calm=60.0)
+_LOOK_AGAIN_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class MachineChanged:
+    """Something happened on the machine."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShelfChanged:
+    """What is stored may differ from what we knew."""
+
+    publication: Publication
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBroken:
+    """The server may have been restarted. Units: ``retry_in_s`` seconds."""
+
+    publication: Publication
+    retry_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The end."""
+
+
+Message = MachineChanged | ShelfChanged | WatchBroken | Stop
+
+
+class Agent:
+    """Publishes one node. Units: ``resync_s`` seconds between looks at the machine without an event."""
+
+    def __init__(
+        self,
+        *,
+        look: Callable[[], Found],
+        publications: Sequence[Publication],
+        news: Sequence[News],
+        metrics: Metrics,
+        clocks: Clocks,
+        resync_s: float,
+    ) -> None:
+        self._look_at_machine = look
+        self._publications = tuple(publications)
+        self._news = tuple(news)
+        self._metrics = metrics
+        self._clocks = clocks
+        self._resync_s = resync_s
+        self._inbox: SimpleQueue[Message] = SimpleQueue()
+        self._ended = threading.Event()
+        self._found: Found | None = None
+        self._told: tuple[str, ...] = ()
+        self._looks = _LOOKS
+        self._look_due = 0.0
+        self._turned_at = clocks.monotonic()
+
+    def stop(self) -> None:
+        """End ``run`` soon. May be called from a signal handler."""
+        self._inbox.put(Stop())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the server has held everything once."""
+        return self._publications[0].is_done
+
+    def idle_s(self) -> float:
+        """Return how long ago the loop last turned, in seconds."""
+        return self._clocks.monotonic() - self._turned_at
+
+    def run(self) -> None:
+        """Publish until ``stop`` is called."""
+        for publication in self._publications:
+            self._start(partial(self._follow, publication))
+        is_running = True
+        while is_running:
+            self._turned_at = now = self._clocks.monotonic()
+            self._turn(now)
+            if self._found and self._news:
+                self._listen()  # after the first look: libraries for it take time to load
+            is_running = self._hear_all()
+        self._ended.set()
+
+    def _turn(self, now: float) -> None:
+        if now >= self._look_due:
+            self._look(now)
+        for publication in self._publications:
+            if self._found and now >= publication.due:
+                publication.attempt(self._found, now)
+
+    def _look(self, now: float) -> None:
+        self._looks = self._looks.taken(now)
+        try:
+            found = self._look_at_machine()
+        except HardwareError as error:
+            _log.warning("the machine could not be read, what is published stays: %s", error)
+            self._metrics.count("discovery_failures_total")
+            self._look_due = now + _LOOK_AGAIN_S
+            return
+        self._metrics.count("discoveries_total")
+        self._tell_left_out(found)
+        self._found = found
+        self._look_due = now + self._resync_s
+        for publication in self._publications:
+            if not publication.source.is_full:
+                publication.source.doubt()
+            publication.want(now)
+
+    def _tell_left_out(self, found: Found) -> None:
+        for sentence in found.devices.left_out:
+            if sentence not in self._told:
+                _log.warning("not published: %s", sentence)
+        self._told = found.devices.left_out
+
+    def _hear_all(self) -> bool:
+        """Wait for a message or the next due time; return False at the end."""
+        due = min([self._look_due, *(one.due for one in self._publications if self._found is not None)])
+        left = due - self._clocks.monotonic()
+        try:
+            message = self._inbox.get(timeout=min(_TURN_S, max(0.0, left)))
+            while self._hear(message):
+                message = self._inbox.get_nowait()
+        except Empty:
+            return True
+        return False
+
+    def _hear(self, message: Message) -> bool:
+        now = self._clocks.monotonic()
+        match message:
+            case MachineChanged(what=what):
+                _log.debug("the machine changed: %s", what)
+                self._look_due = min(self._look_due, self._looks.due(now))
+            case ShelfChanged(publication=publication):
+                if publication.is_done:
+                    publication.disturbed(now)
+                else:
+                    publication.want(now)
+            case WatchBroken(publication=publication, retry_in_s=retry_in_s):
+                publication.source.doubt()
+                publication.want(now + retry_in_s)
+            case Stop():
+                return False
+        return True
+
+    def _follow(self, publication: Publication) -> None:
+        def hear(change: object, is_new: bool) -> None:
+            if isinstance(change, Interrupted):
+                self._inbox.put(WatchBroken(publication, change.retry_in_s))
+            elif is_new:
+                self._inbox.put(ShelfChanged(publication))
+
+        follow(
+            publication.shelf,
+            publication.known,
+            hear,
+            self._metrics,
+            ended=self._ended,
+            slow_s=self._resync_s,
+        )
+
+    def _listen(self) -> None:
+        for news in self._news:
+            self._start(partial(listen, news, self._heard, self._ended, self._resync_s))
+        self._news = ()
+
+    def _heard(self, what: str) -> None:
+        self._inbox.put(MachineChanged(what))
+
+    def _start(self, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, daemon=True).start()

@@ -1,0 +1,148 @@
+"""One kind of slice kept published: when to try, what came of it, when to try again.
+
+Findings and the time enter; writes go out through the publisher. What goes wrong is told once, counted,
+and tried again: nothing here ends the agent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final
+
+from agent.publishing.errors import NotThere, Outdated, ServerError
+from agent.publishing.forms import Found
+from agent.publishing.known import Known
+from agent.publishing.metrics import Metrics
+from agent.publishing.pace import Backoff, Pace
+from agent.publishing.ports import Document, Nodes, Shelf
+from agent.publishing.publisher import FieldsDropped, Publisher
+from agent.publishing.sources import Source
+from scheduler_core.errors import CannotProject
+
+_log = logging.getLogger("agent.publishing")
+_HOPELESS_S: Final = 60.0  # what only people can mend is looked at again this often
+_PACE: Final = Pace(first=0.2, most=30.0, calm=60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Time and chance, handed in. Units: ``monotonic`` and ``wall`` seconds; ``spread`` 0..1."""
+
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+    spread: Callable[[], float]
+
+
+class Owner:
+    """The Node object that owns the slices: they go when it goes."""
+
+    def __init__(self, nodes: Nodes, name: str) -> None:
+        self._nodes = nodes
+        self._name = name
+        self._uid: str | None = None
+
+    def refresh(self) -> None:
+        """Read the node again: one of its name may have taken its place. Raises: ServerError."""
+        self._uid = self._nodes.uid(self._name)
+
+    def owning(self, slices: Sequence[Document]) -> tuple[Document, ...]:
+        """Return the slices with their owner. Raises: ServerError."""
+        if self._uid is None:
+            self.refresh()
+        reference: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "name": self._name,
+            "uid": self._uid,
+            "controller": True,
+        }
+        return tuple(
+            {**one, "metadata": {**one["metadata"], "ownerReferences": [reference]}} for one in slices
+        )
+
+
+class Publication:
+    """Keeps one shelf as its source wants it. Only its own thread calls it.
+
+    Shape: ``due`` is when to try next, infinite while all is well; ``is_done`` whether the server ever
+           held all that was wanted.
+    """
+
+    def __init__(self, shelf: Shelf, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks) -> None:
+        self.known = Known()
+        self.shelf = shelf
+        self.source = source
+        self.due = inf
+        self.is_done = False
+        self._publisher = Publisher(shelf, self.known, metrics)
+        self._owner = owner
+        self._metrics = metrics
+        self._clocks = clocks
+        self._pace = _PACE
+        self._backoff = Backoff()
+        self._told = ""
+
+    def want(self, now: float) -> None:
+        """Try soon: what is wanted has changed."""
+        self.due = min(self.due, now)
+
+    def disturbed(self, now: float) -> None:
+        """Try as soon as is sensible: what is stored has changed."""
+        self.due = min(self.due, self._pace.due(now))
+
+    def attempt(self, found: Found, now: float) -> None:
+        """Write what is missing and say when to try again."""
+        if not self.known.is_listed:
+            self.due = inf  # the watch's first list makes us due
+            return
+        try:
+            self._write(found, now)
+        except Outdated as error:
+            _log.debug("%s", error)
+            self._wait(now)
+        except FieldsDropped as error:
+            self._metrics.count("failures_total", kind=self.shelf.kind)
+            self.source.lost(error.fields)
+            self._wait(now)
+        except NotThere as error:
+            self._failed(error, now, least_s=_HOPELESS_S if self.is_done else 1.0)
+        except ServerError as error:
+            self._failed(error, now, asked_s=error.retry_after_s)
+        except CannotProject as error:
+            self._failed(error, now, least_s=_HOPELESS_S)
+        else:
+            self._succeeded(found)
+
+    def _write(self, found: Found, now: float) -> None:
+        slices = self.source.wanted(found, self._publisher.ask)
+        if self._publisher.pending(self._owner.owning(slices)):
+            self._owner.refresh()
+            self._pace = self._pace.taken(now)
+            self._publisher.publish(self._owner.owning(slices))
+
+    def _succeeded(self, found: Found) -> None:
+        kind, stored = self.shelf.kind, self.known.documents()
+        devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
+        self.due, self.is_done = inf, True
+        self._backoff, self._told = Backoff(), ""
+        self._metrics.set("slices", len(stored), kind=kind)
+        self._metrics.set("devices", devices, kind=kind)
+        self._metrics.set("left_out_devices", len(found.devices.left_out))
+        self._metrics.set("last_published_timestamp_seconds", self._clocks.wall(), kind=kind)
+
+    def _failed(
+        self, error: Exception, now: float, least_s: float = 0.0, asked_s: float | None = None
+    ) -> None:
+        text = f"cannot publish {self.shelf.kind}s: {error}"
+        if text != self._told:
+            _log.warning("%s; it is retried", text)
+        self._told = text
+        self._metrics.count("failures_total", kind=self.shelf.kind)
+        self._wait(now, least_s, asked_s)
+
+    def _wait(self, now: float, least_s: float = 0.0, asked_s: float | None = None) -> None:
+        self._backoff = self._backoff.failed()
+        self.due = now + max(least_s, self._backoff.wait(self._clocks.spread(), asked_s))
