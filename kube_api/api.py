@@ -119,8 +119,18 @@ class KubeApi:
         )
         return Watch(self._caller, selection, page, stop).changes()
 
-    def create(self, resource: Resource, document: Mapping[str, Any], namespace: str | None = None) -> Object:
-        """Store a new object and return it as stored. Raises: AlreadyExists, Invalid, ApiError."""
+    def create(
+        self,
+        resource: Resource,
+        document: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Object:
+        """Store a new object and return it as stored; a dry run only tells how it would be stored.
+
+        Raises: AlreadyExists, Invalid, ApiError.
+        """
         metadata = document.get("metadata", {})
         namespace = namespace or metadata.get("namespace")
         call = Call(
@@ -130,8 +140,9 @@ class KubeApi:
             resource=resource,
             name=metadata.get("name") or metadata.get("generateName", ""),
             namespace=namespace or "",
+            query={"dryRun": "All"} if dry_run else {},
             body=to_body(document, resource),
-            is_repeatable=False,
+            is_repeatable=dry_run,
         )
         return self._object(call)
 
