@@ -1,17 +1,28 @@
 """A real Kubernetes on this machine: python hack/cluster tools|run|up [OPTION...]
 
-``tools`` builds the pinned programs and prints their folders.
+In goes the command line; the exit status is the command's own, 1 where the cluster cannot be had. Three
+more commands are the program calling itself: inside its namespaces, as a node's holder, as a watcher.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from pathlib import Path
 
+from launcher import namespaces
 from launcher.build import Builder, tools_folder
 from launcher.errors import LauncherError
+from launcher.machine import check_machine
+from launcher.mounts import furnish
+from launcher.part import Patience
+from launcher.settings import Settings, check, parse_gates
+from launcher.supervisor import supervise
 from launcher.toolset import VERSIONS, containerd, kubernetes
+
+_PATIENCE = Patience(clock=time.monotonic, sleep=time.sleep)
 
 
 def say(text: str) -> None:
@@ -27,14 +38,98 @@ def _tools(options: argparse.Namespace) -> int:
     return 0
 
 
-def main() -> int:
-    """Run what is asked for."""
+def _run(options: argparse.Namespace) -> int:
+    # The oldest version's set has no kubelet: allocation only.
+    node_count = options.nodes
+    if options.control_plane_only or "kubelet" not in kubernetes(options.version).programs:
+        node_count = 0
+    check(options.version, node_count, options.node_objects)
+    gates = parse_gates(options.feature_gates)
+    check_machine(has_nodes=node_count > 0)
+    builder = Builder(folder=tools_folder(), say=say, clock=time.monotonic)
+    own = builder.programs(kubernetes(options.version))
+    kubectl = own if (own / "kubectl").exists() else builder.programs(kubernetes(VERSIONS[0]))
+    programs = builder.programs(containerd())
+    with namespaces.folder(_PATIENCE, options.keep_logs) as folder:
+        settings = Settings(
+            folder=folder,
+            version=options.version,
+            kubernetes=own,
+            kubectl=kubectl / "kubectl",
+            containerd=programs,
+            node_count=node_count,
+            node_objects=options.node_objects,
+            machine=options.node_yaml,
+            is_bare=options.bare or node_count == 0,
+            feature_gates=gates,
+            command=tuple(options.command),
+        )
+        return namespaces.run_inside(settings)
+
+
+def _inside(options: argparse.Namespace) -> int:
+    namespaces.be_process_one()
+    return supervise(Settings.from_json(options.settings), _PATIENCE, say)
+
+
+def _hold_node(options: argparse.Namespace) -> int:
+    furnish(options.folder, options.cgroups == "cured")
+    print("furnished", flush=True)
+    os.execvp("sleep", ("sleep", "infinity"))
+
+
+def _watch_folder(options: argparse.Namespace) -> int:
+    namespaces.watch_folder(options.folder, options.keep_logs, _PATIENCE)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hack/cluster", description=__doc__.partition("\n")[0])
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="tools|run|up")
     tools = commands.add_parser("tools", help="build what is missing and print the folders")
     tools.add_argument("versions", nargs="*", metavar="VERSION", help=f"of Kubernetes: {', '.join(VERSIONS)}")
     tools.set_defaults(run=_tools)
-    options = parser.parse_args()
+    run = commands.add_parser("run", help="run a command in a cluster that lives as long as it")
+    _add_cluster_options(run)
+    run.add_argument("command", nargs="+", metavar="COMMAND", help="after --, with its arguments")
+    up = commands.add_parser("up", help="open a shell in a cluster that lives as long as it")
+    _add_cluster_options(up)
+    up.set_defaults(command=())
+    inside = commands.add_parser("inside")
+    inside.add_argument("settings")
+    inside.set_defaults(run=_inside)
+    holder = commands.add_parser("hold-node")
+    holder.add_argument("folder", type=Path)
+    holder.add_argument("cgroups", choices=("cured", "as-is"))
+    holder.set_defaults(run=_hold_node)
+    watcher = commands.add_parser("watch-folder")
+    watcher.add_argument("folder", type=Path)
+    watcher.add_argument("keep_logs", type=Path, nargs="?")
+    watcher.set_defaults(run=_watch_folder)
+    return parser
+
+
+def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--version", default=VERSIONS[0], metavar="VERSION", help=f"of Kubernetes: {', '.join(VERSIONS)}")
+    add("--nodes", type=int, default=1, metavar="N", help="real nodes: a kubelet and a containerd each (1)")
+    add(
+        "--node-yaml",
+        default="dgx-a100",
+        metavar="NODE",
+        help="the machine that nodes simulate: name or file",
+    )
+    add("--node-objects", type=int, default=0, metavar="N", help="nodes that are API objects only, for load")
+    add("--control-plane-only", action="store_true", help="no real node")
+    add("--bare", action="store_true", help="without Tangram")
+    add("--feature-gates", default="", metavar="A=true,...", help="over those that the version needs")
+    add("--keep-logs", type=Path, metavar="DIR", help="copy the logs there in the end")
+    parser.set_defaults(run=_run)
+
+
+def main() -> int:
+    """Run what is asked for."""
+    options = _parser().parse_args()
     try:
         status: int = options.run(options)
     except LauncherError as error:

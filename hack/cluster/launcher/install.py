@@ -1,0 +1,80 @@
+"""Put Tangram into the cluster that runs, as a user does: ``kubectl apply -k`` of a shipped overlay.
+
+In go a running cluster whose nodes have the image; Tangram's pods are ready in the end. Another machine than
+the overlay's comes by a kustomization that replaces the one ConfigMap; the shipped files are never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from launcher.build import CHECKOUT
+from launcher.errors import LauncherError
+from launcher.settings import Settings
+
+_OVERLAY = CHECKOUT / "deploy" / "manifests" / "overlays" / "simulated"
+_NAMESPACE = "tangram-system"
+_READY_S = 120
+
+
+def install(settings: Settings, say: Callable[[str], None]) -> None:
+    """Apply the overlay for simulated machines unless the cluster shall stay bare.
+
+    Raises: LauncherError with what kubectl and the pods say.
+    """
+    if settings.is_bare:
+        return
+    overlay = _OVERLAY if settings.machine is None else _with_machine(settings, settings.machine)
+    _kubectl(settings, "apply", "-k", str(overlay))
+    rollout = ("rollout", "status", "daemonset/tangram", f"--timeout={_READY_S}s")
+    try:
+        _kubectl(settings, "--namespace", _NAMESPACE, *rollout)
+    except LauncherError as error:
+        raise LauncherError(f"{error}\n{_complaints(settings)}") from error
+    say("Tangram is installed")
+
+
+def _with_machine(settings: Settings, machine: Path) -> Path:
+    """Write a kustomization that puts another machine's file in the place of the overlay's."""
+    folder = settings.folder / "overlay"
+    folder.mkdir()
+    (folder / "node.yaml").write_text(machine.read_text())
+    config_map = {
+        "name": "simulated-node",
+        "namespace": _NAMESPACE,
+        "behavior": "replace",
+        "files": ["node.yaml"],
+    }
+    document = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(_OVERLAY, folder)],
+        "configMapGenerator": [config_map],
+    }
+    (folder / "kustomization.yaml").write_text(json.dumps(document))
+    return folder
+
+
+def _complaints(settings: Settings) -> str:
+    """Return what the pods' events and logs say last."""
+    events = ("events", "--types=Warning")
+    logs = ("logs", "--selector=app.kubernetes.io/name=tangram", "--all-containers", "--prefix", "--tail=10")
+    told = []
+    for command in (events, logs):
+        try:
+            told.append(_kubectl(settings, "--namespace", _NAMESPACE, *command))
+        except LauncherError as error:
+            told.append(str(error))
+    return "\n".join(told)
+
+
+def _kubectl(settings: Settings, *arguments: str) -> str:
+    command = (str(settings.kubectl), f"--kubeconfig={settings.kubeconfig}", *arguments)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=_READY_S + 30, check=False)
+    if answer.returncode != 0:
+        raise LauncherError(f"cannot {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}")
+    return answer.stdout
