@@ -15,6 +15,7 @@ from pathlib import Path
 from launcher import namespaces
 from launcher.build import Builder, tools_folder
 from launcher.errors import LauncherError
+from launcher.install import machine_file, tangram_image
 from launcher.machine import check_machine
 from launcher.mounts import furnish
 from launcher.part import Patience
@@ -45,6 +46,8 @@ def _run(options: argparse.Namespace) -> int:
         node_count = 0
     check(options.version, node_count, options.node_objects)
     gates = parse_gates(options.feature_gates)
+    machine = machine_file(options.node_yaml) if options.node_yaml else None
+    is_bare = options.bare or node_count == 0
     check_machine(has_nodes=node_count > 0)
     builder = Builder(folder=tools_folder(), say=say, clock=time.monotonic)
     own = builder.programs(kubernetes(options.version))
@@ -59,8 +62,9 @@ def _run(options: argparse.Namespace) -> int:
             containerd=programs,
             node_count=node_count,
             node_objects=options.node_objects,
-            machine=options.node_yaml,
-            is_bare=options.bare or node_count == 0,
+            machine=machine,
+            images=() if is_bare else (tangram_image(),),
+            is_bare=is_bare,
             feature_gates=gates,
             command=tuple(options.command),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,31 @@ def install(settings: Settings, say: Callable[[str], None]) -> None:
     except LauncherError as error:
         raise LauncherError(f"{error}\n{_complaints(settings)}") from error
     say("Tangram is installed")
+
+
+def machine_file(wanted: str) -> Path:
+    """Return the file of a simulated machine: one that ships with the package, or any other.
+
+    Raises: LauncherError naming those that ship.
+    """
+    shipped = CHECKOUT / "agent" / "hardware" / "simulated" / "nodes"
+    for path in (shipped / f"{wanted}.yaml", Path(wanted)):
+        if path.is_file():
+            return path.absolute()
+    names = ", ".join(sorted(path.stem for path in shipped.glob("*.yaml")))
+    raise LauncherError(f"cannot find machine {wanted!r}: no such file, and shipped are {names}")
+
+
+def tangram_image() -> Path:
+    """Return the archive of the image with the present sources, built now if need be.
+
+    Raises: LauncherError where it cannot be built; the builder has said why.
+    """
+    command = (sys.executable, str(CHECKOUT / "hack" / "image.py"), "build")
+    answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=900, check=False)
+    if answer.returncode != 0:
+        raise LauncherError(f"cannot build Tangram's image: exit status {answer.returncode}; see above")
+    return Path(answer.stdout.strip())
 
 
 def _with_machine(settings: Settings, machine: Path) -> Path:
