@@ -6,11 +6,13 @@ A machine, options and the process's clock and sleep enter; a driver leaves. Not
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from agent.hardware.ports import Machine
 from plugin.cdi_folder import CdiFolder
 from plugin.checkpoint import RecordStore
 from plugin.driver import Driver
+from plugin.libraries import RememberedFiles
 from plugin.locks import Locks
 from plugin.node import Node
 from plugin.options import Options
@@ -20,6 +22,7 @@ def assemble(
     machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> Driver:
     """Return the driver of a machine. Units: ``clock`` and ``sleep`` count seconds."""
+    machine = replace(machine, files=RememberedFiles(machine.files))
     return Driver(
         name=options.driver_name,
         machine=machine,
@@ -27,4 +30,5 @@ def assemble(
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         locks=Locks(folder=options.locks_dir, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
+        host_root=options.host_root,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
@@ -36,7 +37,15 @@ class Driver:
     """The driver of one node. Any number of threads, and a second process, may call it at once."""
 
     def __init__(
-        self, *, name: str, machine: Machine, node: Node, store: RecordStore, cdi: CdiFolder, locks: Locks
+        self,
+        *,
+        name: str,
+        machine: Machine,
+        node: Node,
+        store: RecordStore,
+        cdi: CdiFolder,
+        locks: Locks,
+        host_root: Path = Path("/"),
     ) -> None:
         self.name = name
         self._boot = machine.boot
@@ -44,7 +53,7 @@ class Driver:
         self._store = store
         self._cdi = cdi
         self._locks = locks
-        self._work = Work(machine=machine, node=node, store=store, cdi=cdi)
+        self._work = Work(machine=machine, node=node, store=store, cdi=cdi, host_root=host_root)
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
         """Make a claim's devices usable by containers and return them.
@@ -64,19 +73,20 @@ class Driver:
                 kept = self._kept(record, plan) if record else None
                 return claims.answer(self._work.do(kept, plan) if kept else self._begin(plan))
 
-    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
+    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> bool:
         """Undo what was prepared for a claim; one that is not known is undone already.
 
+        Return whether there was anything to undo.
         Raises: PluginError; the next call goes on from where this one stopped.
         """
         with _attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
             record = self._store.load(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
-                self._cdi.remove(uid)
-                return
+                return self._cdi.remove(uid)
             with self._gpus_locked(record.gpus, f"unprepare claim {ref}"):
                 self._end(record)
+            return True
 
     def reconcile(self) -> tuple[Repair, ...]:
         """Repair what a crash, a reboot or somebody else left, and return what was due.

@@ -1,15 +1,17 @@
 """What a container needs of each prepared device, gathered from the machine.
 
-A record and the driver's files enter, the parts of a CDI document leave. Nothing is made here; a node
-that is neither there nor can be made from its numbers is refused before a container finds out.
+A record and the driver's files enter, the parts of a CDI document leave, with paths as the host names
+them. Nothing is made here; a node that is neither there nor can be made from its numbers is refused before
+a container finds out.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from agent.hardware.ports import Machine
-from agent.hardware.types import DeviceNode, Gpu
+from agent.hardware.types import DeviceNode
 from plugin import mig
 from plugin.cdi import Injection
 from plugin.claims import cdi_device_name
@@ -18,14 +20,17 @@ from plugin.records import HeldDevice, HeldGpu, HeldPartition
 from scheduler_core.model.claim import ClaimUid
 
 
-def injection(machine: Machine, uid: ClaimUid, gpu: Gpu, held: HeldDevice) -> Injection:
+def injection(machine: Machine, uid: ClaimUid, held: HeldDevice, *, host_root: Path) -> Injection:
     """Return what ``held`` brings into a container.
 
-    Shape: nodes that every consumer needs, the GPU's, then those of the instance.
+    Shape: nodes that every consumer needs, the GPU's, then those of the instance; ``host_root`` is where the
+           host's files are seen from here.
     Raises: HardwareError; NotReady where a node is missing.
     """
     files = machine.files
-    nodes = (*files.control_nodes(), *files.gpu_nodes(gpu.minor), *_instance_nodes(machine, gpu, held))
+    # Asked for now: a driver that was loaded anew may have numbered its GPUs anew since they were listed.
+    minor = machine.gpus.minor(held.gpu)
+    nodes = (*files.control_nodes(), *files.gpu_nodes(minor), *_instance_nodes(machine, minor, held))
     libraries = files.libraries(machine.gpus.versions().driver)
     for node in nodes:
         _refuse_unmakeable(node)
@@ -35,8 +40,8 @@ def injection(machine: Machine, uid: ClaimUid, gpu: Gpu, held: HeldDevice) -> In
         name=cdi_device_name(uid, held.device),
         device=held.device,
         identity=_identity(held),
-        nodes=nodes,
-        files=libraries,
+        nodes=tuple(_node_on_host(node, host_root) for node in nodes),
+        files=tuple(replace(file, host_path=_on_host(file.host_path, host_root)) for file in libraries),
     )
 
 
@@ -46,12 +51,21 @@ def refuse_dead(machine: Machine, held: HeldDevice) -> None:
         raise NotReady("use", f"device {held.device}", f"there is no MIG device {held.mig_uuid}")
 
 
-def _instance_nodes(machine: Machine, gpu: Gpu, held: HeldDevice) -> tuple[DeviceNode, ...]:
+def _node_on_host(node: DeviceNode, host_root: Path) -> DeviceNode:
+    return replace(node, host_path=_on_host(node.host_path, host_root)) if node.host_path else node
+
+
+def _on_host(path: Path, host_root: Path) -> Path:
+    """Return what the host calls a file that is seen here at ``path``."""
+    return Path("/") / path.relative_to(host_root) if path.is_relative_to(host_root) else path
+
+
+def _instance_nodes(machine: Machine, minor: int, held: HeldDevice) -> tuple[DeviceNode, ...]:
     match held:
         case HeldGpu():
             return ()
         case HeldPartition(gi_id=int(gi_id), ci_id=int(ci_id)):
-            return machine.files.instance_nodes(gpu.minor, gi_id, ci_id)
+            return machine.files.instance_nodes(minor, gi_id, ci_id)
         case HeldPartition():
             raise NotReady("use", f"device {held.device}", "its instance is not known yet")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from agent.hardware.ports import Machine
 from agent.hardware.types import Gpu, GpuUuid
@@ -23,12 +24,16 @@ from plugin.records import HeldDevice, HeldGpu, HeldPartition, Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Everything that is done to one machine."""
+    """Everything that is done to one machine.
+
+    Shape: ``host_root`` where the host's files are seen from here.
+    """
 
     machine: Machine
     node: Node
     store: RecordStore
     cdi: CdiFolder
+    host_root: Path
 
     def refuse_occupied(self, plan: PreparePlan) -> None:
         """Check, before the intention is recorded, that nobody else's instances are in the way.
@@ -52,9 +57,8 @@ class Work:
         """
         for planned in plan.devices:
             record = self._realise(record, planned)
-        parts = zip(record.devices, plan.devices, strict=True)
         injections = [
-            injection(self.machine, record.uid, planned.device.gpu, held) for held, planned in parts
+            injection(self.machine, record.uid, held, host_root=self.host_root) for held in record.devices
         ]
         self.cdi.ensure(record.uid, cdi.document(record.driver, injections))
         for held in record.devices:

@@ -104,6 +104,10 @@ class Driverless:
         """Raises: DriverMissing."""
         raise self._missing
 
+    def minor(self, _gpu: GpuUuid) -> int:
+        """Raises: DriverMissing."""
+        raise self._missing
+
     def mig_mode(self, _gpu: GpuUuid) -> MigMode | None:
         """Raises: DriverMissing."""
         raise self._missing

@@ -1,7 +1,7 @@
 """The device nodes and files that an installed NVIDIA driver offers to containers.
 
-A root folder enters (``/``, or where a driver container keeps its own), paths leave. It makes no node
-and no link: a node that is not there is described by its numbers, for the runtime to make.
+A root folder enters (``/``, or where a driver container keeps its own, as this process sees it), paths
+leave, as this process sees them. It makes no node and no link: a node that is not there is described by its numbers, for the runtime to make.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from agent.hardware import attributes
 from agent.hardware.errors import NotFound
@@ -39,6 +39,7 @@ _TOOLS: Final = (
     "nvidia-cuda-mps-control",
     "nvidia-cuda-mps-server",
 )
+_MANAGEMENT: Final = "libnvidia-ml.so.1"
 _OPTIONAL_CONTROL_NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 _CAPABILITY_MAJOR: Final = re.compile(r"^\s*(\d+)\s+nvidia-caps$", re.MULTILINE)
 _CAPABILITY_MINOR: Final = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
@@ -53,11 +54,28 @@ class DriverRoot:
     """The ``DriverFiles`` of a driver installed below ``root``.
 
     Shape: ``library_dirs`` absolute paths below ``root``, the preferred ones first; each library keeps
-           its folder in the container.
+           its folder in the container. ``kernel_root`` is where ``dev`` and ``proc`` lie, ``root`` where it
+           is None.
     """
 
     root: Path = Path("/")
     library_dirs: tuple[str, ...] = LIBRARY_DIRS
+    kernel_root: Path | None = None
+
+    @classmethod
+    def installed(cls, driver_root: Path, host_root: Path) -> Self:
+        """Return the files of a driver that lies at ``driver_root`` of the host mounted at ``host_root``.
+
+        Device nodes are the host's, unless the driver brought its own, as a driver container may.
+        """
+        root = host_root / driver_root.relative_to("/")
+        brings_nodes = attributes.exists(root / "dev/nvidiactl")
+        return cls(root, kernel_root=root if brings_nodes else host_root)
+
+    def management_library(self) -> Path | None:
+        """Return the library that NVML is called by, None where it is not there (yet)."""
+        places = (self._below(folder) / _MANAGEMENT for folder in self.library_dirs)
+        return next((place for place in places if attributes.exists(place)), None)
 
     def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the node of a whole GPU. Raises: NotFound."""
@@ -100,19 +118,22 @@ class DriverRoot:
     def _below(self, path: str) -> Path:
         return self.root / path.removeprefix("/")
 
+    def _of_kernel(self, path: str) -> Path:
+        return (self.kernel_root or self.root) / path.removeprefix("/")
+
     def _node(self, path: str) -> DeviceNode | None:
-        here = self._below(path)
+        here = self._of_kernel(path)
         return DeviceNode(path, here) if attributes.exists(here) else None
 
     def _required_node(self, path: str) -> DeviceNode:
         node = self._node(path)
         if node is None:
-            raise NotFound("find device node", path, f"there is no {self._below(path)}", _MAKE_NODES)
+            raise NotFound("find device node", path, f"there is no {self._of_kernel(path)}", _MAKE_NODES)
         return node
 
     def _capability(self, name: str) -> DeviceNode:
         subject = f"capability {name}"
-        file = self._below(f"/proc/driver/nvidia/capabilities/{name}")
+        file = self._of_kernel(f"/proc/driver/nvidia/capabilities/{name}")
         minor = _CAPABILITY_MINOR.search(attributes.text(file) or "")
         if minor is None:
             raise NotFound("read DeviceFileMinor", subject, f"{file} does not tell", _SHOW_PROC)
@@ -120,7 +141,7 @@ class DriverRoot:
         return self._node(path) or DeviceNode(path, None, self._capability_major(subject), int(minor[1]))
 
     def _capability_major(self, subject: str) -> int:
-        file = self._below("/proc/devices")
+        file = self._of_kernel("/proc/devices")
         characters, _, _ = (attributes.text(file) or "").partition("Block devices:")
         major = _CAPABILITY_MAJOR.search(characters)
         if major is None:

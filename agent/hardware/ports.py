@@ -43,6 +43,13 @@ class GpuReader(Protocol):
         """
         ...
 
+    def minor(self, gpu: GpuUuid) -> int:
+        """Return the number of a GPU's device node as it is now: a driver that is loaded anew may change it.
+
+        Raises: NotFound.
+        """
+        ...
+
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG."""
         ...

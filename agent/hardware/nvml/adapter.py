@@ -7,15 +7,17 @@ lock, so that a slow one delays nobody else.
 
 from __future__ import annotations
 
-from ctypes import byref
+import os
+from ctypes import CDLL, RTLD_GLOBAL, byref
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
 import pynvml
 
-from agent.hardware.errors import HardwareError, InUse, NotSupported
-from agent.hardware.nvml.boards import read_gpu, read_memory_bytes, read_mig_mode
+from agent.hardware.errors import DriverMissing, HardwareError, InUse, NotSupported
+from agent.hardware.nvml.boards import read_gpu, read_memory_bytes, read_mig_mode, read_minor
 from agent.hardware.nvml.calls import call, refusal
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
 from agent.hardware.nvml.profiles import compute_profiles, full_width, read_profiles
@@ -47,11 +49,14 @@ class Nvml:
         self._locks: dict[GpuUuid, Lock] = {}
 
     @classmethod
-    def open(cls) -> Self:
+    def open(cls, library: Path | None = None) -> Self:
         """Load the driver's library and start a session; a node without GPUs is fine.
 
+        Shape: ``library`` is a file outside the loader's folders, as a pod sees that of its host.
         Raises: DriverMissing where the library or the kernel module is absent, or they do not match.
         """
+        if library is not None:
+            _load(library)
         call("initialise", "NVML", pynvml.nvmlInitWithFlags, pynvml.NVML_INIT_FLAG_NO_GPUS)
         return cls()
 
@@ -78,6 +83,10 @@ class Nvml:
         """Return every GPU by index; one that cannot be read stands as ``Unreadable``."""
         count = int(call("count GPUs", "this node", pynvml.nvmlDeviceGetCount))
         return tuple(self._gpu(index) for index in range(count))
+
+    def minor(self, gpu: GpuUuid) -> int:
+        """Return the number of a GPU's device node. Raises: HardwareError."""
+        return read_minor(self._handle(gpu), f"GPU {gpu}")
 
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG. Raises: HardwareError."""
@@ -174,6 +183,14 @@ class Nvml:
     def _gpu_instance(self, gpu: GpuUuid, gi_id: int) -> Any:
         subject = f"GI {gi_id} of GPU {gpu}"
         return call("find", subject, pynvml.nvmlDeviceGetGpuInstanceById, self._handle(gpu), gi_id)
+
+
+def _load(library: Path) -> None:
+    """Load a file, so that pynvml, which asks for its soname, is given it by the loader."""
+    try:
+        CDLL(os.fspath(library), mode=RTLD_GLOBAL)
+    except OSError as error:
+        raise DriverMissing("load", str(library), str(error)) from error
 
 
 def _fill(instance: Any, subject: str) -> ComputeInstance:

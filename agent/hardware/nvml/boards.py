@@ -23,7 +23,7 @@ def read_gpu(device: Any, index: int) -> Gpu:
     return Gpu(
         uuid=uuid,
         index=index,
-        minor=int(call("read minor number", subject, pynvml.nvmlDeviceGetMinorNumber, device)),
+        minor=read_minor(device, subject),
         bdf=_bdf(device, subject),
         product_name=str(call("read name", subject, pynvml.nvmlDeviceGetName, device)),
         architecture=architecture_name(architecture),
@@ -33,6 +33,11 @@ def read_gpu(device: Any, index: int) -> Gpu:
         mig=read_mig_mode(device, subject),
         is_passthrough=_is_passthrough(device, subject),
     )
+
+
+def read_minor(device: Any, subject: str) -> int:
+    """Return the number of a GPU's device node. Raises: HardwareError."""
+    return int(call("read minor number", subject, pynvml.nvmlDeviceGetMinorNumber, device))
 
 
 def read_mig_mode(device: Any, subject: str) -> MigMode | None:

@@ -48,6 +48,11 @@ class SimulatedGpus:
         with self.calls.of_machine(Call.GPUS, "list the GPUs"):
             return tuple(self._gpu(card) for card in self.calls.store.node.cards)
 
+    def minor(self, gpu: GpuUuid) -> int:
+        """Return the number of a GPU's device node."""
+        with self.calls.of_gpu(Call.GPUS, gpu, "read the minor number") as (card, _):
+            return card.minor
+
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG."""
         with self.calls.of_gpu(Call.MIG_MODE, gpu, "read the MIG mode") as (card, state):

@@ -52,6 +52,35 @@ def test_a_gpu_without_a_node_is_not_found_and_the_operator_is_told(root: Path) 
         DriverRoot(root).gpu_nodes(7)
 
 
+def test_libraries_below_a_driver_container_and_nodes_of_the_host_meet(tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    write(host / "dev/nvidiactl")
+    library(host, f"/run/driver/usr/lib64/libcuda.so.{VERSION}", "libcuda.so.1")
+    write(host / "run/driver/usr/lib64/libnvidia-ml.so.1")
+
+    files = DriverRoot.installed(Path("/run/driver"), host)
+
+    assert files.control_nodes() == (DeviceNode("/dev/nvidiactl", host / "dev/nvidiactl"),)
+    assert {file.path for file in files.libraries(VERSION)} == {
+        f"/usr/lib64/libcuda.so.{VERSION}",
+        "/usr/lib64/libcuda.so.1",
+    }
+    assert files.management_library() == host / "run/driver/usr/lib64/libnvidia-ml.so.1"
+
+
+def test_a_driver_container_with_nodes_of_its_own_is_asked_for_them(tmp_path: Path) -> None:
+    for root in (tmp_path, tmp_path / "run/driver"):
+        write(root / "dev/nvidiactl")
+
+    (node,) = DriverRoot.installed(Path("/run/driver"), tmp_path).control_nodes()
+
+    assert node.host_path == tmp_path / "run/driver/dev/nvidiactl"
+
+
+def test_without_a_driver_there_is_no_management_library(tmp_path: Path) -> None:
+    assert DriverRoot.installed(Path("/"), tmp_path).management_library() is None
+
+
 def test_control_nodes_are_those_that_exist(root: Path) -> None:
     nodes = DriverRoot(root).control_nodes()
 

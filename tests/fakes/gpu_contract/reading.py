@@ -52,6 +52,10 @@ def test_the_list_and_the_single_question_agree_on_the_mode(hardware: Gpus, uuid
     assert the(hardware, uuid).mig == hardware.mig_mode(uuid)
 
 
+def test_the_list_and_the_single_question_agree_on_the_minor_number(hardware: Gpus, uuid: GpuUuid) -> None:
+    assert the(hardware, uuid).minor == hardware.minor(uuid)
+
+
 def test_profiles_come_by_name_and_no_two_share_an_id(hardware: Gpus, uuid: GpuUuid) -> None:
     profiles = hardware.profiles(uuid)
 
@@ -91,7 +95,7 @@ def test_instances_come_by_id_at_places_that_their_profile_allows(hardware: Gpus
     assert all(instance.parent == uuid for instance in instances)
 
 
-@pytest.mark.parametrize("question", ["mig_mode", "profiles", "gpu_instances"])
+@pytest.mark.parametrize("question", ["minor", "mig_mode", "profiles", "gpu_instances"])
 def test_a_gpu_that_is_not_there_is_not_found(hardware: Gpus, question: str) -> None:
     with pytest.raises(NotFound):
         getattr(hardware, question)(NOBODY)
