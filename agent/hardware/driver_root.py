@@ -1,7 +1,8 @@
 """The device nodes and files that an installed NVIDIA driver offers to containers.
 
 A root folder enters (``/``, or where a driver container keeps its own, as this process sees it), paths
-leave, as this process sees them. It makes no node and no link: a node that is not there is described by its numbers, for the runtime to make.
+leave, as this process sees them. It makes no node and no link: a node that is not there is described by
+its numbers, for the runtime to make.
 """
 
 from __future__ import annotations
