@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 NANO: Final = 10**9
@@ -34,6 +35,7 @@ _SYNTAX: Final = re.compile(
 RULE: Final = "must be a Kubernetes quantity such as 4864Mi, 1, 500m or 5e9"
 _MAX_DIGITS: Final = 64  # far above the API's 63-bit range; bounds the work on hostile input
 _MAX_EXPONENT: Final = 64
+_KEPT: Final = 4096  # texts whose amount is remembered
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,6 +47,13 @@ class Quantity:
 
     nano: int
     family: str = field(default="", compare=False)  # "" decimal, "i" binary, "e" exponent
+
+    def __eq__(self, other: object) -> bool:
+        # Written out because the generated one makes two tuples: pools compare amounts by the thousand.
+        return isinstance(other, Quantity) and self.nano == other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
 
     @classmethod
     def of(cls, amount: int) -> Quantity:
@@ -62,20 +71,7 @@ class Quantity:
 
         Raises: ValueError naming the text and the rule.
         """
-        match = _SYNTAX.fullmatch(text)
-        if match is None or not (match["whole"] or match["part"]):
-            raise ValueError(f"{text!r} {RULE}")
-        digits = match["whole"] + (match["part"] or "")
-        exponent = int(match["exponent"] or 0)
-        if len(digits) > _MAX_DIGITS or abs(exponent) > _MAX_EXPONENT:
-            raise ValueError(f"{text[:40]!r}… {RULE}: at most {_MAX_DIGITS} digits")
-        number = int(digits)
-        scale = len(match["part"] or "")
-        if match["binary"]:
-            return cls(_signed(match["sign"], number * _BINARY[match["binary"]] * NANO, scale), "i")
-        power = exponent if match["exponent"] else _DECIMAL[match["decimal"] or ""]
-        family = "e" if match["exponent"] else ""
-        return cls(_signed(match["sign"], number * NANO, scale - power), family)
+        return _parsed(text)
 
     def __str__(self) -> str:
         if self.family == "i" and self.nano % NANO == 0 and abs(self.nano) >= 1024 * NANO:
@@ -91,6 +87,25 @@ class Quantity:
     def whole(self) -> int:
         """Return the amount in units, rounded up as the API's ``Value()`` does."""
         return -(-self.nano // NANO)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parsed(text: str) -> Quantity:
+    """Read a quantity. Equal texts give one object: comparing what was read alike is then a look."""
+    match = _SYNTAX.fullmatch(text)
+    if match is None or not (match["whole"] or match["part"]):
+        raise ValueError(f"{text!r} {RULE}")
+    digits = match["whole"] + (match["part"] or "")
+    exponent = int(match["exponent"] or 0)
+    if len(digits) > _MAX_DIGITS or abs(exponent) > _MAX_EXPONENT:
+        raise ValueError(f"{text[:40]!r}… {RULE}: at most {_MAX_DIGITS} digits")
+    number = int(digits)
+    scale = len(match["part"] or "")
+    if match["binary"]:
+        return Quantity(_signed(match["sign"], number * _BINARY[match["binary"]] * NANO, scale), "i")
+    power = exponent if match["exponent"] else _DECIMAL[match["decimal"] or ""]
+    family = "e" if match["exponent"] else ""
+    return Quantity(_signed(match["sign"], number * NANO, scale - power), family)
 
 
 def _signed(sign: str, number: int, scale: int) -> int:

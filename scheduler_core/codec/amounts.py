@@ -6,7 +6,7 @@ Every printed form of an amount is read (``{quantity: x}``, ``{value: x}``, a ba
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from scheduler_core import limits
 from scheduler_core.codec.attributes import read_keys
@@ -16,12 +16,30 @@ from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.names import bare
 from scheduler_core.quantity import Quantity
 
+_Name = TypeVar("_Name", bound=str)
 _FORMS: Final = ("quantity", "value")
+_KEPT: Final = 4096  # mappings of amounts remembered
+_known: dict[tuple[object, ...], Mapping[Any, Quantity]] = {}
 
 
-def read_capacity(fields: Fields, driver: str) -> dict[QualifiedName, Quantity]:
+def read_capacity(fields: Fields, driver: str) -> Mapping[QualifiedName, Quantity]:
     """Return the capacities of ``fields`` by qualified name."""
-    return {name: read_amount(fields, key) for name, key in read_keys(fields, driver).items()}
+    return shared({name: read_amount(fields, key) for name, key in read_keys(fields, driver).items()})
+
+
+def shared(amounts: Mapping[_Name, Quantity]) -> Mapping[_Name, Quantity]:
+    """Return a mapping with the same amounts, one object for all that are alike.
+
+    A node publishes the same few mappings hundreds of times: whoever compares devices can look instead.
+    """
+    # A kept mapping keeps its amounts alive: an id in a key is that of no other amount.
+    key = (*amounts, *map(id, amounts.values()))
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        known = _known[key] = amounts
+    return known
 
 
 def read_policies(fields: Fields, driver: str) -> dict[QualifiedName, RequestPolicy]:

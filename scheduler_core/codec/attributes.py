@@ -7,6 +7,7 @@ refuse all others by path.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from scheduler_core import limits
@@ -36,15 +37,21 @@ def read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
     """Check the keys of a property map and return them by qualified name."""
     found: dict[QualifiedName, str] = {}
     for key in fields.values:
-        domain, identifier = domain_and_identifier(str(key))
-        well_formed = is_identifier(identifier, allows_dashes=True) and (not domain or is_driver(domain))
-        if not well_formed or str(key).startswith("/"):
+        name = _qualified(str(key), driver)
+        if name is None:
             raise fields.refuse("", IDENTIFIER_RULE, key)
-        name = qualified(key, driver)
         if name in found:
             raise fields.refuse(key, f"is listed twice, as {found[name]!r} and {key!r}: write own keys bare")
         found[name] = key
     return found
+
+
+@lru_cache(maxsize=4096)
+def _qualified(key: str, driver: str) -> QualifiedName | None:
+    """Return the qualified name of a key, None where it is none. Equal keys give one object."""
+    domain, identifier = domain_and_identifier(key)
+    well_formed = is_identifier(identifier, allows_dashes=True) and (not domain or is_driver(domain))
+    return qualified(key, driver) if well_formed and not key.startswith("/") else None
 
 
 def _attribute(parent: Fields, key: str) -> AttributeValue:
@@ -85,9 +92,15 @@ def _version(fields: Fields) -> Version:
     value = fields.values["version"]
     text = str(value) if isinstance(value, float) else fields.text("version", rule=_short)
     try:
-        return Version.parse(text)
+        return _parsed(text)
     except ValueError:
         raise fields.refuse("version", VERSION_RULE, text) from None
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Version:
+    """Read a version. Equal texts give one object."""
+    return Version.parse(text)
 
 
 def _short(text: str) -> str | None:

@@ -166,7 +166,7 @@ class _Reading:
             raise body.refuse("", "must not select nodes: the slice does not delegate it")
         return nodes
 
-    def _properties(self, body: Fields) -> tuple[dict[QualifiedName, Any], dict[QualifiedName, Quantity]]:
+    def _properties(self, body: Fields) -> tuple[dict[QualifiedName, Any], Mapping[QualifiedName, Quantity]]:
         for key in ("attributes", "capacity"):
             self._refuse_own_domain(body.optional(key))
         attributes = read_attributes(body.optional("attributes"), self.driver)

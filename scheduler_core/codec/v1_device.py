@@ -14,6 +14,7 @@ from scheduler_core.codec.amounts import (
     read_amount,
     read_capacity,
     read_policies,
+    shared,
     write_amounts,
     write_capacity,
 )
@@ -41,10 +42,11 @@ _KNOWN: Final = (
     "compatibleOnlyWith",
     "nodeAllocatableResources",
 )
+_NO_BINDING: Final = Binding()  # nearly all devices have it: one object is enough
 
 
-def read_device(body: Fields, name: DeviceName, driver: str, shared: NodeSelection | None) -> Device:
-    """Read a device; ``shared`` is the slice's node selection, None where each device has its own."""
+def read_device(body: Fields, name: DeviceName, driver: str, common: NodeSelection | None) -> Device:
+    """Read a device; ``common`` is the slice's node selection, None where each device has its own."""
     body.only(*_KNOWN)
     attributes = read_attributes(body.optional("attributes"), driver)
     capacity = read_capacity(body.optional("capacity"), driver)
@@ -52,7 +54,7 @@ def read_device(body: Fields, name: DeviceName, driver: str, shared: NodeSelecti
     if count > limits.PROPERTIES:
         raise body.refuse("", f"has {count} attributes and capacities; at most {limits.PROPERTIES}")
     own = read_selection(body)
-    if (own is None) == (shared is None):
+    if (own is None) == (common is None):
         raise body.refuse("", "must select nodes exactly when the slice has perDeviceNodeSelection")
     consumed = body.children("consumesCounters", limits.COUNTER_SETS_PER_DEVICE)
     return Device(
@@ -60,7 +62,7 @@ def read_device(body: Fields, name: DeviceName, driver: str, shared: NodeSelecti
         attributes=attributes,
         capacity=capacity,
         draws=tuple(_read_draw(fields) for fields in consumed),
-        nodes=own or shared or AllNodes(),
+        nodes=own or common or AllNodes(),
         taints=tuple(_read_taint(fields) for fields in body.children("taints", limits.TAINTS)),
         binding=_read_binding(body),
         is_shareable=body.flag("allowMultipleAllocations", False),
@@ -97,7 +99,7 @@ def read_label(fields: Fields, key: str) -> str:
 def _read_draw(fields: Fields) -> Draw:
     fields.only("counterSet", "counters", "compatibilityGroups")
     source = SourceName(read_label(fields, "counterSet"))
-    return Draw(source, read_counters(fields.child("counters")), read_groups(fields))
+    return Draw(source, shared(read_counters(fields.child("counters"))), read_groups(fields))
 
 
 def _read_taint(fields: Fields) -> Taint:
@@ -110,11 +112,12 @@ def _read_taint(fields: Fields) -> Taint:
 
 
 def _read_binding(body: Fields) -> Binding:
-    return Binding(
+    binding = Binding(
         conditions=body.texts("bindingConditions", limits.BINDING_CONDITIONS),
         failure_conditions=body.texts("bindingFailureConditions", limits.BINDING_CONDITIONS),
         to_node=body.flag("bindsToNode", False),
     )
+    return binding if binding != _NO_BINDING else _NO_BINDING
 
 
 def write_device(device: Device, driver: str, *, with_nodes: bool) -> dict[str, Any]:

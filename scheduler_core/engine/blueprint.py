@@ -1,106 +1,162 @@
 """Blueprints: what a pool looked like that was compiled before.
 
 Most pools of a cluster are the same machine once more. A pool whose devices are called as those of an
-earlier one is only checked against it, device by device: equal amounts, equal sources, equal parents,
-equal keys. What remains to be read are the values of attributes. Where anything differs, the blueprint
-says so and the pool is read from the start.
+earlier one is compared with it, whole columns at a time: equal amounts, sources, parents, and equal values
+of all attributes but those in which machines are known to differ. Only these are read. Where anything else
+differs, the blueprint says so and the pool is read from the start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+from itertools import chain
+from operator import attrgetter, is_, itemgetter
+from typing import Any, Final
 
-from scheduler_core.engine.reader import Found, columns, selection_of
-from scheduler_core.engine.skeleton import Entry, Group, Skeleton
+from scheduler_core.engine.component import Component
+from scheduler_core.engine.reader import Nodes, is_constant
+from scheduler_core.engine.skeleton import Entry, Group, Skeleton, is_same
 from scheduler_core.engine.template import Layout
-from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
+from scheduler_core.model.device import AttributeValue, QualifiedName
+from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool
-from scheduler_core.quantity import Quantity
 
-_Row = tuple[AttributeValue, ...]
-_Draws = tuple[tuple[SourceName, Mapping[str, Quantity]], ...]
-
-
-class _Differs(Exception):
-    """The pool is another machine."""
+_FACTS: Final = attrgetter(
+    "capacity", "draws", "parents", "taints", "binding", "is_shareable", "policies", "only_with"
+)
+"""Everything about a device but its name, its attributes and from where it can be used."""
+_Attributes = Mapping[QualifiedName, AttributeValue]
+_Pick = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A component: where its devices are listed, and how the rows of each group are picked."""
+class _Squad:
+    """The same group of all components of one skeleton, one after the other.
 
+    Shape: ``parts`` are the numbers of the components, ``size`` how many devices each has of the group;
+           ``listed`` says where those are listed; ``fixed`` picks the values that must be those of
+           ``rows``, ``odd`` the ones among them for which being equal is not enough; ``open`` the keys in
+           which components differ, and whether devices of one component do too.
+    """
+
+    varying: frozenset[int]
     skeleton: Skeleton
-    layout: Layout
-    groups: tuple[tuple[Group, Callable[[Any], Any]], ...]
+    parts: tuple[int, ...]
+    size: int
+    listed: _Pick
+    fixed: _Pick
+    rows: list[tuple[AttributeValue, ...]]
+    odd: _Pick
+    odd_values: list[AttributeValue]
+    open: tuple[tuple[QualifiedName, bool], ...]
 
 
 class Blueprint:
     """A pool as it was read."""
 
-    def __init__(self, found: Sequence[Found]) -> None:
-        self._parts = tuple(
-            _Part(
-                one.skeleton, one.layout, tuple((group, _picker(group.keys)) for group in one.skeleton.groups)
-            )
-            for one in found
-        )
-        bodies: dict[int, tuple[Mapping[QualifiedName, Quantity], _Draws, tuple[DeviceName, ...]]] = {}
-        for one in found:
-            names, sources = one.layout.names, one.layout.sources
-            for listed, body in zip(one.layout.listed, one.skeleton.bodies, strict=True):
-                draws = tuple((sources[source], amounts) for source, amounts in body.draws)
-                bodies[listed] = (body.capacity, draws, tuple(names[parent] for parent in body.parents))
-        self._bodies = tuple(bodies[listed] for listed in sorted(bodies))
-        self._sources = {
-            source: amounts
-            for one in found
-            for source, amounts in zip(one.layout.sources, one.skeleton.sources, strict=True)
-        }
+    def __init__(self, pool: Pool, components: Sequence[Component]) -> None:
+        self._sources = pool.sources
+        self._facts = list(map(_FACTS, pool.devices))
+        attributes: list[_Attributes] = [device.attributes for device in pool.devices]
+        self._sizes = list(map(len, attributes))
+        self._parts = [(one.template, one.layout) for one in components]
+        self._squads = list(_squads(components, attributes))
 
-    def read(self, pool: Pool) -> list[Found] | None:
+    def read(self, pool: Pool) -> list[Component] | None:
         """Return the components of a pool whose devices have the same names, None where it differs."""
-        if any(pool.sources.get(source) != amounts for source, amounts in self._sources.items()):
+        if pool.sources != self._sources or list(map(_FACTS, pool.devices)) != self._facts:
             return None
+        attributes: list[_Attributes] = [device.attributes for device in pool.devices]
+        if list(map(len, attributes)) != self._sizes:
+            return None
+        owns: list[list[Entry]] = [[] for _ in self._parts]
         try:
-            self._check(pool.devices)
-            return [_found(part, pool.devices) for part in self._parts]
-        except (_Differs, KeyError):
+            if not all(_reads(squad, attributes, owns) for squad in self._squads):
+                return None
+        except KeyError:
             return None
-
-    def _check(self, devices: Sequence[Device]) -> None:
-        for device, (capacity, draws, parents) in zip(devices, self._bodies, strict=True):
-            if device.capacity is not capacity and device.capacity != capacity:
-                raise _Differs
-            if device.parents != parents or len(device.draws) != len(draws):
-                raise _Differs
-            for draw, (source, amounts) in zip(device.draws, draws, strict=True):
-                if draw.source != source or (draw.amounts is not amounts and draw.amounts != amounts):
-                    raise _Differs
+        nodes = [device.nodes for device in pool.devices]
+        common = nodes[0] if nodes and nodes.count(nodes[0]) == len(nodes) else None
+        return [
+            Component(template, layout, tuple(own), common or _nodes(nodes, layout), pool.id)
+            for (template, layout), own in zip(self._parts, owns, strict=True)
+        ]
 
 
-def _found(part: _Part, devices: Sequence[Device]) -> Found:
-    listed = part.layout.listed
-    mine = [devices[index] for index in listed]
-    entries: list[Entry] = []
-    for group, pick in part.groups:
-        rows: list[_Row] = []
-        for position in group.positions:
-            attributes = mine[position].attributes
-            if len(attributes) != len(group.keys):
-                raise _Differs
-            rows.append(pick(attributes))
-        for (entry, is_spread), expected in zip(columns(rows), group.spread, strict=True):
-            if is_spread is not expected:
-                raise _Differs
-            entries.append(entry)
-    return Found(part.skeleton, tuple(entries), part.layout, selection_of(mine))
+def _reads(squad: _Squad, attributes: Sequence[_Attributes], owns: Sequence[list[Entry]]) -> bool:
+    """Add to the entries of each component those of the squad; False where it differs."""
+    if squad.skeleton.varying is not squad.varying:
+        return False
+    mine = squad.listed(attributes)
+    if list(map(squad.fixed, mine)) != squad.rows:
+        return False
+    odd = list(chain.from_iterable(map(squad.odd, mine)))
+    if not (all(map(is_, odd, squad.odd_values)) or all(map(is_same, odd, squad.odd_values))):
+        return False
+    for key, is_spread in squad.open:
+        values = tuple([row[key] for row in mine])
+        for number, part in enumerate(squad.parts):
+            column = values[number * squad.size : (number + 1) * squad.size]
+            if is_constant(column, column[0]) is is_spread:
+                return False
+            owns[part].append(column if is_spread else column[0])
+    return True
 
 
-def _picker(keys: Sequence[QualifiedName]) -> Callable[[Any], Any]:
+def _squads(components: Sequence[Component], attributes: Sequence[_Attributes]) -> Iterator[_Squad]:
+    by_skeleton: dict[Skeleton, list[int]] = {}
+    for number, component in enumerate(components):
+        by_skeleton.setdefault(component.template.skeleton, []).append(number)
+    for skeleton, parts in by_skeleton.items():
+        first = 0
+        for group in skeleton.groups:
+            listed = _listed(group, [components[part].layout for part in parts])
+            rows = [attributes[index] for index in listed]
+            yield _squad(skeleton, first, group, parts=tuple(parts), listed=_picker(listed), mine=rows)
+            first += len(group.keys)
+
+
+def _listed(group: Group, layouts: Sequence[Layout]) -> list[int]:
+    return [layout.listed[position] for layout in layouts for position in group.positions]
+
+
+def _squad(
+    skeleton: Skeleton,
+    first: int,
+    group: Group,
+    *,
+    parts: tuple[int, ...],
+    listed: _Pick,
+    mine: Sequence[_Attributes],
+) -> _Squad:
+    """Return the squad of a group whose entries are numbered from ``first`` on."""
+    is_open = [first + offset in skeleton.varying for offset in range(len(group.keys))]
+    fixed = [key for key, differs in zip(group.keys, is_open, strict=True) if not differs]
+    odd = [key for key in fixed if any(type(row[key]) is not str for row in mine)]
+    spread = zip(group.keys, group.spread, is_open, strict=True)
+    return _Squad(
+        varying=skeleton.varying,
+        skeleton=skeleton,
+        parts=parts,
+        size=len(group.positions),
+        listed=listed,
+        fixed=_picker(fixed),
+        rows=list(map(_picker(fixed), mine)),
+        odd=_picker(odd),
+        odd_values=list(chain.from_iterable(map(_picker(odd), mine))),
+        open=tuple((key, is_spread) for key, is_spread, differs in spread if differs),
+    )
+
+
+def _nodes(nodes: Sequence[NodeSelection], layout: Layout) -> Nodes:
+    """Return from where the devices of a component can be used."""
+    mine = tuple([nodes[index] for index in layout.listed])
+    return mine[0] if mine.count(mine[0]) == len(mine) else mine
+
+
+def _picker(keys: Sequence[Any]) -> _Pick:
     """Return what picks the values of some keys. Raises: KeyError when one is missing."""
     if len(keys) > 1:
         return itemgetter(*keys)
-    return lambda attributes: tuple(attributes[key] for key in keys)
+    return lambda row: tuple([row[key] for key in keys])

@@ -1,11 +1,11 @@
 """Compile a pool: flat devices go in, components that share templates come out.
 
-Only what the tables cover is compiled; other pools are left to the plain search (``is_regular``).
+Only what the tables cover is compiled; other pools are left to the plain search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from scheduler_core.engine.blueprint import Blueprint
@@ -16,21 +16,27 @@ from scheduler_core.engine.reader import Found, Reader
 from scheduler_core.engine.skeleton import Entries, Skeleton
 from scheduler_core.engine.template import Template
 from scheduler_core.features import ALL, Features
-from scheduler_core.model.device import Device, DeviceName
+from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.quantity import Quantity
 
 _BLUEPRINTS: Final = 64  # machines remembered by the names of their devices
+_NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 
 def is_regular(pool: Pool, features: Features = ALL) -> bool:
     """Whether the tables cover everything about the pool."""
-    return (
-        pool.problem is None
-        and pool.is_complete
-        and pool.older is None
-        and all(map(_is_plain, pool.devices))
-        and (features.DRAPartitionableDevices or not any(device.draws for device in pool.devices))
-    )
+    return _is_whole(pool) and _are_plain(pool.devices, features)
+
+
+def _is_whole(pool: Pool) -> bool:
+    """Whether the pool counts as it is, from wherever it is seen."""
+    return pool.problem is None and pool.is_complete and pool.older is None
+
+
+def _are_plain(devices: Sequence[Device], features: Features) -> bool:
+    may_draw = features.DRAPartitionableDevices
+    return all(map(_is_plain, devices)) and (may_draw or not any(device.draws for device in devices))
 
 
 def _is_plain(device: Device) -> bool:
@@ -49,34 +55,51 @@ def _is_plain(device: Device) -> bool:
 class Compiler:
     """Compiles the pools of one engine: what is equal in them is kept once."""
 
-    def __init__(self) -> None:
+    def __init__(self, features: Features = ALL) -> None:
+        self._features = features
         self._library = Library()
         self._blueprints: dict[tuple[str, tuple[DeviceName, ...]], Blueprint] = {}
 
     def compile(self, pool: Pool) -> CompiledPool:
         """Return the pool in tables. The pool must be regular."""
-        found = self._read(pool)
-        drawn = {source for one in found for source in one.layout.sources}
+        found = self.compile_if_regular(pool)
+        if found is None:
+            raise ValueError(f"pool {pool.id} is not regular")
+        return found
+
+    def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
+        """Return the pool in tables, None where those do not cover everything about it."""
+        components = self._components(pool) if _is_whole(pool) else None
+        if components is None:
+            return None
+        drawn = {source for one in components for source in one.layout.sources}
+        spare = {name: amounts for name, amounts in pool.sources.items() if name not in drawn}
         return CompiledPool(
             id=pool.id,
             generation=pool.generation,
-            components=tuple(_components(found, self._library, pool.id)),
+            components=tuple(components),
             seen_from=pool.seen_from,
             rejected=pool.rejected,
-            spare={name: amounts for name, amounts in pool.sources.items() if name not in drawn},
+            spare=spare or _NOTHING,
         )
 
-    def _read(self, pool: Pool) -> list[Found]:
+    def _components(self, pool: Pool) -> list[Component] | None:
+        """Return the components, None where some device is not plain."""
         key = (pool.id.driver, tuple([device.name for device in pool.devices]))
         blueprint = self._blueprints.get(key)
         found = blueprint.read(pool) if blueprint is not None else None
-        if found is None:
-            reader = Reader(pool, self._library)
-            found = [reader.read(members) for members in connected(pool.devices)]
+        if found is None and _are_plain(pool.devices, self._features):
+            found = self._read(pool)
             if len(self._blueprints) >= _BLUEPRINTS:
                 self._blueprints.clear()
-            self._blueprints[key] = Blueprint(found)
+            self._blueprints[key] = Blueprint(pool, found)
         return found
+
+    def _read(self, pool: Pool) -> list[Component]:
+        """Read the pool from the start."""
+        reader = Reader(pool, self._library)
+        found = [reader.read(members) for members in connected(pool.devices)]
+        return list(_components(found, self._library, pool.id))
 
 
 def _leaders(found: Sequence[Found]) -> list[Found]:

@@ -16,7 +16,7 @@ from scheduler_core.candidates import located
 from scheduler_core.engine.answers import Scribe
 from scheduler_core.engine.careful import Careful
 from scheduler_core.engine.case import TooIrregular
-from scheduler_core.engine.compile import Compiler, is_regular
+from scheduler_core.engine.compile import Compiler
 from scheduler_core.engine.component import CompiledPool
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds
@@ -56,7 +56,7 @@ class Engine:
         self._verdicts = Verdicts()
         self._chooser = policy.chooser(self._verdicts, self.effort)
         self._features = features
-        self._compiler = Compiler()
+        self._compiler = Compiler(features)
         self._planner = Planner(self.effort)
         self._sites = Sites(self._dropped)
         self._holds = Holds(self._sites.compiled, self._chooser.moved)
@@ -74,10 +74,10 @@ class Engine:
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool, or a new generation of it. What claims hold stays held."""
         self.remove_pool(pool.id)
-        if not is_regular(pool, self._features):
+        compiled = self._compiler.compile_if_regular(pool)
+        if compiled is None:
             self._sites.put(pool)
             return
-        compiled = self._compiler.compile(pool)
         for component in compiled.components:
             self._chooser.entered(component)
         self._holds.enter_all(compiled)

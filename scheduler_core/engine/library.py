@@ -9,7 +9,7 @@ from scheduler_core.engine.shape import Shape
 from scheduler_core.engine.skeleton import Body, Entries, Group, Skeleton, identity
 from scheduler_core.engine.structure import Structure, scaled
 from scheduler_core.engine.template import Layout, Template
-from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.device import DeviceName, QualifiedName, SourceName
 from scheduler_core.quantity import Quantity
 
 BodyKey = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
@@ -27,7 +27,7 @@ class Library:
         self._skeletons: dict[SkeletonKey, Skeleton] = {}
         self._templates: dict[tuple[object, ...], Template] = {}
         self._latest: dict[Skeleton, tuple[frozenset[int], Entries, Template]] = {}
-        self._layouts: dict[Layout, Layout] = {}
+        self._layouts: dict[tuple[object, ...], Layout] = {}
 
     def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
         """Return the number of a mapping of amounts: equal ones have one number, however they are written."""
@@ -57,9 +57,15 @@ class Library:
         self._latest[skeleton] = (skeleton.varying, common, found)
         return found
 
-    def layout(self, layout: Layout) -> Layout:
-        """Return the one layout that equals this one."""
-        return self._layouts.setdefault(layout, layout)
+    def layout(
+        self, names: tuple[DeviceName, ...], sources: tuple[SourceName, ...], listed: tuple[int, ...]
+    ) -> Layout:
+        """Return the layout."""
+        key = (names, sources, listed)
+        found = self._layouts.get(key)
+        if found is None:
+            found = self._layouts[key] = Layout(*key)
+        return found
 
     def _new_skeleton(self, key: SkeletonKey) -> Skeleton:
         driver, body_keys, source_numbers, groups = key

@@ -52,7 +52,7 @@ class Reader:
         numbers = tuple([self._number(self._pool.sources[source]) for source in sources])
         groups, entries = _groups(devices)
         skeleton = self._library.skeleton((self._pool.id.driver, bodies, numbers, groups))
-        layout = self._library.layout(Layout(names, tuple(sources), tuple(members)))
+        layout = self._library.layout(names, tuple(sources), tuple(members))
         return Found(skeleton, entries, layout, selection_of(devices))
 
     def _bodies(

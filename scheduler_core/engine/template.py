@@ -54,9 +54,12 @@ class Template:
         return cast("AttributeValue", entry)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """What the devices and sources of a component are called, and where the pool lists the devices."""
+    """What the devices and sources of a component are called, and where the pool lists the devices.
+
+    Equal layouts are one object.
+    """
 
     names: tuple[DeviceName, ...]
     sources: tuple[SourceName, ...]
