@@ -46,13 +46,13 @@ class Credentials(Protocol):
 class Stream:
     """An answer that never ends, line by line."""
 
-    def __init__(self, call: Call, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, call: Call, response: urllib3.HTTPResponse) -> None:
         self._call = call
-        self._response: Any = response  # ``connection`` and ``shutdown`` are not part of its base class
+        self._response = response
 
     def idle_after(self, seconds: float) -> None:
         """Take the connection for dead when nothing came for so long."""
-        connection = self._response.connection
+        connection: Any = self._response.connection  # typed as what all connections have, without ``sock``
         if connection is not None and connection.sock is not None:
             connection.sock.settimeout(seconds)
 
@@ -97,11 +97,16 @@ class Transport:
         """Make one call and return the whole body. Raises: ApiError."""
         response = self._open(call)
         try:
-            return response.read()
+            is_framed = response.chunked or response.length_remaining is not None
+            body = response.read()
         except HTTPError as problem:
             raise lost(call, problem) from problem
         finally:
             response.release_conn()
+        if not is_framed:
+            # Cut within the headers it looks like this, and http.client takes it for whole.
+            raise _unavailable(call, "the connection broke before the answer was complete")
+        return body
 
     def stream(self, call: Call) -> Stream:
         """Make one call whose answer is read line by line. Raises: ApiError."""
@@ -111,7 +116,7 @@ class Transport:
         """Close the connections that wait in the pool."""
         self._pool.clear()
 
-    def _open(self, call: Call) -> urllib3.BaseHTTPResponse:
+    def _open(self, call: Call) -> urllib3.HTTPResponse:
         """Return a successful answer whose body is still to be read."""
         identity = self._identity(call)
         response = self._request(call, identity)
@@ -128,7 +133,7 @@ class Transport:
             response.release_conn()
         raise refused(call, response.status, body, response.headers.get("Retry-After"))
 
-    def _request(self, call: Call, identity: str) -> urllib3.BaseHTTPResponse:
+    def _request(self, call: Call, identity: str) -> urllib3.HTTPResponse:
         headers = {"Accept": "application/json", "User-Agent": self._user_agent}
         if identity:
             headers["Authorization"] = identity
@@ -137,7 +142,7 @@ class Transport:
         query = f"?{urlencode(call.query)}" if call.query else ""
         timeout = urllib3.Timeout(connect=self._limits.connect_timeout_s, read=self._limits.read_timeout_s)
         try:
-            response: urllib3.BaseHTTPResponse = self._pool.request(
+            response: urllib3.HTTPResponse = self._pool.request(
                 call.method,
                 f"{self._host}{call.path}{query}",
                 body=call.body,

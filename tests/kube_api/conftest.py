@@ -1,0 +1,86 @@
+"""A scripted API server over real sockets, and a way to it whose time passes only by sleeping."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_api import Clock, Script, serving, write_kubeconfig
+
+from kube_api import KubeApi, Limits
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def server() -> Iterator[Script]:
+    yield from serving(Script())
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tls.crt, which is its own authority and names 127.0.0.1 only, and tls.key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("certificate")
+    wanted = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=script"
+    files = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt"]
+    subprocess.run(
+        ["openssl", *wanted.split(), "-addext", "subjectAltName=IP:127.0.0.1", *files],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    return folder
+
+
+@pytest.fixture
+def secure_server(certificate: Path) -> Iterator[Script]:
+    """The same over TLS."""
+    script = Script()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "tls.crt", certificate / "tls.key")
+    script.socket = context.wrap_socket(script.socket, server_side=True, do_handshake_on_connect=False)
+    yield from serving(script)
+
+
+Connect = Callable[..., KubeApi]
+
+
+@pytest.fixture
+def connect(clock: Clock, tmp_path: Path) -> Iterator[Connect]:
+    """Make a client of an address; limits, cluster and user may be given."""
+    made: list[KubeApi] = []
+
+    def make(address: str, cluster: Any = None, user: Any = None, **limits: Any) -> KubeApi:
+        user = {"token": "first"} if user is None else user
+        file = write_kubeconfig(tmp_path / "kubeconfig", address, cluster or {}, user)
+        made.append(
+            KubeApi.connect(
+                file,
+                user_agent="tangram-test",
+                clock=clock,
+                sleep=clock.sleep,
+                random=lambda: 0.0,
+                limits=Limits(**limits),
+                environ={},
+            )
+        )
+        return made[-1]
+
+    yield make
+    for api in made:
+        api.close()
+
+
+@pytest.fixture
+def api(connect: Connect, server: Script) -> KubeApi:
+    return connect(f"http://127.0.0.1:{server.server_port}")
