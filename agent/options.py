@@ -71,6 +71,8 @@ class Options:
     context: str | None = None
     simulated: str | None = None
     machine: Path | None = None
+    host_root: Path = Path("/")
+    driver_root: Path = Path("/")
     metrics: Address | None = None
     resync_s: float = 300.0
     composite: bool = True
@@ -99,6 +101,8 @@ def read_options(argv: Sequence[str] | None) -> Options:
         context=given.context,
         simulated=given.simulated,
         machine=given.machine,
+        host_root=given.host_root.absolute(),
+        driver_root=given.driver_root,
         metrics=None if given.metrics_address is None else Address.parse(given.metrics_address),
         resync_s=given.resync,
         composite=not given.no_composite,
@@ -121,6 +125,7 @@ def parser() -> argparse.ArgumentParser:
     add("--context", metavar="NAME", help="the context of the kubeconfig; default: its current one")
     add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this one")
     add("--machine", type=Path, metavar="DIR", help="folder of the simulated machine, made where missing")
+    _add_roots(made)
     listens = "serve /metrics, /healthz and /readyz there; default: nowhere"
     add("--metrics-address", metavar="HOST:PORT", help=listens)
     slow = "look at the machine again this often without an event; default: %(default)g"
@@ -128,3 +133,10 @@ def parser() -> argparse.ArgumentParser:
     without = "publish no CompositeResourceSlices beside the ResourceSlices"
     add("--no-composite", action="store_true", help=without)
     return made
+
+
+def _add_roots(made: argparse.ArgumentParser) -> None:
+    host = "where the host's file system is mounted here; default: %(default)s"
+    made.add_argument("--host-root", type=Path, default=Path("/"), metavar="DIR", help=host)
+    driver = "where the driver is installed, as the host names it; default: %(default)s"
+    made.add_argument("--driver-root", type=Path, default=Path("/"), metavar="DIR", help=driver)
