@@ -99,7 +99,7 @@ class ClusterControl:
         return self.state().nodes[node]
 
     def on_node(self, node: str, argv: Sequence[str]) -> list[str]:
-        """Return the command line that runs ``argv`` in the node's mount namespace, for a Popen of one's own."""
+        """Return the command line that runs ``argv`` in the node's mount namespace, for one's own Popen."""
         answer: list[str] = self._ask("inside", node=node, argv=list(argv))
         return answer
 
