@@ -13,11 +13,12 @@ from scheduler_core.answer import ShareIds, allocation, combined
 from scheduler_core.candidates import located
 from scheduler_core.errors import SelectorError
 from scheduler_core.explain import explain
+from scheduler_core.findings import LookedUp
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.problem import Cluster, books, problem_of
-from scheduler_core.search import Search
+from scheduler_core.search import Problem, Search
 
 __all__ = ["Cluster", "allocate", "allocate_somewhere", "books", "combined", "feasible_nodes"]
 
@@ -38,10 +39,21 @@ def allocate(
         problem = problem_of(claims, ordered, node)
         search = Search(problem)
         if not search.run():
-            return Unallocatable(node=node.name, reasons=explain(claims, ordered, node, problem))
+            return _refused(claims, ordered, node, problem)
     except SelectorError as error:
         raise located(error, claims, cluster.classes) from None
     return allocation(claims, problem, search.chosen, cluster=ordered, node=node, share_ids=share_ids)
+
+
+def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Unallocatable:
+    def fits(part: Sequence[Claim]) -> bool:
+        return Search(problem_of(part, cluster, node)).run()
+
+    return Unallocatable(
+        node=node.name,
+        reasons=explain(claims, cluster, node, problem),
+        findings=LookedUp(claims, cluster, node, fits),
+    )
 
 
 def allocate_somewhere(

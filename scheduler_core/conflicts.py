@@ -1,4 +1,4 @@
-"""Which requests cannot hold together: a set that does not fit and of which none can be left out.
+"""Which requests cannot hold together: the smallest set that does not fit.
 
 In come claims that do not fit and a question that says whether claims do; out come requests. Never looks
 at devices itself: what a request needs is the question's affair.
@@ -6,32 +6,32 @@ at devices itself: what a request needs is the question's affair.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import Final
 
+from scheduler_core.constraints import applies
 from scheduler_core.errors import SelectorError
-from scheduler_core.model.claim import Claim, ClaimRef, Constraint
+from scheduler_core.model.claim import Claim, Constraint, Request
+from scheduler_core.model.refusal import RequestOf
 
 Fits = Callable[[Sequence[Claim]], bool]
-"""Whether claims fit together. It is asked about parts of the claims, at most twice per request."""
+"""Whether claims fit together. It is asked about parts of the claims."""
 
-
-@dataclass(frozen=True, slots=True)
-class RequestOf:
-    """A request and the claim that it belongs to."""
-
-    claim: ClaimRef
-    request: str
-
-    def __str__(self) -> str:
-        return f"{self.claim} request {self.request}"
+TRIED: Final = 500
+"""How many smaller sets are tried, beside two questions per request."""
+_LOOKED_AT: Final = 20_000
 
 
 def smallest_conflict(claims: Sequence[Claim], fits: Fits) -> tuple[RequestOf, ...]:
-    """Return requests that cannot hold together, while any one of them less can.
+    """Return the fewest requests that cannot hold together; any one of them less could.
 
-    A request that does not fit alone is found first; otherwise requests are left out from the last to the
-    first as long as the rest still does not fit, so that equal input gives an equal answer.
+    A request that does not fit alone is found first. Otherwise requests are left out from the last to the
+    first as long as the rest still does not fit, and then smaller sets are tried, those that ask for the
+    same once, as long as ``TRIED`` allows: beyond, the answer is a set of which none can be left out, but
+    perhaps not the smallest such set. Equal input gives an equal answer.
     Shape: in the order of the claims; empty where the claims fit.
     """
     everything = tuple(RequestOf(claim.ref, request.name) for claim in claims for request in claim.requests)
@@ -45,7 +45,32 @@ def smallest_conflict(claims: Sequence[Claim], fits: Fits) -> tuple[RequestOf, .
         fewer = tuple(other for other in kept if other != one)
         if not _holds(claims, fewer, fits):
             kept = fewer
-    return kept
+    return next((few for few in _smaller(claims, len(kept)) if not _holds(claims, few, fits)), kept)
+
+
+def _smaller(claims: Sequence[Claim], size: int) -> Iterator[tuple[RequestOf, ...]]:
+    """Yield sets of two or more and fewer than ``size`` requests, the smallest first; alike ones once."""
+    looks = {RequestOf(claim.ref, one.name): _look(claim, one) for claim in claims for one in claim.requests}
+    sets = (few for count in range(2, size) for few in combinations(looks, count))
+    met: set[object] = set()
+    for few in islice(sets, _LOOKED_AT):
+        key = frozenset(Counter(looks[one] for one in few).items())
+        if key not in met and len(met) < TRIED:
+            met.add(key)
+            yield few
+
+
+def _look(claim: Claim, request: Request) -> object:
+    """Return what makes requests of one claim interchangeable."""
+    options = tuple(
+        (
+            tuple(number for number, one in enumerate(claim.constraints) if applies(one, option.name)),
+            (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations),
+            tuple(sorted((name, amount.nano) for name, amount in option.capacity.items())),
+        )
+        for option in request.alternatives
+    )
+    return claim.ref, options
 
 
 def only(claims: Sequence[Claim], kept: Set[RequestOf]) -> tuple[Claim, ...]:

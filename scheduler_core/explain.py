@@ -168,7 +168,7 @@ def _constraint_reasons(
         what = type(constraint).__name__.replace("Attribute", "").lower()
         over = f"{what}Attribute {constraint.attribute} over {_list(named)}"
         detail = f"the devices would fit, but not with {over}"
-        yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail)
+        yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail, constraint)
 
 
 def _shortages(

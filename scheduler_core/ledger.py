@@ -126,6 +126,21 @@ class Ledger:
                 return f"{ancestor}, which it is cut from, is held by {taken[ancestor]}"
         return self._shortage(name) or self._mismatch(device) or self._overshare(device, share)
 
+    def unconsumed(self, name: DeviceName, capacity: QualifiedName) -> int:
+        """Return what shares have left of a device's capacity. Units: billionths of the capacity's unit."""
+        return self._devices[name].capacity[capacity].nano - self._consumed.get((name, capacity), 0)
+
+    def group_conflict(self, name: DeviceName) -> SourceName | None:
+        """Return the source on which the device has no group in common with what is in use."""
+        return self._groups.conflict([draw for member in self._activated_by(name) for draw in member.draws])
+
+    def at_odds_with(self, name: DeviceName) -> DeviceName | None:
+        """Return a device in use beside which this one may not be, by the expression of either."""
+        if not self._judges:
+            return None
+        driver, device = self._pool.id.driver, self._devices[name]
+        return next((one for one in self.taken if is_at_odds(driver, device, self._devices[one])), None)
+
     def _share_obstacle(self, device: Device, share: Share | None) -> str | None:
         if share is None:
             return f"{device.name} is shared by {', '.join(self._shares[device.name])}"
@@ -133,8 +148,7 @@ class Ledger:
 
     def _overshare(self, device: Device, share: Share | None) -> str | None:
         for capacity, amount in (share or {}).items():
-            left = device.capacity[capacity].nano - self._consumed.get((device.name, capacity), 0)
-            if amount.nano > left:
+            if amount.nano > self.unconsumed(device.name, capacity):
                 holders = ", ".join(self._shares.get(device.name, ())) or "nobody"
                 label = bare(capacity, self._pool.id.driver)
                 return f"{label} of {device.name} is consumed by {holders}"
@@ -142,14 +156,12 @@ class Ledger:
 
     def _mismatch(self, device: Device) -> str | None:
         """Return what in use the device cannot stand beside, by groups or by expressions."""
-        draws = [draw for member in self._activated_by(device.name) for draw in member.draws]
-        source = self._groups.conflict(draws)
+        source = self.group_conflict(device.name)
         if source is not None:
             return f"{device.name} shares no compatibility group with what is in use of {source}"
-        if self._judges:
-            for name, holder in self.taken.items():
-                if is_at_odds(self._pool.id.driver, device, self._devices[name]):
-                    return f"{device.name} is not compatible with {name}, held by {holder}"
+        other = self.at_odds_with(device.name)
+        if other is not None:
+            return f"{device.name} is not compatible with {other}, held by {self.taken[other]}"
         return None
 
     def _shortage(self, name: DeviceName) -> str | None:

@@ -1,4 +1,4 @@
-"""Why this device and not its earlier neighbours; what stood in the way of each device that matched.
+"""Why this device and not its earlier neighbours, where devices are taken in order; what matches at all.
 
 In come claims, a cluster and a node, for ``choices`` an allocation too; out come values that say for each
 device in order of preference whether it was free, and if not, who holds what it needs. Nothing is decided
@@ -8,57 +8,22 @@ here, and nothing is searched.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scheduler_core.candidates import Candidate
-from scheduler_core.ledger import Ledger
+from scheduler_core.constraints import Rule
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, Constraint
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
 from scheduler_core.model.result import Allocation
-from scheduler_core.problem import Cluster, problem_of
+from scheduler_core.problem import Cluster
+from scheduler_core.scopes import SameSets
 from scheduler_core.search import Slot, Want
-from scheduler_core.shortage import Missing, missing
+from scheduler_core.standing import Standing, given_to, place_of
 
 NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
 """Of a device that nothing bars and that first-fit passed over: with it the search came to no end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a device could not be had.
-
-    Shape: ``text`` follows the device's name; ``missing`` has the amounts where amounts are the reason.
-    """
-
-    text: str
-    missing: tuple[Missing, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Considered:
-    """A device that a request matches. Shape: ``obstacle`` is None where it could be had alone."""
-
-    device: DeviceId
-    obstacle: Obstacle | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What one request, or one alternative of it, asks for and finds.
-
-    Shape: ``needed`` devices of ``matched``, which are in order of preference.
-    """
-
-    claim: ClaimRef
-    request: str
-    needed: int
-    matched: tuple[Considered, ...]
-
-    @property
-    def free(self) -> int:
-        """Return how many of the matching devices could be had alone."""
-        return sum(one.obstacle is None for one in self.matched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +47,11 @@ def demands(claims: Sequence[Claim], cluster: Cluster, node: Node) -> tuple[Dema
     Shape: requests in order, an entry per alternative.
     Raises: as ``allocate``.
     """
-    books = _Books(claims, cluster, node)
+    standing = Standing(claims, cluster, node)
     return tuple(
-        books.demand(claims[slot.claim].ref, want) for slot in books.problem.slots for want in slot.wants
+        standing.demand(claims[slot.claim].ref, want)
+        for slot in standing.problem.slots
+        for want in slot.wants
     )
 
 
@@ -96,12 +63,11 @@ def choices(
     Shape: in the order of the results.
     Raises: as ``allocate``.
     """
-    books = _Books(claims, cluster, node)
+    told_so_far = _InOrder(claims, cluster, node)
     found: list[Choice] = []
-    for slot in books.problem.slots:
+    for slot in told_so_far.slots:
         ref = claims[slot.claim].ref
-        given = [one for one in allocation.results[ref] if _answers(slot, one)]
-        found += books.choose(ref, slot, given)
+        found += told_so_far.choose(ref, slot, given_to(slot, allocation.results[ref]))
     return tuple(found)
 
 
@@ -111,74 +77,40 @@ def told(constraint: Constraint) -> str:
     return f"{kind[:1].lower()}{kind[1:]} {constraint.attribute}"
 
 
-def _answers(slot: Slot, result: AllocatedDevice) -> bool:
-    return any(want.name == result.request for want in slot.wants)
-
-
-class _Books:
-    """The books of all pools while devices are taken one by one, as the search took them."""
+class _InOrder:
+    """Takes devices one by one, as the search took them."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
-        seen = (pool.as_seen_from(node) for pool in cluster.pools)
-        self._pools = tuple(sorted(seen, key=lambda pool: pool.id))
-        self.problem = problem_of(claims, replace(cluster, pools=self._pools), node)
+        self._standing = Standing(claims, cluster, node)
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
-
-    def demand(self, ref: ClaimRef, want: Want) -> Demand:
-        """Return what a request finds in the present state."""
-        matched = tuple(Considered(self._id(one), self._obstacle(want, one)) for one in want.candidates)
-        needed = len(want.candidates) if want.count is None else want.count
-        return Demand(claim=ref, request=want.name, needed=needed, matched=matched)
+        self.slots = self._standing.problem.slots
 
     def choose(self, ref: ClaimRef, slot: Slot, given: Sequence[AllocatedDevice]) -> Iterator[Choice]:
         """Yield the choices of one request, and take its devices."""
-        place = next((i for i, want in enumerate(slot.wants) if given and want.name == given[0].request), 0)
+        place, id_of = place_of(slot, given), self._standing.id_of
         want = slot.wants[place]
-        yielded = tuple(self.demand(ref, other) for other in slot.wants[:place])
-        places = {self._id(one): index for index, one in enumerate(want.candidates)}
+        yielded = tuple(self._standing.demand(ref, other) for other in slot.wants[:place])
+        places = {id_of(one): index for index, one in enumerate(want.candidates)}
         mine = {one.device for one in given}
         for result in given:
-            before = want.candidates[: places[result.device]]
-            passed = tuple(
-                Considered(self._id(one), self._passed(want, one))
-                for one in before
-                if self._id(one) not in mine
-            )
+            before = (one for one in want.candidates[: places[result.device]] if id_of(one) not in mine)
+            passed = tuple(Considered(id_of(one), self._passed(want, one)) for one in before)
             yield Choice(claim=ref, request=want.name, device=result.device, passed=passed, yielded=yielded)
-            self._take(ref, want, want.candidates[places[result.device]])
+            taken = want.candidates[places[result.device]]
+            self._standing.take(ref, want, taken)
+            for number in want.rules:
+                self._rule(number, want).add(taken.offer.device)
 
     def _passed(self, want: Want, candidate: Candidate) -> Obstacle:
-        obstacle = self._obstacle(want, candidate)
+        obstacle = self._standing.obstacle(want, candidate)
         if obstacle is not None:
             return obstacle
-        for rule in want.rules:
-            if not self.problem.rules[rule].admits(candidate.offer.device):
-                return Obstacle(f"{told(self._constraints[rule])} keeps it from the devices chosen before")
-        return Obstacle(NO_ROOM_AFTER)
+        for number in want.rules:
+            if not self._rule(number, want).admits(candidate.offer.device):
+                text = f"{told(self._constraints[number])} keeps it from the devices chosen before"
+                return Obstacle(Hindrance.CONSTRAINT, text)
+        return Obstacle(Hindrance.NO_ROOM, NO_ROOM_AFTER)
 
-    def _obstacle(self, want: Want, candidate: Candidate) -> Obstacle | None:
-        if candidate.error is not None:
-            return Obstacle(str(candidate.error))
-        if candidate.barred is not None:
-            return Obstacle(candidate.barred)
-        if want.admin_access:
-            return None
-        name, ledger = candidate.offer.device.name, self._ledger(candidate)
-        text = ledger.obstacle(name, candidate.share)
-        if text is None:
-            return None
-        pool = self._pools[candidate.offer.pool]
-        return Obstacle(text.removeprefix(f"{name} "), missing(pool, ledger, name))
-
-    def _take(self, ref: ClaimRef, want: Want, candidate: Candidate) -> None:
-        if not want.admin_access:
-            holder = f"{ref} request {want.name}"
-            self._ledger(candidate).take(candidate.offer.device.name, holder, candidate.share)
-        for rule in want.rules:
-            self.problem.rules[rule].add(candidate.offer.device)
-
-    def _ledger(self, candidate: Candidate) -> Ledger:
-        return self.problem.ledgers[candidate.offer.pool]
-
-    def _id(self, candidate: Candidate) -> DeviceId:
-        return self._pools[candidate.offer.pool].id_of(candidate.offer.device)
+    def _rule(self, number: int, want: Want) -> Rule:
+        rule = self._standing.problem.rules[number]
+        return rule.seat(want.name) if isinstance(rule, SameSets) else rule

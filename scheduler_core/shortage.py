@@ -1,105 +1,110 @@
-"""What a device lacks: source, dimension, amounts, and who holds the rest.
+"""What keeps a device from being taken: who holds what it needs, or what it may not stand beside.
 
-In come a pool, its books and a device that was refused; out come amounts. Changes nothing.
+In come a pool, its books and a device; out come values with amounts and holders. Changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from scheduler_core.ledger import Ledger
+from scheduler_core.ledger import Ledger, Share
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.pool import Pool
+from scheduler_core.model.refusal import Held, Hindrance, Missing, Obstacle
 from scheduler_core.names import bare
 from scheduler_core.quantity import Quantity
 
-_NAMES: Final = 3  # devices of one holder that a sentence names
 _Place = tuple[SourceName, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A device that draws from the same source, and who holds it."""
-
-    device: DeviceName
-    by: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """One dimension of one source of which too little is left.
-
-    Shape: ``left`` is never negative; ``holders`` in pool order, empty where the source is too small even
-           when free.
-    Units: those of the dimension.
-    """
-
-    source: SourceName
-    dimension: str
-    needed: Quantity
-    left: Quantity
-    total: Quantity
-    holders: tuple[Held, ...]
-
-    def __str__(self) -> str:
-        by = ", ".join(_by_holder(self.holders)) or "nobody"
-        amounts = f"needs {self.needed}, {self.left} of {self.total} left"
-        return f"{self.dimension} of {self.source}: {amounts}; held by {by}"
-
-
-def _by_holder(holders: Iterable[Held]) -> Iterator[str]:
-    """Yield each holder once, with the devices that it holds."""
-    devices: dict[str, list[str]] = {}
-    for one in holders:
-        devices.setdefault(one.by, []).append(one.device)
-    for by, names in devices.items():
-        rest = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-        yield f"{by} ({', '.join(names[:_NAMES])}{rest})"
+def obstacle(pool: Pool, ledger: Ledger, name: DeviceName, share: Share | None = None) -> Obstacle | None:
+    """Return why a device, or a share of it, cannot be taken now; None where it can."""
+    text = ledger.obstacle(name, share)
+    if text is None:
+        return None
+    text = text.removeprefix(f"{name} ")
+    books = _Books.of(pool, ledger)
+    if name in ledger.taken and share is None:
+        return Obstacle(Hindrance.HELD, text, books.held(lambda one: one == name))
+    consumed = tuple(_consumed(pool, ledger, books.devices[name], share or {}))
+    if name in ledger.taken:
+        return Obstacle(Hindrance.CONSUMED, text, _together(consumed), consumed)
+    relatives = books.relatives(name)
+    if relatives:
+        return Obstacle(Hindrance.RELATED, text, books.held(relatives.__contains__))
+    short = missing(pool, ledger, name)
+    if short:
+        return Obstacle(Hindrance.SHORT, text, _together(short), short)
+    source, other = ledger.group_conflict(name), ledger.at_odds_with(name)
+    if source is not None:
+        return Obstacle(Hindrance.GROUPS, text, books.held(lambda one: books.uses(one, source)))
+    if other is not None:
+        return Obstacle(Hindrance.EXPRESSION, text, books.held(lambda one: one == other))
+    return Obstacle(Hindrance.CONSUMED, text, _together(consumed), consumed)
 
 
 def missing(pool: Pool, ledger: Ledger, name: DeviceName) -> tuple[Missing, ...]:
-    """Return the amounts that the device lacks.
+    """Return the amounts that the device lacks of what it draws from.
 
     Shape: in the order of its draws; empty where amounts are not what refuses it: it, what it is cut from
            or what is cut from it is in use itself.
     """
-    devices = {device.name: device for device in pool.devices}
-    chains = {taken: frozenset(_chain(taken, devices)) for taken in ledger.taken}
-    chain = tuple(_chain(name, devices))
-    if any(name in other for other in chains.values()) or any(one in ledger.taken for one in chain):
+    books = _Books.of(pool, ledger)
+    chain = tuple(_chain(name, books.devices))
+    if name in ledger.taken or books.relatives(name):
         return ()
-    active = frozenset().union(*chains.values())
-    wanted = _wanted(devices[one] for one in chain if one not in active)
-    found = _Lookup(pool, ledger, devices, chains)
+    active = frozenset().union(*books.chains.values())
+    wanted = _wanted(books.devices[one] for one in chain if one not in active)
     return tuple(
-        found.missing(place, amount) for place, amount in wanted.items() if amount.nano > ledger.left(*place)
+        books.missing(place, amount) for place, amount in wanted.items() if amount.nano > ledger.left(*place)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Lookup:
+class _Books:
+    """A pool, its ledger, and what each taken device is cut from, itself included."""
+
     pool: Pool
     ledger: Ledger
     devices: Mapping[DeviceName, Device]
     chains: Mapping[DeviceName, frozenset[DeviceName]]
 
+    @classmethod
+    def of(cls, pool: Pool, ledger: Ledger) -> _Books:
+        devices = {device.name: device for device in pool.devices}
+        return cls(
+            pool, ledger, devices, {taken: frozenset(_chain(taken, devices)) for taken in ledger.taken}
+        )
+
+    def held(self, is_meant: Callable[[DeviceName], bool]) -> tuple[Held, ...]:
+        """Return taken devices with their holders, in pool order."""
+        taken = self.ledger.taken
+        return tuple(Held(one, taken[one]) for one in self.devices if one in taken and is_meant(one))
+
+    def relatives(self, name: DeviceName) -> frozenset[DeviceName]:
+        """Return the taken devices that this one is cut from, or that are cut from it."""
+        chain = frozenset(_chain(name, self.devices))
+        return frozenset(
+            taken
+            for taken, other in self.chains.items()
+            if taken != name and (name in other or taken in chain)
+        )
+
+    def uses(self, name: DeviceName, source: SourceName) -> bool:
+        """Whether a taken device, or what it is cut from, draws from the source."""
+        return any(draw.source == source for one in self.chains[name] for draw in self.devices[one].draws)
+
     def missing(self, place: _Place, needed: Quantity) -> Missing:
         source, dimension = place
         total = self.pool.sources[source][dimension]
-        holders = tuple(
-            Held(one, self.ledger.taken[one])
-            for one in self.devices
-            if one in self.chains and self._draws(one, place)
-        )
         return Missing(
             source=source,
             dimension=bare(dimension, self.pool.id.driver),
             needed=needed,
             left=Quantity(max(0, self.ledger.left(source, dimension)), total.family),
             total=total,
-            holders=holders,
+            holders=self.held(lambda one: self._draws(one, place)),
         )
 
     def _draws(self, name: DeviceName, place: _Place) -> bool:
@@ -109,6 +114,27 @@ class _Lookup:
             for member in self.chains[name]
             for draw in self.devices[member].draws
         )
+
+
+def _consumed(pool: Pool, ledger: Ledger, device: Device, share: Share) -> Iterator[Missing]:
+    """Yield the capacities of a shareable device of which its shares have left too little."""
+    by = Held(device.name, ledger.taken[device.name]) if device.name in ledger.taken else None
+    for capacity, needed in share.items():
+        total = device.capacity[capacity]
+        left = ledger.unconsumed(device.name, capacity)
+        if needed.nano > left:
+            yield Missing(
+                source=SourceName(device.name),
+                dimension=bare(capacity, pool.id.driver),
+                needed=needed,
+                left=Quantity(max(0, left), total.family),
+                total=total,
+                holders=(by,) if by is not None else (),
+            )
+
+
+def _together(short: Iterable[Missing]) -> tuple[Held, ...]:
+    return tuple(dict.fromkeys(holder for one in short for holder in one.holders))
 
 
 def _wanted(devices: Iterable[Device]) -> dict[_Place, Quantity]:

@@ -8,36 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from scheduler_core.constraints import applies
-from scheduler_core.model.claim import Claim, ClaimRef, Constraint
+from scheduler_core.model.claim import Claim, Constraint
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.refusal import Demand, Spread
 from scheduler_core.problem import Cluster
-from scheduler_core.reasons import Demand, told
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """A constraint, and what is there to meet it.
-
-    Shape: ``constraint`` as the claim writes it; ``needed`` devices at least; ``free`` devices that could
-           be had alone, by value as text; ``without`` such devices that lack the attribute.
-    """
-
-    claim: ClaimRef
-    constraint: str
-    requests: tuple[str, ...]
-    needed: int
-    free: Mapping[str, int]
-    without: int
-
-    def __str__(self) -> str:
-        values = ", ".join(f"{value}: {count}" for value, count in self.free.items()) or "none"
-        text = f"{self.constraint} over {', '.join(self.requests)}: needs {self.needed} devices"
-        lacking = f"; {self.without} free devices lack it" if self.without else ""
-        return f"{text}; free devices by value: {values}{lacking}"
+from scheduler_core.reasons import told
 
 
 def spreads(

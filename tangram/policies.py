@@ -8,15 +8,23 @@ from typing import Final
 from scheduler_core.allocate import Cluster
 from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.engine.policy import Policy
+from tangram.face import Parser
 
-POLICIES: Final[Mapping[str, Policy]] = {"best-fit": best_fit(), "first-fit": FIRST_FIT}
+BEST_FIT: Final = "best-fit"
+POLICIES: Final[Mapping[str, Policy]] = {BEST_FIT: best_fit(), "first-fit": FIRST_FIT}
+
+
+def add_policy(parser: Parser) -> None:
+    """Add the option that says how devices are chosen."""
+    parser.add_argument(
+        "--policy",
+        choices=tuple(POLICIES),
+        default=BEST_FIT,
+        help="best-fit (default) keeps the most future claims possible; first-fit takes the first devices "
+        "in listed order, as kube-scheduler does",
+    )
 
 
 def engine_of(cluster: Cluster, policy: Policy) -> Engine:
     """Return an engine that knows the cluster."""
-    engine = Engine(cluster.classes, policy=policy, features=cluster.features)
-    for pool in cluster.pools:
-        engine.set_pool(pool)
-    for claim in cluster.allocated:
-        engine.hold(claim)
-    return engine
+    return Engine.of(cluster, policy)

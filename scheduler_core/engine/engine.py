@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import Final
 
@@ -32,6 +33,7 @@ from scheduler_core.engine.verdicts import Verdicts
 from scheduler_core.errors import SelectorError
 from scheduler_core.explain import explain
 from scheduler_core.features import ALL, Features
+from scheduler_core.findings import LookedUp
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
@@ -64,6 +66,16 @@ class Engine:
         self._scouts: dict[object, Scout] = {}
         self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
         self.set_classes(classes)
+
+    @classmethod
+    def of(cls, cluster: Cluster, policy: Policy = FIRST_FIT) -> Engine:
+        """Return an engine that knows a cluster."""
+        engine = cls(cluster.classes, policy=policy, features=cluster.features)
+        for pool in cluster.pools:
+            engine.set_pool(pool)
+        for claim in cluster.allocated:
+            engine.hold(claim)
+        return engine
 
     def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
         """Replace all device classes."""
@@ -193,6 +205,14 @@ class Engine:
                 best, chosen = cost, node
         return chosen
 
+    def covers(self, claims: Sequence[Claim], node: Node) -> bool:
+        """Whether the tables cover the claims there and the policy chooses; else order does, by search."""
+        site = self._sites.site(node)
+        try:
+            return self._chooser.choose(self._scout(claims).plan(site), site.components) is not None
+        except TooIrregular:
+            return False
+
     def feasible_nodes(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[str, ...]:
         """Return the names of the nodes on which the claims fit, in the order given.
 
@@ -264,4 +284,7 @@ class Engine:
             except SelectorError:
                 return False  # what only the question looks at fails nobody's claim
 
-        return Unallocatable(node=node.name, reasons=explain(claims, cluster, node, problem, fits_without))
+        copy = cache(lambda: Engine.of(cluster))
+        findings = LookedUp(claims, cluster, node, lambda part: bool(copy().feasible_nodes(part, [node])))
+        reasons = explain(claims, cluster, node, problem, fits_without)
+        return Unallocatable(node=node.name, reasons=reasons, findings=findings)

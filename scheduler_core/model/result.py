@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from scheduler_core.model.claim import AllocatedDevice, ClaimRef, OpaqueConfig
+from scheduler_core.model.claim import AllocatedDevice, ClaimRef, Constraint, OpaqueConfig
 from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.refusal import Demand, Findings, NoFindings, RequestOf, Spread
 
 
 class Cause(StrEnum):
@@ -27,13 +28,15 @@ class Cause(StrEnum):
 class Reason:
     """Why one request got nothing.
 
-    Shape: ``detail`` is a sentence that names devices, dimensions and holders.
+    Shape: ``detail`` is a sentence that names devices, dimensions and holders; ``constraint`` the one that
+           refused, None where none did.
     """
 
     claim: ClaimRef
     request: str
     cause: Cause
     detail: str
+    constraint: Constraint | None = None
 
     def __str__(self) -> str:
         return f"{self.claim} request {self.request}: {self.detail}"
@@ -57,13 +60,40 @@ class Allocation:
 class Unallocatable:
     """The claims do not fit on the node, and why.
 
-    Shape: ``reasons`` is never empty; its first entry has the cause that decides.
+    Shape: ``reasons`` is never empty; its first entry has the cause that decides. ``findings`` is looked
+           up, in the state that was refused, when ``requests``, ``constraints`` or ``conflict`` is first
+           read; a refusal that nobody reads further costs nothing more. Two refusals are equal by node and
+           reasons.
     """
 
     node: str
     reasons: tuple[Reason, ...]
+    findings: Findings = field(default=NoFindings(), repr=False, compare=False)
 
     @property
     def cause(self) -> Cause:
         """Return the cause that decides."""
         return self.reasons[0].cause
+
+    @property
+    def requests(self) -> tuple[Demand, ...]:
+        """Return what every request matched, each by itself, and what each match lacked.
+
+        Shape: in the order of the claims, an entry per alternative; devices in order of preference, with
+               the kind of obstacle, the amounts missing and who holds them.
+        """
+        return self.findings.requests
+
+    @property
+    def constraints(self) -> tuple[Spread, ...]:
+        """Return what there is to meet each constraint. Shape: in the order of the claims."""
+        return self.findings.constraints
+
+    @property
+    def conflict(self) -> tuple[RequestOf, ...]:
+        """Return the smallest set of requests that cannot hold together: any one of them less could.
+
+        Shape: in the order of the claims, never empty but where nothing was looked up. See
+               ``scheduler_core.conflicts`` for how far "smallest" is searched.
+        """
+        return self.findings.conflict

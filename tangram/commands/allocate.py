@@ -11,8 +11,8 @@ from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.objects import Objects
 from tangram.pictures.allocation import allocation_picture, refusal_picture
-from tangram.plain import plain
-from tangram.policies import POLICIES, engine_of
+from tangram.policies import POLICIES, add_policy, engine_of
+from tangram.refusals import refusal_value
 
 
 def add(parsers: Subparsers) -> None:
@@ -26,13 +26,7 @@ def add(parsers: Subparsers) -> None:
         _run,
     )
     add_allocation_input(parser)
-    parser.add_argument(
-        "--policy",
-        choices=tuple(POLICIES),
-        default="best-fit",
-        help="best-fit (default) keeps the most future claims possible; first-fit takes the first devices "
-        "in listed order, as kube-scheduler does",
-    )
+    add_policy(parser)
 
 
 def _run(options: Namespace, face: Face) -> int:
@@ -48,7 +42,7 @@ def _run(options: Namespace, face: Face) -> int:
             return DONE
         case Unallocatable() as refusal:
             if options.json:
-                face.out.json({"allocated": False} | plain(refusal))
+                face.out.json(refusal_value(refusal))
             else:
                 face.out.show(refusal_picture(refusal))
             return DOES_NOT_FIT

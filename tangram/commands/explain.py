@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import RenderableType
 
-from scheduler_core.conflicts import RequestOf, smallest_conflict
-from scheduler_core.engine import FIRST_FIT, Engine
-from scheduler_core.model.claim import Claim
+from scheduler_core.engine import Engine
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
-from scheduler_core.reasons import choices, demands
-from scheduler_core.spread import spreads
+from scheduler_core.reasons import Choice, choices
+from scheduler_core.weighing import Weighed, weighed
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture, refusal_picture
@@ -24,8 +23,10 @@ from tangram.pictures.explanation import (
     holders_picture,
     spreads_picture,
 )
+from tangram.pictures.weighing import weighed_picture
 from tangram.plain import plain
-from tangram.policies import engine_of
+from tangram.policies import BEST_FIT, POLICIES, add_policy, engine_of
+from tangram.refusals import refusal_in_full
 
 
 def add(parsers: Subparsers) -> None:
@@ -39,61 +40,79 @@ def add(parsers: Subparsers) -> None:
         _run,
     )
     add_allocation_input(parser)
+    add_policy(parser)
 
 
 def _run(options: Namespace, face: Face) -> int:
     asked = read_allocation_input(options)
-    engine = engine_of(asked.cluster, FIRST_FIT)
+    engine = engine_of(asked.cluster, POLICIES[options.policy])
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
-            _explain_choices(allocation, asked, face, as_json=options.json)
+            is_weighed = options.policy == BEST_FIT and _is_covered(engine, allocation, asked)
+            explained = _weighed(allocation, asked) if is_weighed else _in_order(allocation, asked)
+            _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
-            _explain_refusal(refusal, asked, engine, face, as_json=options.json)
+            _explain_refusal(refusal, asked, face, as_json=options.json)
             return DOES_NOT_FIT
 
 
-def _explain_choices(allocation: Allocation, asked: AllocationInput, face: Face, *, as_json: bool) -> None:
-    cluster, node = asked.cluster, _node(allocation.node, asked)
-    made = choices(allocation, asked.objects.claims, cluster, node)
-    if as_json:
-        face.out.json({"allocated": True, "node": node.name, "choices": plain(made)})
-        return
-    face.out.show(allocation_picture(allocation, cluster.pools, cluster.allocated, face.out.width))
-    face.out.show("", choices_picture(made))
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """An allocation and why it is as it is. Shape: ``chosen_by`` ends the sentence "chosen by ..."."""
+
+    allocation: Allocation
+    chosen_by: str
+    choices: Sequence[Choice] | Sequence[Weighed]
+    picture: RenderableType
 
 
-def _explain_refusal(
-    refusal: Unallocatable, asked: AllocationInput, engine: Engine, face: Face, *, as_json: bool
-) -> None:
-    claims, cluster, node = asked.objects.claims, asked.cluster, _node(refusal.node, asked)
-    found = demands(claims, cluster, node)
-    conflict = _conflict(claims, engine, node)
-    constraints = spreads(claims, cluster, node, found)
-    if as_json:
+def _is_covered(engine: Engine, allocation: Allocation, asked: AllocationInput) -> bool:
+    return engine.covers(asked.objects.claims, _node(allocation.node, asked))
+
+
+def _weighed(allocation: Allocation, asked: AllocationInput) -> _Explained:
+    found = weighed(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
+    by = "what is left for later claims"
+    return _Explained(allocation, by, found, weighed_picture(found))
+
+
+def _in_order(allocation: Allocation, asked: AllocationInput) -> _Explained:
+    found = choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
+    return _Explained(allocation, "listed order", found, choices_picture(found))
+
+
+def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, face: Face) -> None:
+    allocation, cluster = explained.allocation, asked.cluster
+    if options.json:
         face.out.json(
             {
-                "allocated": False,
-                "cause": refusal.cause,
-                **plain(refusal),
-                "requests": plain(found),
-                "constraints": plain(constraints),
-                "conflict": plain(conflict),
+                "allocated": True,
+                "node": allocation.node,
+                "policy": options.policy,
+                "chosenBy": explained.chosen_by,
+                "choices": plain(explained.choices),
             }
         )
         return
-    pictures: list[RenderableType] = [refusal_picture(refusal), "", demands_picture(found)]
+    head = f"policy {options.policy}, chosen by {explained.chosen_by}"
+    face.out.show(allocation_picture(allocation, cluster.pools, cluster.allocated, face.out.width))
+    face.out.show("", head, explained.picture)
+
+
+def _explain_refusal(refusal: Unallocatable, asked: AllocationInput, face: Face, *, as_json: bool) -> None:
+    if as_json:
+        face.out.json(refusal_in_full(refusal))
+        return
+    cluster = asked.cluster
+    pictures: list[RenderableType] = [refusal_picture(refusal), "", demands_picture(refusal.requests)]
     if len(asked.nodes) > 1:
         pictures.insert(1, f"  nor on any of {len(asked.nodes) - 1} more; --node-name explains another")
     if refusal.cause is Cause.CONSTRAINT_UNSATISFIED:
-        pictures += ["", spreads_picture(constraints)]
-    total = sum(len(claim.requests) for claim in claims)
-    pictures += ["", conflict_picture(conflict, total)]
-    face.out.show(*pictures, holders_picture(found, cluster.pools, cluster.allocated, face.out.width))
-
-
-def _conflict(claims: Sequence[Claim], engine: Engine, node: Node) -> tuple[RequestOf, ...]:
-    return smallest_conflict(claims, lambda part: bool(engine.feasible_nodes(part, [node])))
+        pictures += ["", spreads_picture(refusal.constraints)]
+    total = sum(len(claim.requests) for claim in asked.objects.claims)
+    held = holders_picture(refusal.requests, cluster.pools, cluster.allocated, face.out.width)
+    face.out.show(*pictures, "", conflict_picture(refusal.conflict, total), held)
 
 
 def _node(name: str, asked: AllocationInput) -> Node:

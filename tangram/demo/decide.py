@@ -32,6 +32,7 @@ from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import mig_text, pcie_tree
 from tangram.pictures.sizes import sizes_table
 from tangram.plain import plain
+from tangram.refusals import refusal_value
 from tangram.sizes import sizes_of
 
 
@@ -117,8 +118,7 @@ def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     made_by = "scheduler_core.allocate.allocate(claims, cluster, node)"
     decision.answer = answer = allocate(asked.claims, cluster, Node(decision.node))
     if isinstance(answer, Unallocatable):
-        value = {"allocated": False, **plain(answer)}
-        return Station("allocation", made_by, refusal_picture(answer), value, is_end=True)
+        return Station("allocation", made_by, refusal_picture(answer), refusal_value(answer), is_end=True)
     statuses = {str(claim.ref): claim_status(answer, claim.ref) for claim in asked.claims}
     picture = allocation_picture(answer, decision.pools, (), width)
     return Station(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from scheduler_core.conflicts import RequestOf
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.pool import Pool
-from scheduler_core.reasons import Choice, Considered, Demand, Obstacle
-from scheduler_core.spread import Spread
+from scheduler_core.model.refusal import Considered, Demand, Obstacle, RequestOf, Spread
+from scheduler_core.reasons import Choice
 from tangram.pictures.counted import counted
 from tangram.pictures.memory_slices import layouts, picture
 
@@ -40,7 +39,7 @@ def _alike(demands: Sequence[Demand]) -> Iterator[tuple[str, Demand]]:
         key = (demand.claim, demand.needed, tuple(one.device for one in demand.matched))
         alike.setdefault(key, []).append(demand)
     for same in alike.values():
-        names = _listed([demand.request for demand in same])
+        names = listed([demand.request for demand in same])
         yield (f"request {names}" if len(same) == 1 else f"requests {names} each"), same[0]
 
 
@@ -68,7 +67,7 @@ def obstacles(considered: Sequence[Considered]) -> Iterator[str]:
         if one.obstacle is not None:
             alike.setdefault(sentence(one.obstacle), []).append(one.device)
     for text, devices in list(alike.items())[:_LINES]:
-        yield f"{_listed([str(one.device) for one in devices])}: {text}"
+        yield f"{listed([str(one.device) for one in devices])}: {text}"
     if len(alike) > _LINES:
         yield f"and {counted(sum(map(len, list(alike.values())[_LINES:])), 'device')} more, for other reasons"
 
@@ -81,7 +80,8 @@ def sentence(obstacle: Obstacle) -> str:
     return f"{first}; {counted(len(rest), 'dimension')} more missing" if rest else str(first)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return names in a row, the first few of many."""
     rest = len(names) - _NAMES
     shown = ", ".join(names[:_NAMES])
     return f"{shown} and {rest} more" if rest > 0 else shown
@@ -111,11 +111,21 @@ def choices_picture(choices: Sequence[Choice]) -> RenderableType:
         head = f"{choice.claim} request {choice.request}: {choice.device.device}"
         first = "" if choice.passed else " is the first that matches"
         lines.append(Text(f"{head}{first}", style="bold"))
-        lines += [Text(f"    not {line}") for line in obstacles(choice.passed)]
-        for demand in choice.yielded:
-            lines.append(Text(f"    not {demand.request}: {found(demand)}{_yielding(demand)}"))
-            lines += [Text(f"        {line}") for line in obstacles(demand.matched)]
+        lines += negated(obstacles(choice.passed))
+        lines += yielded_lines(choice.yielded)
     return Group(*lines)
+
+
+def negated(told: Iterable[str]) -> Iterator[Text]:
+    """Yield the lines against some devices; the last one may sum up the rest."""
+    return (Text(f"    {line}" if line.startswith("and ") else f"    not {line}") for line in told)
+
+
+def yielded_lines(yielded: Sequence[Demand]) -> Iterator[Text]:
+    """Yield why the alternatives before the one that was taken had to yield."""
+    for demand in yielded:
+        yield Text(f"    not {demand.request}: {found(demand)}{_yielding(demand)}")
+        yield from (Text(f"        {line}") for line in obstacles(demand.matched))
 
 
 def _yielding(demand: Demand) -> str:

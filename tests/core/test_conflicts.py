@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.allocate import Cluster, allocate
-from scheduler_core.conflicts import RequestOf, only, smallest_conflict
+from scheduler_core.conflicts import only, smallest_conflict
 from scheduler_core.errors import SelectorError
 from scheduler_core.model.claim import ClaimRef, MatchAttribute
+from scheduler_core.model.refusal import RequestOf
 from scheduler_core.model.result import Allocation
 from scheduler_core.names import qualified
 from scheduler_core.testing import ANY, DRIVER, NODE, claim, device, held, pool, request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,11 @@ def lines(answer: Any) -> str:
 
 
 def test_what_fits_is_told_with_the_reason_against_each_earlier_neighbour(tangram, files, examples):
-    answer = tangram("explain", *files, "-f", examples / "mig-claim.yaml")
+    answer = tangram("explain", *files, "-f", examples / "mig-claim.yaml", "--policy", "first-fit")
 
     assert answer.status == 0
     assert "|            X            |         2g.10gb         |" in answer.out
+    assert "policy first-fit, chosen by listed order" in answer.out
     assert "request mig-1g-5gb-0: gpu-0-mig-1g-5gb-0 is the first that matches" in lines(answer)
     assert (
         "not gpu-0-mig-2g-10gb-0-1: memorySlice0 of gpu-0: needs 1, 0 of 1 left; "
@@ -73,7 +75,7 @@ def test_what_fits_is_told_with_the_reason_against_each_earlier_neighbour(tangra
 
 
 def test_choices_are_told_as_json_too(tangram, files, held, small):
-    answer = tangram("explain", *files, "-f", held, "-f", small(1), "--json")
+    answer = tangram("explain", *files, "-f", held, "-f", small(1), "--policy", "first-fit", "--json")
 
     assert (answer.status, answer.json["allocated"]) == (0, True)
     (choice,) = answer.json["choices"]
@@ -85,6 +87,51 @@ def test_choices_are_told_as_json_too(tangram, files, held, small):
     amounts = choice["passed"][2]["obstacle"]["missing"][0]
     assert (amounts["source"], amounts["needed"], amounts["left"]) == ("gpu-0", "1", "0")
     assert {one["by"] for one in amounts["holders"]} == {"default/earlier"}
+
+
+def test_best_fit_tells_what_each_neighbour_would_have_cost(tangram, files, small):
+    answer = tangram("explain", *files, "-f", small(1))
+
+    assert answer.status == 0
+    assert "policy best-fit, chosen by what is left for later claims" in answer.out
+    assert "request part-0: gpu-0-mig-1g-5gb-6" in answer.out
+    assert (
+        "not gpu-0-mig-1g-5gb-4, gpu-0-mig-1g-5gb-5, gpu-1-mig-1g-5gb-4 and 1 more: "
+        "would cost more: room for 5 instead of 6 like gpu-0-mig-2g-10gb-0-1"
+    ) in lines(answer)
+    assert "not gpu-1-mig-1g-5gb-6: would leave as much" in lines(answer)
+
+
+def test_best_fit_tells_what_stands_in_the_way_of_a_neighbour(tangram, files, held, small, examples):
+    answer = tangram("explain", *files, "-f", held, "-f", examples / "mig-claim.yaml")
+
+    assert answer.status == 0
+    assert "held by default/mig-devices request mig-3g-20gb (gpu-1-mig-3g-20gb-4-7)" in lines(answer)
+    assert "held by default/earlier" in lines(answer)
+    assert "not and" not in lines(answer)
+
+
+def test_what_neighbours_would_have_cost_is_told_as_json_too(tangram, files, small):
+    answer = tangram("explain", *files, "-f", small(1), "--json").json
+
+    assert (answer["policy"], answer["chosenBy"]) == ("best-fit", "what is left for later claims")
+    (choice,) = answer["choices"]
+    rival = next(one for one in choice["rivals"] if one["device"]["device"] == "gpu-0-mig-1g-5gb-4")
+    assert rival["obstacle"] is None
+    assert rival["extra"] > 0
+    (room,) = rival["rooms"]
+    assert (room["like"]["device"], room["kept"], room["left"]) == ("gpu-0-mig-2g-10gb-0-1", 6, 5)
+
+
+def test_where_order_decides_best_fit_says_so(tangram, files, small, written):
+    claim = json.loads(small(1).read_text())
+    claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = [{"operator": "Exists"}]
+
+    answer = tangram("explain", *files, "-f", written("tolerant.json", json.dumps(claim)))
+
+    assert answer.status == 0
+    assert "policy best-fit, chosen by listed order" in answer.out
+    assert "request part-0: gpu-0-mig-1g-5gb-0 is the first that matches" in lines(answer)
 
 
 def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn(tangram, files, held, small):
@@ -149,8 +196,8 @@ def test_of_several_nodes_the_first_is_explained_and_the_others_counted(tangram,
 
 
 def test_explain_and_allocate_agree(tangram, files, held, small):
-    for count in (1, 7, 8):
-        asked = [*files, "-f", held, "-f", small(count), "--json"]
+    for count, policy in product((1, 7, 8), ("best-fit", "first-fit")):
+        asked = [*files, "-f", held, "-f", small(count), "--json", "--policy", policy]
 
         allocated, explained = tangram("allocate", *asked), tangram("explain", *asked)
 
