@@ -36,3 +36,7 @@ class Refused(ServerError):
 
 class Unreachable(ServerError):
     """The server did not answer, or asked us to come back later."""
+
+
+class NoNode(ServerError):
+    """The Node object that would own the slices is not there."""

@@ -19,6 +19,8 @@ Document = Mapping[str, Any]
 
 _FIXED: Final = ("driver", "nodeName")  # the API server lets nobody change them, nor the pool's name
 
+_ADDED: Final = ("labels", "annotations")  # others may add theirs
+
 
 @dataclass(frozen=True, slots=True)
 class Create:
@@ -51,7 +53,7 @@ def plan(desired: Sequence[Document], actual: Sequence[Document]) -> tuple[Write
 
     Shape: ``desired`` is one pool, names unique, in the order of priority, which is that of the names;
            its generation is ours to choose. ``actual`` are all objects of the node and driver.
-           Metadata of ``desired`` (labels, owners) is added where it is missing.
+           Metadata of ``desired`` (annotations, labels, owners) is added where it is missing.
     """
     by_name = {_name(one): one for one in actual}
     kept = {
@@ -97,21 +99,16 @@ def _is_stored(wanted: Document, stored: Document) -> bool:
 
 def _has_metadata(wanted: Document, stored: Document) -> bool:
     ours, theirs = wanted["metadata"], stored["metadata"]
-    labels = theirs.get("labels") or {}
-    return all(labels.get(key) == value for key, value in (ours.get("labels") or {}).items()) and (
-        "ownerReferences" not in ours or same(ours["ownerReferences"], theirs.get("ownerReferences") or [])
-    )
+    if "ownerReferences" in ours and not same(ours["ownerReferences"], theirs.get("ownerReferences") or []):
+        return False
+    return all((ours.get(key) or {}).items() <= (theirs.get(key) or {}).items() for key in _ADDED)
 
 
 def _update(wanted: Document, stored: Document) -> Update:
     """Return the stored object with our content; what others added to its metadata stays."""
     ours, theirs = wanted["metadata"], stored["metadata"]
-    metadata = {
-        **theirs,
-        **ours,
-        "labels": {**(theirs.get("labels") or {}), **(ours.get("labels") or {})},
-        "resourceVersion": theirs["resourceVersion"],
-    }
+    added = {key: {**(theirs.get(key) or {}), **(ours.get(key) or {})} for key in _ADDED}
+    metadata = {**theirs, **ours, **{key: value for key, value in added.items() if value}}
     metadata.pop("managedFields", None)
     return Update({**wanted, "metadata": metadata})
 

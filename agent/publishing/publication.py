@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final
+from typing import Final
 
-from agent.publishing.errors import NotThere, Outdated, ServerError
+from agent.publishing.errors import NoNode, NotThere, Outdated, ServerError
 from agent.publishing.forms import Found
 from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
@@ -42,26 +42,26 @@ class Owner:
     def __init__(self, nodes: Nodes, name: str) -> None:
         self._nodes = nodes
         self._name = name
-        self._uid: str | None = None
+        self._uid = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the node was ever read."""
+        return bool(self._uid)
 
     def refresh(self) -> None:
-        """Read the node again: one of its name may have taken its place. Raises: ServerError."""
-        self._uid = self._nodes.uid(self._name)
+        """Read the node again: one of its name may have taken its place. Raises: NoNode; ServerError."""
+        try:
+            self._uid = self._nodes.uid(self._name)
+        except NotThere as error:
+            remedy = "its kubelet must register it, or --node-name must name another"
+            raise NoNode(f"there is no Node {self._name} to own them; {remedy}") from error
 
     def owning(self, slices: Sequence[Document]) -> tuple[Document, ...]:
-        """Return the slices with their owner. Raises: ServerError."""
-        if self._uid is None:
-            self.refresh()
-        reference: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "name": self._name,
-            "uid": self._uid,
-            "controller": True,
-        }
-        return tuple(
-            {**one, "metadata": {**one["metadata"], "ownerReferences": [reference]}} for one in slices
-        )
+        """Return the slices with their owner."""
+        node = {"apiVersion": "v1", "kind": "Node", "name": self._name, "uid": self._uid}
+        owners = [{**node, "controller": True}]
+        return tuple({**one, "metadata": {**one["metadata"], "ownerReferences": owners}} for one in slices)
 
 
 class Publication:
@@ -118,7 +118,7 @@ class Publication:
 
     def _write(self, found: Found, now: float) -> None:
         slices = self.source.wanted(found, self._publisher.ask)
-        if self._publisher.pending(self._owner.owning(slices)):
+        if not self._owner.is_known or self._publisher.pending(self._owner.owning(slices)):
             self._owner.refresh()
             self._pace = self._pace.taken(now)
             self._publisher.publish(self._owner.owning(slices))

@@ -18,6 +18,7 @@ Answer = tuple[int, str]
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    allow_reuse_port = True  # in a rolling update two agents share the host's address for a moment
     answers: dict[str, Callable[[], Answer]]
 
 

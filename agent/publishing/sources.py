@@ -106,8 +106,8 @@ class CompositeSource:
     is_full = True
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:  # noqa: ARG002 - nothing to ask here
-        """Return the slices."""
-        return encoded(composite_slices(found.devices))
+        """Return the slices, each with the counts that a table of them shows."""
+        return tuple(_counted(one) for one in encoded(composite_slices(found.devices)))
 
     def lost(self, fields: frozenset[str]) -> None:
         """Say that the installed definition is not ours."""
@@ -118,3 +118,12 @@ class CompositeSource:
 
     def doubt(self) -> None:
         """Nothing to ask."""
+
+
+def _counted(slice_: Document) -> Document:
+    spec = slice_["spec"]
+    counts = {
+        "tangram.dev/devices": str(len(spec.get("devices") or ())),
+        "tangram.dev/mixins": str(len(spec.get("deviceMixins") or ())),
+    }
+    return {**slice_, "metadata": {**slice_["metadata"], "annotations": counts}}

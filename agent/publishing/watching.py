@@ -13,6 +13,7 @@ from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Change, Hear, Interrupted, News, Shelf
 
 _RETRY_S: Final = 10.0
+_UNINSTALLED_S: Final = 60.0
 _log = logging.getLogger("agent.publishing")
 
 
@@ -40,6 +41,8 @@ def follow(
                 hear(change, known.hear(change))
         except NotThere as error:
             told = _tell(shelf, f"{error}; they are published once it is installed", told)
+            ended.wait(min(slow_s, _UNINSTALLED_S))
+            continue
         except ServerError as error:
             told = _tell(shelf, f"{error}; it is retried", told)
             ended.wait(_RETRY_S)
