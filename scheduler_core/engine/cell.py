@@ -126,7 +126,7 @@ class Cell:
         if not any(rest):
             return True
         for position in self.choices(state, column):
-            self._effort.steps += 1
+            self._effort.step()
             if self.fits_after(state, position, rest):
                 return True
         return False

@@ -12,13 +12,14 @@ from typing import Final
 
 from scheduler_core.engine.bits import positions
 from scheduler_core.engine.cell import Cell
-from scheduler_core.engine.effort import Effort
+from scheduler_core.engine.effort import Effort, TooMuch
 from scheduler_core.engine.shape import Shape
 
 ProfileKey = tuple[object, ...]
 Fit = tuple[int, ...]
 """How many parts of each profile of a shape still fit, each profile alone."""
 _EXACT: Final = 64  # positions up to which the number of parts is searched, not estimated
+_STEPS: Final = 512  # and for how long, per state and profile: prices may be a little off, answers not
 _LIMIT: Final = 1 << 15  # states kept per shape before its table starts afresh
 
 
@@ -34,12 +35,14 @@ class Profile:
 class Stock:
     """Some profiles of a shape, and what fits in each state."""
 
-    __slots__ = ("_cells", "_known", "_shape", "profiles")
+    __slots__ = ("_cells", "_effort", "_known", "_shape", "_total", "profiles")
 
     def __init__(self, shape: Shape, profiles: tuple[Profile, ...], effort: Effort) -> None:
         self.profiles = profiles
         self._shape = shape
-        self._cells = tuple(Cell(shape, (profile.mask,), effort) for profile in self.profiles)
+        self._total = effort
+        self._effort = Effort()
+        self._cells = tuple(Cell(shape, (profile.mask,), self._effort) for profile in self.profiles)
         self._known: dict[int, Fit] = {}
 
     def fit(self, state: int) -> Fit:
@@ -59,6 +62,16 @@ class Stock:
     def _most(self, cell: Cell, state: int) -> int:
         if self._shape.size > _EXACT:
             return self._filled(cell, state)
+        before = self._effort.steps
+        self._effort.most = before + _STEPS
+        try:
+            return self._searched(cell, state)
+        except TooMuch:
+            return self._filled(cell, state)
+        finally:
+            self._total.steps += self._effort.steps - before
+
+    def _searched(self, cell: Cell, state: int) -> int:
         most = (self._shape.free(state) & cell.masks[0]).bit_count()
         while most and not cell.fits(state, (most,)):
             most -= 1
