@@ -125,18 +125,22 @@ class KubeApi:
         document: Mapping[str, Any],
         namespace: str | None = None,
         *,
+        subresource: str | None = None,
         dry_run: bool = False,
     ) -> Object:
         """Store a new object and return it as stored; a dry run only tells how it would be stored.
 
+        Shape:  with ``subresource`` the document is of the subresource's own kind and carries the name of
+                the object that it belongs to, as a pod's Binding does.
         Raises: AlreadyExists, Invalid, ApiError.
         """
         metadata = document.get("metadata", {})
         namespace = namespace or metadata.get("namespace")
+        owner = metadata.get("name") if subresource else None
         call = Call(
-            attempted="create",
+            attempted=f"create {subresource} of" if subresource else "create",
             method="POST",
-            path=resource.path(namespace),
+            path=resource.path(namespace, owner, subresource),
             resource=resource,
             name=metadata.get("name") or metadata.get("generateName", ""),
             namespace=namespace or "",

@@ -43,9 +43,9 @@ class Kubeconfig:
         try:
             load_kube_config(self.files, context=self.context, client_configuration=configuration)
         except _MALFORMED as problem:
-            wanted = f"context {self.context} of " if self.context else ""
+            used = f"context {self.context} of " if self.context else ""
             raise NotConfigured(
-                f"cannot use {wanted}kubeconfig {self.files}: {problem}; correct it, or name another one"
+                f"cannot use {used}kubeconfig {self.files}: {_line(problem)}; correct it, or name another one"
             ) from problem
         return configuration
 
@@ -69,7 +69,7 @@ class ServiceAccount:
             loader.load_and_set(configuration)
         except (ConfigException, OSError) as problem:
             raise NotConfigured(
-                f"cannot use service account {self.folder}: {problem}; "
+                f"cannot use service account {self.folder}: {_line(problem)}; "
                 "the pod needs automountServiceAccountToken"
             ) from problem
         return configuration
@@ -105,6 +105,10 @@ def _existing(files: str, context: str | None, said_by: str) -> Kubeconfig:
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
         raise NotConfigured(f"cannot read kubeconfig {files}: no such file; correct the {said_by}")
     return Kubeconfig(files, context)
+
+
+def _line(problem: Exception) -> str:
+    return " ".join(str(problem).split())  # YAML's errors draw pictures
 
 
 def _empty() -> Configuration:

@@ -83,7 +83,8 @@ class ApiError(KubeApiError):
     def _why(self) -> str:
         said = "; ".join(str(cause) for cause in self.causes) or self.message or "no reason given"
         code = " ".join(part for part in (str(self.status or ""), self.reason) if part)
-        return f"{said} ({code})" if code else said
+        line = " ".join(said.split())
+        return f"{line} ({code})" if code else line
 
 
 class NotFound(ApiError):

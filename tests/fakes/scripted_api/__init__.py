@@ -90,6 +90,7 @@ class Script(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Script
 
     def log_message(self, format: str, *args: Any) -> None:
