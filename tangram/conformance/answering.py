@@ -22,7 +22,7 @@ def answer_of(situation: Situation, policy: Policy) -> Answered:
         answer = engine.allocate_somewhere(situation.claims, situation.nodes)
     except CoreError as refusal:
         return refusal
-    return _with_share_ids(answer, situation) if isinstance(answer, Allocation) else answer
+    return with_share_ids(answer, situation) if isinstance(answer, Allocation) else answer
 
 
 def feasible_nodes(situation: Situation, policy: Policy) -> list[str]:
@@ -30,7 +30,7 @@ def feasible_nodes(situation: Situation, policy: Policy) -> list[str]:
     return list(engine_of(situation.cluster, policy).feasible_nodes(situation.claims, situation.nodes))
 
 
-def _with_share_ids(answer: Allocation, situation: Situation) -> Allocation:
+def with_share_ids(answer: Allocation, situation: Situation) -> Allocation:
     """Give every share the id that stands in case files for any: the core leaves ids to its caller."""
     shareable = {
         pool.id_of(device)

@@ -1,4 +1,7 @@
-"""The semantics as data: each file in cases/ is one situation and its only right answer.
+"""The semantics as data: each file in cases/ is one situation and its right answer.
+
+Answered by the plain search and by the engine, device by device; best-fit may give other devices, but only
+valid ones, and only where there is an answer. ``upstream/`` has what Kubernetes' own allocator decides.
 
 Fields: ``claims`` (flat v1beta1) to be allocated together on ``node`` or the first of ``nodes``;
 ``allocated`` claims hold devices; ``expect.allocation``, ``unschedulable``, ``allocatable``, ``node``,
@@ -6,6 +9,7 @@ Fields: ``claims`` (flat v1beta1) to be allocated together on ``node`` or the fi
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,16 +18,36 @@ from scheduler_core.allocate import Cluster, allocate, allocate_somewhere, books
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.codec.selections import write_selection
-from scheduler_core.errors import SelectorError
+from scheduler_core.engine import FIRST_FIT, Engine, best_fit
+from scheduler_core.errors import CoreError, SelectorError
 from scheduler_core.mixins import pools
 from scheduler_core.model.nodes import AllNodes, Node, OnNode
-from scheduler_core.model.result import Allocation
+from scheduler_core.model.result import Allocation, Unallocatable
+from tangram.conformance.allocations import Feasible, Listed
+from tangram.conformance.answering import answer_of, with_share_ids
+from tangram.conformance.properties import failing
+from tangram.conformance.situation import read_situation
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 
+@dataclass(frozen=True)
+class Plain:
+    cluster: Cluster
+
+    def allocate_somewhere(self, claims, nodes):
+        return allocate_somewhere(claims, self.cluster, nodes)
+
+    def feasible_nodes(self, claims, nodes):
+        return feasible_nodes(claims, self.cluster, nodes)
+
+
+BY = {"plain search": Plain, "engine": Engine.of}
+
+
+@pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_case(path):
+def test_case(path, by):
     case = json.loads(path.read_text())
     cluster = Cluster(
         pools=pools(decode_slice(obj) for obj in case["slices"]),
@@ -36,7 +60,7 @@ def test_case(path):
     if "allocatable" in expect:
         assert allocatable(cluster) == sorted(expect["allocatable"])
     if case["claims"]:
-        check(expect, [decode_claim(obj) for obj in case["claims"]], cluster, nodes)
+        check(expect, [decode_claim(obj) for obj in case["claims"]], BY[by](cluster), nodes)
 
 
 def allocatable(cluster):
@@ -48,12 +72,12 @@ def allocatable(cluster):
     )
 
 
-def check(expect, claims, cluster, nodes):
+def check(expect, claims, core, nodes):
     if expect.get("unschedulable") == "SelectorError":
         with pytest.raises(SelectorError):
-            allocate_somewhere(claims, cluster, nodes)
+            core.allocate_somewhere(claims, nodes)
         return
-    answer = allocate_somewhere(claims, cluster, nodes)
+    answer = core.allocate_somewhere(claims, nodes)
     if "unschedulable" in expect:
         assert not isinstance(answer, Allocation)
         assert answer.cause == expect["unschedulable"]
@@ -66,7 +90,7 @@ def check(expect, claims, cluster, nodes):
     if "node" in expect:
         assert answer.node == expect["node"]
     if "feasibleNodes" in expect:
-        assert list(feasible_nodes(claims, cluster, nodes)) == expect["feasibleNodes"]
+        assert list(core.feasible_nodes(claims, nodes)) == expect["feasibleNodes"]
     if "nodeSelector" in expect:
         assert selector(answer.nodes[claims[0].ref]) == expect["nodeSelector"]
 
@@ -96,6 +120,58 @@ def selector(selection):
     if isinstance(selection, OnNode):
         return [{"key": "metadata.name", "operator": "In", "values": [selection.name]}]
     return write_selection(selection)["nodeSelector"]["nodeSelectorTerms"][0]["matchExpressions"]
+
+
+BY_NAME = [path for path in CASES if json.loads(path.read_text())["expect"].get("policy") != "first"]
+
+
+@pytest.mark.parametrize("path", BY_NAME, ids=lambda path: path.stem)
+def test_best_fit_gives_a_valid_answer_exactly_where_one_is_expected(path):
+    case = json.loads(path.read_text())
+    expect, situation = case["expect"], read_situation(case, by_name=True)
+    if not situation.claims:
+        return
+
+    answer = answer_of(situation, best_fit())
+
+    fits = "unschedulable" not in expect
+    assert isinstance(answer, Allocation) is fits
+    if isinstance(answer, Allocation):
+        assert list(failing(expect.get("accept", ()), answer, situation)) == []
+    elif isinstance(answer, Unallocatable):
+        assert answer.cause == expect["unschedulable"]
+
+
+UPSTREAM = [
+    pytest.param(case, id=f"{path.stem}:{case['name']}")
+    for path in sorted((Path(__file__).parent / "upstream").glob("*.json"))
+    for case in json.loads(path.read_text())
+]
+
+
+def plainly(situation):
+    try:
+        answer = allocate_somewhere(situation.claims, situation.cluster, situation.nodes)
+    except CoreError as refusal:
+        return refusal
+    return with_share_ids(answer, situation) if isinstance(answer, Allocation) else answer
+
+
+@pytest.mark.parametrize("case", UPSTREAM)
+def test_kubernetes_own_cases_are_answered_device_by_device_and_validly_under_best_fit(case):
+    form = Feasible if "feasible" in case["expect"] else Listed
+    try:
+        situation = read_situation(case, by_name=False)
+    except CoreError as refusal:
+        assert "error" in case["expect"], refusal
+        return
+
+    plain = form(situation, plainly(situation), is_exact=True)
+    engine = form(situation, answer_of(situation, FIRST_FIT), is_exact=True)
+    weighed = form(situation, answer_of(situation, best_fit()), is_exact=False)
+
+    for answer in (plain, engine, weighed):
+        assert list(answer.differences(case["expect"])) == []
 
 
 def test_every_answer_is_found_without_a_change_to_the_books():
