@@ -17,9 +17,11 @@ from tangram.conformance.decisions import Decisions
 from tangram.conformance.expressions import evaluated
 from tangram.conformance.kinds import Kind, Unsupported, kind_of
 from tangram.conformance.named import Named
+from tangram.conformance.pod_cases import placed
 from tangram.conformance.runs import Run
 from tangram.conformance.situation import read_situation
 from tangram.conformance.steps import allocatable, steps
+from tangram.conformance.unit_cases import applied
 from tangram.conformance.verdict import CaseReport, FileReport, Verdict
 from tangram.policies import POLICIES
 
@@ -85,6 +87,10 @@ def _run(content: Mapping[str, Any], kind: Kind, policy: str) -> Run:
             return evaluated(content)
         case Kind.NAMED:
             return _named(content, policy)
+        case Kind.POD:
+            return placed(content)
+        case Kind.RULE:
+            return applied(content["kind"], content["input"])
         case Kind.LISTED | Kind.FEASIBLE:
             form = Listed if kind is Kind.LISTED else Feasible
             try:

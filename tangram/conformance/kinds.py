@@ -18,6 +18,8 @@ class Kind(Enum):
     NAMED = "what a claim gets, by the claim's name"
     LISTED = "what claims get, in their order"
     FEASIBLE = "whether claims fit, and what they get first"
+    POD = "what an annotated pod gets"
+    RULE = "one rule of the pod front end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,6 @@ def kind_of(content: Mapping[str, Any]) -> Kind | Unsupported | None:
 
 def _unsupported(content: Mapping[str, Any]) -> Unsupported | None:
     keys = content.keys()
-    if "pod" in keys or {"kind", "input"} <= keys:
-        return Unsupported("joint allocation of pod annotations")
     if "resourceClasses" in keys or ({"classes", "devices"} <= keys and "slices" not in keys):
         return Unsupported("resource classes")
     if "slices" in keys and any(mark in _annotations(content) for mark in _JOINT):
@@ -58,6 +58,10 @@ def _kind(content: Mapping[str, Any]) -> Kind | None:
     expected = expect.keys() if isinstance(expect, Mapping) else set[str]()
     if "expression" in content:
         return Kind.SELECTOR
+    if {"pod", "node"} <= content.keys():
+        return Kind.POD
+    if {"kind", "input"} <= content.keys():
+        return Kind.RULE
     if "slices" not in content:
         return None
     if "feasible" in expected:

@@ -1,0 +1,129 @@
+"""Annotated pods on a node: what a pod asks for to the devices it gets, or to why it gets none.
+
+The one door for pods. A pod is placed wholly or not at all; nothing is held, the caller enters the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from scheduler_core.allocate import Cluster
+from scheduler_core.frontends.choose import Refused, choose
+from scheduler_core.frontends.demand import Demand, Partitioned, Wanted
+from scheduler_core.frontends.hints import GPU, Strategy, TopologyScope
+from scheduler_core.frontends.node_units import NodeUnits
+from scheduler_core.frontends.partition_table import PartitionSpec, Table
+from scheduler_core.frontends.pods import PodAsk
+from scheduler_core.frontends.scoring import Scoring
+from scheduler_core.frontends.units import Books, Unit
+from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import Node
+
+_DEPTHS: Final = {
+    TopologyScope.DEVICE: 0,
+    TopologyScope.PCIE: 1,
+    TopologyScope.NUMA: 2,
+    TopologyScope.NODE: 3,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTable:
+    """What a node says of partitions. Shape: ``table`` None where it has none."""
+
+    table: Table | None = None
+    is_honored: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """The devices of a pod.
+
+    Shape: ``units`` by type, each in order of its number; ``devices`` what they are made of, per unit.
+    """
+
+    node: str
+    units: Mapping[str, tuple[Unit, ...]]
+    devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
+
+
+def place_pod(
+    ask: PodAsk,
+    cluster: Cluster,
+    node: Node,
+    table: NodeTable | None = None,
+    scoring: Scoring | None = None,
+) -> Placed | Refused:
+    """Return the devices of a pod on one node, the best there are, or why there are none.
+
+    Shape: without ``scoring`` units of equal place go by their number.
+    """
+    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    offered = NodeUnits(replace(cluster, pools=seen), node, scoring)
+    demand = _demand(ask, offered, table or NodeTable())
+    found = choose(demand, Books(offered.ledgers, ask.subject))
+    if isinstance(found, Refused):
+        return found
+    units = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
+    devices = {
+        kind: tuple(
+            tuple(
+                DeviceId(seen[one.pool].id.driver, seen[one.pool].id.name, one.device) for one in unit.takes
+            )
+            for unit in mine
+        )
+        for kind, mine in units.items()
+    }
+    return Placed(node=node.name, units=units, devices=devices)
+
+
+def _demand(ask: PodAsk, offered: NodeUnits, node: NodeTable) -> Demand:
+    """Return how the types of a pod go together.
+
+    GPUs come first among types that are placed together, whatever their order in the annotation: cards
+    follow them. A type that takes all there is has nothing to follow.
+    """
+    wanted = {kind: _wanted(kind, ask, offered) for kind in ask.asks}
+    named = ask.joint.types if ask.joint is not None else ()
+    joined = [kind for kind in named if kind in wanted and not _takes_all(ask, kind)]
+    joined.sort(key=lambda kind: kind != GPU)
+    if len(joined) < 2:
+        joined = []
+    first = joined[0] if joined else (GPU if GPU in wanted else None)
+    together = tuple(replace(wanted[kind], may_grow=not ask.asks[kind].is_exact) for kind in joined[1:])
+    rest = [kind for kind in wanted if kind != first and kind not in joined]
+    return Demand(
+        first=wanted[first] if first is not None else None,
+        together=together,
+        apart=tuple(wanted[kind] for kind in rest),
+        is_same_pcie=bool(together) and ask.joint is not None and ask.joint.is_same_pcie,
+        partitioned=_partitioned(ask, node) if first == GPU else None,
+    )
+
+
+def _takes_all(ask: PodAsk, kind: str) -> bool:
+    return kind != GPU and ask.hint(kind).strategy is Strategy.APPLY_FOR_ALL
+
+
+def _wanted(kind: str, ask: PodAsk, offered: NodeUnits) -> Wanted:
+    hint = ask.hint(kind)
+    units, others = offered.units(kind, ask.asks[kind], hint)
+    return Wanted(
+        kind=kind,
+        units=units,
+        others=others,
+        count=ask.asks[kind].count,
+        deepest=_DEPTHS[hint.scope] if hint.scope is not None else 3,
+    )
+
+
+def _partitioned(ask: PodAsk, node: NodeTable) -> Partitioned | None:
+    """Return what is asked of partitions: parts of GPUs never come from the table."""
+    if ask.asks[GPU].is_shared:
+        return None
+    is_binding = node.is_honored or ask.spec is not None
+    if node.table is None and not is_binding:
+        return None
+    return Partitioned(table=node.table, spec=ask.spec or PartitionSpec(), is_binding=is_binding)
