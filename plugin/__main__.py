@@ -8,35 +8,57 @@ from __future__ import annotations
 
 import argparse
 import logging
+import random
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import HardwareError
+from agent.hardware.late import LateGpus
 from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
 from agent.hardware.sysfs import Sysfs
+from kube_api import (
+    RESOURCE_CLAIMS,
+    ApiError,
+    Conflict,
+    EventWriter,
+    KubeApi,
+    Limits,
+    NotConfigured,
+    NotFound,
+    PatchKind,
+    Regarding,
+    Unavailable,
+)
 from plugin.arguments import parser
 from plugin.assembly import assemble
+from plugin.checkpoint import RecordStore
 from plugin.claim_directory import ClaimDirectory
-from plugin.errors import InvalidOptions, PluginError
+from plugin.errors import ClaimUnreadable, ClaimUnusable, InvalidOptions, PluginError, ReportFailed
 from plugin.folders import made, refuse_unwritable
 from plugin.options import Options
-from plugin.server import prepared_folders, start
+from plugin.reports import Reports
+from plugin.server import refuse_unusable, start
+from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _DONE: Final = 0
 _FAILED: Final = 1
 _WRONG_OPTIONS: Final = 2
 _MACHINE_MODE: Final = 0o777
+# The kubelet waits 45 s for a call and calls again by itself: better to tell it soon.
+_LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
+_RETRIED: Final = "it is retried; if it stays, look at the API server and the network to it"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,48 +73,146 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         node = _simulated_node(arguments)
         options = _options(arguments, node)
-    except (InvalidOptions, SimulationError, OSError) as error:
+        api = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
+    except (InvalidOptions, SimulationError, NotConfigured, OSError) as error:
         return _refused(error, _WRONG_OPTIONS)
     try:
-        return _serve(node, options, arguments)
+        return _serve(node, options, arguments, api)
     except SimulationError as error:
         return _refused(error, _WRONG_OPTIONS)
     except (PluginError, HardwareError) as error:
         return _refused(error, _FAILED)
 
 
-def _serve(node: NodeFile | None, options: Options, arguments: argparse.Namespace) -> int:
+def _serve(
+    node: NodeFile | None, options: Options, arguments: argparse.Namespace, api: ClusterClaims | None
+) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with ExitStack() as opened:
-        with _places(options, arguments.machine):
-            machine = opened.enter_context(_machine(node, arguments.machine))
+        with _place(options, arguments.machine):
+            machine = opened.enter_context(_machine(node, arguments.machine, options))
             driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
-            running = start(driver, ClaimDirectory(arguments.claims), options)
+            if api is None:
+                running = start(driver, ClaimDirectory(arguments.claims), options)
+            else:
+                reports = opened.enter_context(closing(_reports(api, options)))
+                opened.callback(api.events.close)
+                running = start(driver, api, options, reports)
+                reports.begin()
         with running:
             stop.wait()
     return _DONE
 
 
 @contextmanager
-def _places(options: Options, machine: Path | None) -> Iterator[None]:
-    """Make every folder, the machine's last, once all are known to be of use; take all back on failure."""
+def _place(options: Options, machine: Path | None) -> Iterator[None]:
+    """Make the machine's folder once all others are known to be of use; take it back on failure."""
     machines = () if machine is None else (machine,)
     refuse_unwritable(machines)
-    with prepared_folders(options), made(machines, _MACHINE_MODE, with_content=True):
+    refuse_unusable(options)
+    with made(machines, _MACHINE_MODE, with_content=True):
         yield
 
 
+def _reports(api: ClusterClaims, options: Options) -> Reports:
+    """Return who tells the cluster of claims: at first of all that an earlier process knew."""
+    reports = Reports(RecordStore(options.claims_dir), api, api, time.monotonic)
+    reports.all_again()
+    return reports
+
+
 @contextmanager
-def _machine(node: NodeFile | None, directory: Path) -> Iterator[Machine]:
+def _machine(node: NodeFile | None, directory: Path, options: Options) -> Iterator[Machine]:
     if node is not None:
         simulated = SimulatedMachine.open(node, directory)
         root = simulated.root
         yield Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
         return
-    with Nvml.open() as gpus:
-        yield Machine(gpus, Sysfs(), DriverRoot(), ProcBoot())
+    files = DriverRoot.installed(options.driver_root, options.host_root)
+    elsewhere = files.root != Path("/")
+    gpus = LateGpus(lambda: Nvml.open(files.management_library() if elsewhere else None))
+    try:
+        yield Machine(gpus, Sysfs(options.host_root), files, ProcBoot())
+    finally:
+        gpus.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterClaims:
+    """The API server, as the port of claims, of their status and of their events."""
+
+    api: KubeApi
+    events: EventWriter
+    manager: str
+
+    @classmethod
+    def connect(cls, kubeconfig: Path | None, options: Options) -> ClusterClaims:
+        """Find the API server; nothing is sent yet. Raises: NotConfigured."""
+        component = f"{options.driver_name}/plugin"
+        api = KubeApi.connect(
+            kubeconfig,
+            user_agent=component,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            random=random.random,
+            limits=_LIMITS,
+        )
+        return cls(api, EventWriter(api, component, time.time, options.node_name), component)
+
+    def read(self, ref: ClaimRef) -> Mapping[str, Any]:
+        """Return a claim as it is now. Raises: ClaimUnusable, ClaimUnreadable."""
+        try:
+            return self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document
+        except NotFound as error:
+            raise ClaimUnusable("read", f"claim {ref}", "the API server has no claim of that name") from error
+        except Unavailable as error:
+            raise ClaimUnreadable("read", f"claim {ref}", _reason(error), _RETRIED) from error
+        except ApiError as error:
+            raise ClaimUnreadable("read", f"claim {ref}", _reason(error), error.remedy) from error
+
+    def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
+        """Apply what ``status.devices`` says in this driver's name. Raises: ReportFailed."""
+        # With the UID in it, a claim that took the name meanwhile is a conflict.
+        body = {
+            "metadata": {"namespace": ref.namespace, "name": ref.name, "uid": uid},
+            "status": {"devices": list(devices)},
+        }
+        try:
+            self.api.patch(
+                RESOURCE_CLAIMS,
+                ref.name,
+                body,
+                ref.namespace,
+                kind=PatchKind.APPLY,
+                field_manager=self.manager,
+                force=True,
+                subresource="status",
+            )
+        except (NotFound, Conflict):
+            return
+        except ApiError as error:
+            retry = isinstance(error, Unavailable)
+            subject = f"the devices of claim {ref} in its status"
+            raise ReportFailed("write", subject, _reason(error), error.remedy, retry=retry) from error
+
+    def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
+        """Write an event on a claim, some time."""
+        claim = Regarding(
+            api_version="resource.k8s.io/v1",
+            kind="ResourceClaim",
+            name=ref.name,
+            namespace=ref.namespace,
+            uid=uid,
+        )
+        self.events.emit(claim, "Warning", reason, message, "Prepare")
+
+
+def _reason(error: ApiError) -> str:
+    """Return why a call failed, without what our own message says already."""
+    answer = f" ({error.status} {error.reason})" if error.status else ""
+    return f"{error.message or type(error).__name__}{answer}"
 
 
 def _simulated_node(arguments: argparse.Namespace) -> NodeFile | None:
@@ -102,9 +222,7 @@ def _simulated_node(arguments: argparse.Namespace) -> NodeFile | None:
 
 
 def _options(arguments: argparse.Namespace, node: NodeFile | None) -> Options:
-    if arguments.claims is None:
-        raise InvalidOptions("use", "no --claims", "the API server is not read yet")
-    if not arguments.claims.is_dir():
+    if arguments.claims is not None and not arguments.claims.is_dir():
         raise InvalidOptions("use", f"--claims {str(arguments.claims)!r}", "must be an existing folder")
     return Options(
         driver_name=arguments.driver_name,

@@ -78,6 +78,18 @@ class RecordStore:
             self._set_aside(uid, problem)
             return None
 
+    def peek(self, uid: ClaimUid) -> tuple[Record | None, float]:
+        """Return a claim's record and when it was written, without a lock and changing nothing.
+
+        Units: seconds since 1970, 0 without a record. Raises: RecordTooNew, StorageFailed.
+        """
+        path = self._path(uid)
+        data = files.read(path)
+        try:
+            return (None, 0.0) if data is None else (decode(data, uid), path.stat().st_mtime)
+        except (Corrupt, FileNotFoundError):
+            return None, 0.0
+
     def save(self, record: Record) -> None:
         """Make a record durable. The caller holds the claim's lock. Raises: StorageFailed."""
         files.replace(self._path(record.uid), encode(record), _MODE, synced=True)

@@ -1,4 +1,4 @@
-"""Where claims come from: the port, and the adapter that reads a folder of YAML files.
+"""Claims from a folder of YAML files.
 
 A namespace and a name enter, the object as the API has it leaves. The folder is read anew at each call,
 since people edit files. A file that cannot be read hides no claim of the others: it is named in the log
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from agent import documents
 from agent.documents import MAX_BYTES, NotReadable
@@ -23,17 +23,6 @@ from scheduler_core.model.claim import ClaimRef
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _log = logging.getLogger(__name__)
-
-
-class ClaimReader(Protocol):
-    """Reads ResourceClaims."""
-
-    def read(self, ref: ClaimRef) -> Mapping[str, Any]:
-        """Return a claim as it is now.
-
-        Raises: ClaimUnusable where there is none; ClaimUnreadable where nobody can tell.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ claim and per GPU, in that order, and nothing global is held while hardware work
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from plugin.cdi_folder import CdiFolder
 from plugin.checkpoint import RecordStore
 from plugin.claims import PreparedDevice, PreparePlan
 from plugin.errors import HardwareFailed, PluginError, UnknownDevice
+from plugin.health import HealthReader
 from plugin.locks import Locks
 from plugin.mig import gpu_text, named
 from plugin.node import Node
@@ -48,12 +50,17 @@ class Driver:
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
+        self.health = HealthReader(machine.readers, node)
         self._boot = machine.boot
         self._node = node
         self._store = store
         self._cdi = cdi
         self._locks = locks
         self._work = Work(machine=machine, node=node, store=store, cdi=cdi, host_root=host_root)
+
+    def starting(self) -> AbstractContextManager[None]:
+        """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
+        return self._locks.hold("start", "the plugin's folders", f"start process {os.getpid()}")
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
         """Make a claim's devices usable by containers and return them.

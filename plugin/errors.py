@@ -47,6 +47,14 @@ class ClaimUnreadable(PluginError):
     retry = True
 
 
+class ReportFailed(PluginError):
+    """A claim's status that could not be written; the claim itself is as it should be."""
+
+    def __init__(self, attempted: str, subject: str, reason: str, remedy: str, *, retry: bool) -> None:
+        self.retry = retry
+        super().__init__(attempted, subject, reason, remedy)
+
+
 class DeviceHeld(PluginError):
     """A device that another prepared claim holds, whole or in part."""
 
@@ -111,6 +119,13 @@ class RecordTooNew(PluginError):
 
 class InvalidCdi(PluginError):
     """A CDI document that breaks the rules of the specification: our mistake."""
+
+
+class Unexpected(PluginError):
+    """Something that no class of ours describes: our mistake."""
+
+    retry = True
+    remedy = "it is retried; if it stays, report it with the plugin's log"
 
 
 class IllegalEvent(PluginError):

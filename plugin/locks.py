@@ -61,9 +61,10 @@ class Locks:
                 os.close(descriptor)
 
     def _acquire(self, path: Path, subject: str, purpose: str) -> int:
-        files.make_folder(self.folder, _FOLDER_MODE)
         give_up_at = self.clock() + self.wait_s
         while True:
+            # Each time: a plugin whose start failed may have taken a new folder away again.
+            files.make_folder(self.folder, _FOLDER_MODE)
             descriptor = _try_lock(path)
             if descriptor is not None:
                 os.ftruncate(descriptor, 0)
@@ -79,6 +80,8 @@ def _try_lock(path: Path) -> int | None:
     """Return a descriptor that holds the lock of the file at ``path``, None where somebody else does."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise StorageFailed("open", f"lock file {path}", error.strerror or str(error)) from error
     try:

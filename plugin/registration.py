@@ -12,7 +12,12 @@ from plugin.options import Options
 
 # The kubelet takes the first entry that it knows, so the newest comes first. These are service names
 # without their package, not version numbers. Source: k8s.io/kubelet, pkg/apis/dra.
-SUPPORTED_VERSIONS: Final = ("v1.DRAPlugin", "v1beta1.DRAPlugin")
+SUPPORTED_VERSIONS: Final = (
+    "v1.DRAPlugin",
+    "v1beta1.DRAPlugin",
+    "v1.DRAResourceHealth",
+    "v1alpha1.DRAResourceHealth",
+)
 _PLUGIN_TYPE: Final = "DRAPlugin"
 _log = logging.getLogger(__name__)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,21 +23,23 @@ from typing import Final, Self
 
 import grpc
 
-from plugin import files, folders
+from plugin import files, folders, sockets
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
 from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
-from plugin.claim_directory import ClaimReader
 from plugin.driver import Driver
 from plugin.errors import PluginError, SocketTaken
+from plugin.health_servicer import POLL_S, HealthStreams
 from plugin.options import Options
+from plugin.ports import ClaimReader, NoWitness, Witness
 from plugin.registration import RegistrationServicer
 from plugin.servicer import DraV1, DraV1Beta1, Service
 
 # Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
 _WORKERS: Final = 64
 _REGISTRATION_WORKERS: Final = 2
-_GRACE_S: Final = 5.0
+# Calls may wait for another claim's hardware; whatever is cut off, the record lets the next plugin finish.
+_GRACE_S: Final = 20.0
 _FOLDER_MODE: Final = 0o750
 _log = logging.getLogger(__name__)
 
@@ -58,13 +62,15 @@ class Endpoint:
 class Running:
     """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
 
-    def __init__(self, dra: Endpoint, registration: Endpoint) -> None:
+    def __init__(self, dra: Endpoint, registration: Endpoint, streams: HealthStreams) -> None:
         self._dra = dra
         self._registration = registration
+        self._streams = streams
 
     def stop(self) -> None:
         """Deregister first, so that the kubelet calls no server that is going away."""
         self._registration.close()
+        self._streams.close()
         self._dra.close()
         _log.info("stopped serving %s", self._dra.path)
 
@@ -77,35 +83,68 @@ class Running:
         self.stop()
 
 
-def start(driver: Driver, claims: ClaimReader, options: Options) -> Running:
+def start(
+    driver: Driver,
+    claims: ClaimReader,
+    options: Options,
+    witness: Witness | None = None,
+    *,
+    wall_clock: Callable[[], float] = time.time,
+    health_poll_s: float = POLL_S,
+) -> Running:
     """Repair what is left of earlier runs, serve, then announce it.
 
+    One plugin at a time starts on a node, whatever their versions: the others wait.
+    Units: ``wall_clock`` seconds since 1970; ``health_poll_s`` how long a device's end may go unnoticed.
     Raises: PluginError, HardwareError; whatever was opened is then closed again, and folders that were
             missing are missing again.
     """
-    with prepared_folders(options):
+    refuse_unusable(options)
+    with (
+        folders.made((options.data_dir, options.locks_dir), _FOLDER_MODE),
+        driver.starting(),
+        folders.made(options.folders, _FOLDER_MODE),
+    ):
+        refuse_taken(options.dra_socket)
+        refuse_taken(options.registration_socket)
+        _bury(options)
         driver.reconcile()
-        dra = _serve(_dra_server(driver, claims), options.dra_socket)
-        try:
-            registration = _serve(_registration_server(options), options.registration_socket)
-        except PluginError:
-            dra.close()
-            raise
-    _log.info("driver %s serves %s", options.driver_name, options.dra_socket)
-    return Running(dra, registration)
+        streams = HealthStreams(driver.health, wall_clock, health_poll_s)
+        return _served(Service(driver, claims, witness or NoWitness()), streams, options)
 
 
-@contextmanager
-def prepared_folders(options: Options) -> Iterator[None]:
-    """Make the folders and see that nobody serves the sockets; a block that fails leaves no new folder.
+def refuse_unusable(options: Options) -> None:
+    """Check that the folders can be written and that nobody serves our sockets; make nothing.
 
     Raises: StorageFailed, SocketTaken.
     """
     folders.refuse_unwritable(options.folders)
-    with folders.made(options.folders, _FOLDER_MODE):
-        refuse_taken(options.dra_socket)
-        refuse_taken(options.registration_socket)
-        yield
+    refuse_taken(options.dra_socket)
+    refuse_taken(options.registration_socket)
+
+
+def _served(service: Service, streams: HealthStreams, options: Options) -> Running:
+    dra = _serve(_dra_server(service, streams), options.dra_socket)
+    try:
+        registration = _serve(_registration_server(options), options.registration_socket)
+    except PluginError:
+        streams.close()
+        dra.close()
+        raise
+    _log.info("driver %s serves %s", options.driver_name, options.dra_socket)
+    return Running(dra, registration, streams)
+
+
+def _bury(options: Options) -> None:
+    """Remove the sockets of instances that died without doing it themselves."""
+    for name in files.names(options.data_dir):
+        pod_uid = sockets.instance(name)
+        if pod_uid is None:
+            continue
+        registration = sockets.registration(options.registry_dir, options.driver_name, pod_uid or None)
+        for path in (options.data_dir / name, registration):
+            with suppress(SocketTaken):
+                refuse_taken(path)
 
 
 def refuse_taken(path: Path) -> None:
@@ -131,11 +170,12 @@ def refuse_taken(path: Path) -> None:
     raise SocketTaken("serve", str(path), "another process serves it", "stop that plugin first")
 
 
-def _dra_server(driver: Driver, claims: ClaimReader) -> grpc.Server:
+def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:
     server = grpc.server(ThreadPoolExecutor(_WORKERS, thread_name_prefix="dra"))
-    newest = DraV1(Service(driver, claims))
+    newest = DraV1(service)
     v1_grpc.add_DRAPluginServicer_to_server(newest, server)
     v1beta1_grpc.add_DRAPluginServicer_to_server(DraV1Beta1(newest), server)
+    streams.add_to(server)
     return server
 
 
@@ -151,7 +191,7 @@ def _serve(server: grpc.Server, path: Path) -> Endpoint:
     It is made under a name of its own and moved into place: gRPC unlinks the name it was given when it
     stops, whoever has a socket there by then. The kubelet ignores names that begin with a dot.
     """
-    private = path.with_name(f".{os.getpid()}")
+    private = path.with_name(f".{secrets.token_hex(4)}")  # in pods every process has the same id
     try:
         server.add_insecure_port(f"unix:{private}")
     except RuntimeError as error:

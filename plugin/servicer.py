@@ -17,11 +17,11 @@ from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
 from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
-from plugin.claim_directory import ClaimReader
 from plugin.claims import PreparedDevice
 from plugin.driver import Driver
-from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError
-from plugin.records import checked_uid
+from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
+from plugin.ports import ClaimReader, Witness
+from plugin.records import checked_uid, is_uid
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.errors import CoreError, InvalidInput
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
@@ -54,9 +54,10 @@ Deed = Callable[[ClaimUid, ClaimRef], tuple[PreparedDevice, ...]]
 class Service:
     """Prepare and unprepare for lists of claims, whatever version asks."""
 
-    def __init__(self, driver: Driver, claims: ClaimReader) -> None:
+    def __init__(self, driver: Driver, claims: ClaimReader, witness: Witness) -> None:
         self._driver = driver
         self._claims = claims
+        self._witness = witness
 
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Prepare claims, one after the other. Shape: an entry for each, by UID."""
@@ -65,18 +66,39 @@ class Service:
             # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
             if not context.is_active():
                 raise ClaimUnreadable("prepare", f"claim {ref}", "the kubelet gave up waiting")
-            return self._driver.prepare(self._read(uid, ref))
+            devices = self._driver.prepare(self._read(uid, ref))
+            if devices:
+                self._witness.changed(uid, ref)
+            return devices
 
-        return {claim.uid: _outcome("prepare", claim, deed) for claim in wanted}
+        return {claim.uid: self._outcome("prepare", claim, deed) for claim in wanted}
 
     def unprepare(self, wanted: Iterable[WireClaim]) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims never heard of."""
 
         def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
-            self._driver.unprepare(uid, ref)
+            if self._driver.unprepare(uid, ref):
+                self._witness.changed(uid, ref)
             return ()
 
-        return {claim.uid: _outcome("unprepare", claim, deed) for claim in wanted}
+        return {claim.uid: self._outcome("unprepare", claim, deed) for claim in wanted}
+
+    def _outcome(self, attempted: str, claim: WireClaim, deed: Deed) -> Outcome:
+        """Run a deed for one claim and turn whatever comes out of it into its entry."""
+        ref = ClaimRef(claim.namespace, claim.name)
+        try:
+            return Outcome(devices=deed(checked_uid(claim.uid, ref), ref))
+        except PluginError as error:
+            told = _told(ref, error)
+            _log.warning("%s", told)
+            failure = error
+        except Exception as error:  # noqa: BLE001 - the outermost loop: the other claims must get their answer
+            _log.exception("claim %s: %s failed unexpectedly", ref, attempted)
+            failure = Unexpected(attempted, f"claim {ref}", f"unexpected {type(error).__name__}: {error}")
+            told = str(failure)
+        if is_uid(claim.uid):
+            self._witness.failed(ClaimUid(claim.uid), ref, attempted, failure)
+        return Outcome(error=told)
 
     def _read(self, uid: ClaimUid, ref: ClaimRef) -> AllocatedClaim:
         try:
@@ -89,22 +111,6 @@ class Service:
             reason = f"the kubelet means UID {uid}, and the claim of that name has {claim.uid}: replaced"
             raise ClaimUnusable("prepare", f"claim {ref}", reason, "the pod of the old claim must go")
         return claim
-
-
-def _outcome(attempted: str, claim: WireClaim, deed: Deed) -> Outcome:
-    """Run a deed for one claim and turn whatever comes out of it into its entry."""
-    ref = ClaimRef(claim.namespace, claim.name)
-    try:
-        return Outcome(devices=deed(checked_uid(claim.uid, ref), ref))
-    except PluginError as error:
-        told = _told(ref, error)
-        _log.warning("%s", told)
-        return Outcome(error=told)
-    except Exception as error:  # noqa: BLE001 - the outermost loop: the other claims must get their answer
-        _log.exception("claim %s: %s failed unexpectedly", ref, attempted)
-        return Outcome(
-            error=f"claim {ref}: cannot {attempted} it: unexpected {type(error).__name__}: {error}"
-        )
 
 
 def _without_subject(error: CoreError) -> str:

@@ -21,7 +21,12 @@ def test_the_registration_socket_tells_who_serves_where(site: Any, kubelet: Any)
     info = kubelet.info()
 
     assert (info.type, info.name) == ("DRAPlugin", "tangram.dev")
-    assert list(info.supported_versions) == ["v1.DRAPlugin", "v1beta1.DRAPlugin"]
+    assert list(info.supported_versions) == [
+        "v1.DRAPlugin",
+        "v1beta1.DRAPlugin",
+        "v1.DRAResourceHealth",
+        "v1alpha1.DRAResourceHealth",
+    ]
     assert Path(info.endpoint).is_socket()
     assert Path(info.endpoint).is_absolute()
     assert site.options.registration_socket.name == "tangram.dev-reg.sock"

@@ -1,0 +1,125 @@
+"""What users are told of their claims, written beside the kubelet's calls and never in their way.
+
+Claims that changed enter; what is to be said of each is read from its record when it is said, so that the
+last state wins, whatever was missed. A failure is tried again and then given up: no claim depends on it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from typing import Final
+
+from plugin.checkpoint import RecordStore
+from plugin.errors import PluginError, ReportFailed
+from plugin.ports import ClaimEvents, ClaimWriter
+from plugin.statuses import device_statuses
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+_MOST: Final = 1024
+_ATTEMPTS: Final = 6
+_FIRST_DELAY_S: Final = 1.0
+_GOODBYE_S: Final = 5.0
+_REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed"}
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A claim whose status must be written. Units: ``at_s`` seconds of the clock."""
+
+    ref: ClaimRef
+    at_s: float
+    attempts: int = 0
+
+
+class Reports:
+    """The ``Witness`` that writes to the API server: ``begin`` and ``close`` it, a thread of its own writes.
+
+    Units: ``clock`` counts seconds.
+    """
+
+    def __init__(
+        self, store: RecordStore, claims: ClaimWriter, events: ClaimEvents, clock: Callable[[], float]
+    ) -> None:
+        self._store = store
+        self._claims = claims
+        self._events = events
+        self._clock = clock
+        self._changing = Lock()
+        self._due: dict[ClaimUid, _Due] = {}
+        self._wake = Event()
+        self._is_over = False
+        self._thread = Thread(target=self._work, name="reports", daemon=True)
+
+    def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Write the claim's status soon."""
+        with self._changing:
+            self._due.pop(uid, None)
+            if len(self._due) >= _MOST:
+                oldest = next(iter(self._due))
+                _log.warning("claim %s: its status is not written, too many wait", self._due.pop(oldest).ref)
+            self._due[uid] = _Due(ref, self._clock())
+        self._wake.set()
+
+    def failed(self, uid: ClaimUid, ref: ClaimRef, attempted: str, error: PluginError) -> None:
+        """Write an event on the claim."""
+        self._events.warn(ref, uid, _REASONS[attempted], str(error))
+
+    def all_again(self) -> None:
+        """Write the status of every claim that has a record: what an earlier process left unsaid."""
+        for record in self._store.census().records:
+            self.changed(record.uid, record.ref)
+
+    def deliver(self) -> float | None:
+        """Write what is due and return after how many seconds more will be, None for never."""
+        now = self._clock()
+        with self._changing:
+            ready = {uid: due for uid, due in self._due.items() if due.at_s <= now}
+            for uid in ready:
+                del self._due[uid]
+        for uid, due in ready.items():
+            self._write(uid, due)
+        with self._changing:
+            waits = [due.at_s - self._clock() for due in self._due.values()]
+        return max(min(waits), 0.0) if waits else None
+
+    def begin(self) -> None:
+        """Start the thread that writes."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what is due once more, as far as it goes, and end the thread."""
+        self._is_over = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_GOODBYE_S)
+
+    def _work(self) -> None:
+        while not self._is_over:
+            wait_s = self.deliver()
+            self._wake.wait(wait_s)
+            self._wake.clear()
+        self.deliver()
+
+    def _write(self, uid: ClaimUid, due: _Due) -> None:
+        try:
+            record, written_at_s = self._store.peek(uid)
+            self._claims.set_devices(due.ref, uid, device_statuses(record, written_at_s))
+        except ReportFailed as error:
+            self._again(uid, due, error)
+        except PluginError as error:
+            _log.warning("claim %s: its status is not written: %s", due.ref, error)
+        except Exception:  # noqa: BLE001 - the outermost loop: the other claims must be told of
+            _log.exception("claim %s: its status is not written", due.ref)
+
+    def _again(self, uid: ClaimUid, due: _Due, error: ReportFailed) -> None:
+        attempts = due.attempts + 1
+        if not error.retry or attempts >= _ATTEMPTS:
+            _log.warning("%s", error)
+            return
+        later = _Due(due.ref, self._clock() + _FIRST_DELAY_S * 2**due.attempts, attempts)
+        with self._changing:
+            self._due.setdefault(uid, later)
