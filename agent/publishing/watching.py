@@ -33,11 +33,10 @@ def follow(
     told = ""
     while not ended.is_set():
         try:
+            is_broken = False
             for change in shelf.changes(ended):
                 told = ""
-                if isinstance(change, Interrupted):
-                    metrics.count("watch_interruptions_total", kind=shelf.kind)
-                    _log.info("the watch of %ss broke: %s", shelf.kind, change.reason)
+                is_broken = _note(shelf, change, metrics, is_broken)
                 hear(change, known.hear(change))
         except NotThere as error:
             told = _tell(shelf, f"{error}; they are published once it is installed", told)
@@ -50,6 +49,17 @@ def follow(
         except Exception:  # noqa: BLE001 - the outermost loop of a thread: without it nobody watches
             _log.exception("watching %ss failed in a way nobody foresaw", shelf.kind)
         ended.wait(slow_s)
+
+
+def _note(shelf: Shelf, change: Change, metrics: Metrics, is_broken: bool) -> bool:
+    """Say that a watch broke, once until it tells something again; return whether it is broken."""
+    if not isinstance(change, Interrupted):
+        return False
+    metrics.count("watch_interruptions_total", kind=shelf.kind)
+    _log.log(
+        logging.DEBUG if is_broken else logging.INFO, "the watch of %ss broke: %s", shelf.kind, change.reason
+    )
+    return True
 
 
 def _tell(shelf: Shelf, why: str, told: str) -> str:
