@@ -18,7 +18,7 @@ from launcher.machine import find_program, look_at_runtime
 from launcher.node import Node, wait_for
 from launcher.part import Part, PartSpec, Patience
 from launcher.probe import get
-from launcher.settings import Settings, default_gates
+from launcher.settings import Settings, merged_gates
 
 
 class Cluster:
@@ -30,7 +30,7 @@ class Cluster:
         self._lock = threading.RLock()
         self._logs = settings.folder / "logs"
         self._logs.mkdir(exist_ok=True)
-        self.gates = {**default_gates(settings.version), **settings.feature_gates}
+        self.gates = merged_gates(settings.version, settings.feature_gates)
         self.nodes: tuple[Node, ...] = ()
         self.parts = {spec.name: Part(spec, self._logs) for spec in self._control_plane()}
 
@@ -95,9 +95,12 @@ class Cluster:
             self.part(name).kill()
 
     def set_gates(self, gates: Mapping[str, bool]) -> None:
-        """Restart what knows feature gates with these, over those that the cluster began with."""
+        """Restart what knows feature gates with these, over those that the cluster began with.
+
+        Raises: PartFailed where one refuses them; the next call mends that.
+        """
         with self._lock:
-            self.gates = {**default_gates(self.settings.version), **self.settings.feature_gates, **gates}
+            self.gates = merged_gates(self.settings.version, self.settings.feature_gates, gates)
             specs = {spec.name: spec for spec in self._control_plane()}
             specs |= {f"kubelet-{node.name}": node.kubelet_spec(self.gates) for node in self.nodes}
             restarted = [name for name in specs if name != "etcd"]

@@ -25,6 +25,7 @@ _GATES: Mapping[str, Mapping[str, bool]] = {
     "1.36": {},
     "1.34": {"DRAPartitionableDevices": True},
 }
+_NEEDS = {"DRADeviceCompatibilityGroups": "DRAPartitionableDevices"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +90,18 @@ def node_number(name: str) -> int:
     return int(name.removeprefix("node-"))
 
 
-def default_gates(version: str) -> Mapping[str, bool]:
-    """Return the feature gates that a cluster of this version gets."""
-    return _GATES[version]
+def merged_gates(version: str, *wanted: Mapping[str, bool]) -> dict[str, bool]:
+    """Return the gates of a cluster of this version, later wishes over earlier ones.
+
+    What needs a gate that is off goes off with it: an API server refuses to start otherwise.
+    """
+    gates = dict(_GATES[version])
+    for one in wanted:
+        gates |= one
+        gates |= {
+            name: False for name, needed in _NEEDS.items() if name in gates and not one.get(needed, True)
+        }
+    return gates
 
 
 def parse_gates(text: str) -> dict[str, bool]:

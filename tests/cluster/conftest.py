@@ -1,0 +1,103 @@
+"""A cluster to test in: the launcher's, around this process, or the one of a user's kubeconfig.
+
+``TANGRAM_CLUSTER`` names the launcher's folder (make test-cluster sets it); ``TANGRAM_TEST_KUBECONFIG``
+another cluster, over which nobody has control. Without both every test here is skipped, and a kubeconfig
+that happens to lie around is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kube_api import NAMESPACES, NODES, KubeApi, Limits, NotFound, Resource
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "hack" / "cluster"))
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+from cluster_support import eventually
+from launcher.client import ClusterControl
+
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def kubeconfig() -> Path:
+    folder, file = os.environ.get("TANGRAM_CLUSTER"), os.environ.get("TANGRAM_TEST_KUBECONFIG")
+    if not folder and not file:
+        pytest.skip("needs a cluster: make test-cluster")
+    return Path(folder, "kubeconfig") if folder else Path(str(file))
+
+
+@pytest.fixture(scope="session")
+def api(kubeconfig: Path) -> KubeApi:
+    """The API server, as its administrator."""
+    return KubeApi.connect(
+        kubeconfig,
+        user_agent="tangram-tests",
+        clock=time.monotonic,
+        sleep=time.sleep,
+        random=random.random,
+        limits=Limits(calls_per_s=500, burst=1000),
+    )
+
+
+@pytest.fixture
+def control(kubeconfig: Path) -> Iterator[ClusterControl]:
+    """The parts of the launcher's cluster; what a test stopped or changed is mended after it."""
+    if not os.environ.get("TANGRAM_CLUSTER"):
+        pytest.skip("needs control over the node: make test-cluster, without KUBECONFIG")
+    control = ClusterControl(kubeconfig.parent)
+    before = control.state()
+    yield control
+    for name, part in control.state().parts.items():
+        if part.pid is None:
+            control.start(name)
+    if control.state().feature_gates != before.feature_gates:
+        control.set_feature_gates({})
+
+
+@pytest.fixture
+def node(api: KubeApi) -> str:
+    """The name of a node on which pods run."""
+    for found in api.list(NODES).items:
+        conditions = found.document.get("status", {}).get("conditions", [])
+        runtime = found.document.get("status", {}).get("nodeInfo", {}).get("containerRuntimeVersion")
+        if runtime and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
+            return found.metadata.name
+    pytest.skip("needs a node on which pods run: this cluster is a control plane only")
+
+
+def _exists(api: KubeApi, namespace: str) -> bool:
+    try:
+        return bool(api.get(SERVICE_ACCOUNTS, "default", namespace))
+    except NotFound:
+        return False
+
+
+@pytest.fixture
+def namespace(api: KubeApi) -> Iterator[str]:
+    """A fresh namespace, deleted after the test with all that is in it."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    if _exists(api, "default"):  # else nobody makes service accounts, and pods need none
+        eventually(lambda: _exists(api, name), f"service account in {name}")
+    yield name
+    try:
+        api.delete(NAMESPACES, name)
+    except NotFound:
+        return
