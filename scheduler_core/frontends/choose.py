@@ -32,10 +32,10 @@ class Refused:
 def choose(demand: Demand, books: Books) -> Chosen | Refused:
     """Return the units of every type, taken from the books; nothing is taken where it is refused."""
     wanted = [one for one in (demand.first, *demand.together, *demand.apart) if one is not None]
-    short = next((found for one in wanted if (found := _short(one)) is not None), None)
-    if short is not None:
-        return short
-    for first, cards in _answers(demand):
+    lacking = short(demand)
+    if lacking is not None:
+        return lacking
+    for first, cards in answers(demand):
         units = [*first, *(unit for mine in cards for unit in mine)]
         if not books.take(units):
             continue
@@ -45,11 +45,16 @@ def choose(demand: Demand, books: Books) -> Chosen | Refused:
             groups = [first, *cards, *rest] if demand.first is not None else rest
             return {kind: tuple(mine) for kind, mine in zip(kinds, groups, strict=True)}
         books.give_back(units)
-    return _refusal(demand)
+    return refusal(demand)
+
+
+def short(demand: Demand) -> Refused | None:
+    """Return the refusal where a type has too few units whatever is chosen of the others."""
+    wanted = (one for one in (demand.first, *demand.together, *demand.apart) if one is not None)
+    return next((found for one in wanted if (found := _short(one)) is not None), None)
 
 
 def _short(wanted: Wanted) -> Refused | None:
-    """Return the refusal where a type has too few units whatever is chosen of the others."""
     usable = len(wanted.usable)
     needed = len(wanted.units) if wanted.count is None else wanted.count
     if not wanted.units:
@@ -64,7 +69,7 @@ def _short(wanted: Wanted) -> Refused | None:
     return Refused(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
 
 
-def _answers(demand: Demand) -> Iterator[tuple[tuple[Unit, ...], list[list[Unit]]]]:
+def answers(demand: Demand) -> Iterator[tuple[tuple[Unit, ...], list[list[Unit]]]]:
     """Yield what could be given, the best first."""
     if demand.first is None:
         yield (), []
@@ -152,7 +157,7 @@ def _apart(apart: Sequence[Wanted], books: Books) -> list[tuple[Unit, ...]] | No
     return taken
 
 
-def _refusal(demand: Demand) -> Refused:
+def refusal(demand: Demand) -> Refused:
     """Return why nothing was found although every type has enough by itself."""
     assert demand.first is not None
     first = demand.first

@@ -21,6 +21,7 @@ TABLE: Final = "gpu-partitions"
 SPEC: Final = "gpu-partition-spec"
 POLICY_LABEL: Final = "node.koordinator.sh/gpu-partition-policy"
 HONOR: Final = "Honor"
+PREFER: Final = "Prefer"
 RESTRICTED: Final = "Restricted"
 _LINKS: Final = ("NVLink",)
 _OLD_BANDWIDTH: Final = "ringAllReduceBandwidth"

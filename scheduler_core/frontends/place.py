@@ -5,17 +5,28 @@ The one door for pods. A pod is placed wholly or not at all; nothing is held, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from scheduler_core.allocate import Cluster
+from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.choose import Refused, choose
 from scheduler_core.frontends.demand import Demand, Partitioned, Wanted
+from scheduler_core.frontends.errors import InvalidNode
 from scheduler_core.frontends.hints import GPU, Strategy, TopologyScope
 from scheduler_core.frontends.node_units import NodeUnits
-from scheduler_core.frontends.partition_table import PartitionSpec, Table
+from scheduler_core.frontends.partition_table import (
+    HONOR,
+    POLICY_LABEL,
+    PREFER,
+    TABLE,
+    PartitionSpec,
+    Table,
+    table_of,
+)
 from scheduler_core.frontends.pods import PodAsk
+from scheduler_core.frontends.reading import SCHEDULING, choice
 from scheduler_core.frontends.scoring import Scoring
 from scheduler_core.frontends.units import Books, Unit
 from scheduler_core.model.device import DeviceId
@@ -35,6 +46,28 @@ class NodeTable:
 
     table: Table | None = None
     is_honored: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the node says nothing of partitions."""
+        return self.table is None and not self.is_honored
+
+
+def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None) -> NodeTable:
+    """Return what the annotation and the label of a Node (or a Device object) say.
+
+    Shape: ``minors`` are the node's GPUs, None where not known.
+    Raises: InvalidNode.
+    """
+    subject = subject_of(obj, "Node")
+    fields = Fields(obj, subject, "", InvalidNode)
+    inner = fields.optional("metadata") if fields.has("metadata") else fields
+    labels, annotations = inner.optional("labels"), inner.optional("annotations")
+    policy = choice(labels, POLICY_LABEL, (HONOR, PREFER))
+    text = annotations.text(SCHEDULING + TABLE) if annotations.has(SCHEDULING + TABLE) else None
+    return NodeTable(
+        table=table_of(subject, text, minors) if text is not None else None, is_honored=policy == HONOR
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,8 @@ class Unit:
 
     Shape: ``number`` is its minor, or its place among its like; ``pcie`` and ``numa`` where it stands, None
            where that is not known; ``is_touched`` while anybody has any part of it; ``takes`` is empty
-           where it cannot be had; ``why`` then says why; ``score`` ranks units of equal place, high first.
+           where it cannot be had; ``why`` then says why; ``score`` ranks units of equal place, high first;
+           ``index`` is where whoever made the unit finds it again.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Unit:
     takes: tuple[Take, ...] = ()
     why: str = ""
     score: int = 0
+    index: int = 0
     given: Mapping[str, int] = field(default_factory=dict)
 
     @property

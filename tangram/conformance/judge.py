@@ -16,6 +16,7 @@ from tangram.conformance.case_files import Case, read_cases
 from tangram.conformance.decisions import Decisions
 from tangram.conformance.expressions import evaluated
 from tangram.conformance.kinds import Kind, Unsupported, kind_of
+from tangram.conformance.marked import grown, marked_answer
 from tangram.conformance.named import Named
 from tangram.conformance.pod_cases import placed
 from tangram.conformance.runs import Run
@@ -109,5 +110,8 @@ def _named(content: Mapping[str, Any], policy: str) -> Named:
         extra["steps"] = steps(situation.cluster, expect["steps"])
     if "feasibleNodes" in expect:
         extra["feasibleNodes"] = feasible_nodes(situation, POLICIES[policy])
-    answered = answer_of(situation, POLICIES[policy]) if situation.claims else None
+    answered = None
+    if situation.claims:
+        answered = marked_answer(content, situation) or answer_of(situation, POLICIES[policy])
+        situation = grown(situation, answered, content)
     return Named(situation=situation, answered=answered, extra=extra, is_exact=policy == FIRST_FIT)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
-
-_JOINT: Final = ("scheduling.koordinator.sh/", "node.koordinator.sh/")
+from typing import Any
 
 
 class Kind(Enum):
@@ -38,19 +35,9 @@ def _unsupported(content: Mapping[str, Any]) -> Unsupported | None:
     keys = content.keys()
     if "resourceClasses" in keys or ({"classes", "devices"} <= keys and "slices" not in keys):
         return Unsupported("resource classes")
-    if "slices" in keys and any(mark in _annotations(content) for mark in _JOINT):
-        return Unsupported("joint allocation and tables of partitions")
     if content.get("listTypeAttributes") is False:
         return Unsupported("an expression language without lists")
     return None
-
-
-def _annotations(content: Mapping[str, Any]) -> str:
-    """Return the names and marks of claims and nodes as one text to look in."""
-    found = [content.get("node"), *(content.get("nodes") or ()), *(content.get("claims") or ())]
-    objects = [one for one in found if isinstance(one, Mapping)]
-    marks = [one.get(key) for one in objects for key in ("annotations", "labels", "metadata")]
-    return json.dumps(marks)
 
 
 def _kind(content: Mapping[str, Any]) -> Kind | None:

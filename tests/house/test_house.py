@@ -48,7 +48,7 @@ def test_no_function_of_the_packages_is_over_40_lines():
 
 @pytest.mark.parametrize("word", ["nvidia", "gpu", "mig", "nvml"])
 def test_the_core_knows_devices_and_no_vendor(word):
-    """Docstrings may give examples; code and comments may not. Front ends read what users of vendors write."""
+    """Docstrings may give examples; code and comments may not. Front ends read what users write."""
     found = []
     for path in sources("scheduler_core"):
         if "frontends" in path.parts:

@@ -1,0 +1,57 @@
+"""Cases whose claims or nodes carry annotations: joint allocation and tables of partitions, on claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from typing import Any
+
+from scheduler_core.errors import CoreError
+from scheduler_core.frontends.claims import Marks, allocate_marked, marks_of
+from scheduler_core.frontends.place import node_table_of
+from scheduler_core.model.claim import Request
+from scheduler_core.model.result import Allocation, Unallocatable
+from tangram.conformance.answering import Answered
+from tangram.conformance.situation import Situation
+
+
+def grown(situation: Situation, answer: Answered | None, content: Mapping[str, Any]) -> Situation:
+    """Return the situation with the counts that claims stand for: types placed beside others may be more."""
+    if not isinstance(answer, Allocation):
+        return situation
+    claims = []
+    for claim, obj in zip(situation.claims, content["claims"], strict=True):
+        joint = marks_of(obj).joint
+        given = Counter(one.request for one in answer.results[claim.ref])
+        more = set(joint.types[1:]) if joint is not None else set()
+        claims.append(replace(claim, requests=tuple(_grown(one, more, given) for one in claim.requests)))
+    return replace(situation, claims=tuple(claims))
+
+
+def _grown(request: Request, more: Set[str], given: Mapping[str, int]) -> Request:
+    (option,) = request.alternatives[:1]
+    if request.name not in more or option.count is None or given[request.name] <= option.count:
+        return request
+    return replace(request, alternatives=(replace(option, count=given[request.name]),))
+
+
+def marked_answer(content: Mapping[str, Any], situation: Situation) -> Answered | None:
+    """Return the answer of the first node that fits, None where nothing is annotated."""
+    listed = content.get("nodes") or [content.get("node") or {}]
+    try:
+        tables = [node_table_of(one) for one in listed]
+        marks = {
+            claim.ref: marks_of(obj) for claim, obj in zip(situation.claims, content["claims"], strict=True)
+        }
+        if all(table.is_silent for table in tables) and set(marks.values()) <= {Marks()}:
+            return None
+        first: Unallocatable | None = None
+        for node, table in zip(situation.nodes, tables, strict=True):
+            found = allocate_marked(situation.claims, marks, situation.cluster, node, table)
+            if isinstance(found, Allocation):
+                return found
+            first = first or found
+    except CoreError as refusal:
+        return refusal
+    return first
