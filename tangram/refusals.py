@@ -1,12 +1,16 @@
-"""A refusal as JSON says it: in short for ``tangram allocate``, all of it for ``tangram explain``."""
+"""A refusal as JSON says it, in short and in full, and as kube-scheduler takes it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
-from scheduler_core.model.result import Reason, Unallocatable
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.result import Cause, Reason, Unallocatable
 from scheduler_core.reasons import told
 from tangram.plain import plain
+
+_MISTAKES: Final = (Cause.TOO_MANY_DEVICES, Cause.POOL_INVALID)
 
 
 def refusal_value(refusal: Unallocatable) -> dict[str, Any]:
@@ -27,6 +31,31 @@ def refusal_in_full(refusal: Unallocatable) -> dict[str, Any]:
         "constraints": plain(refusal.constraints),
         "conflict": plain(refusal.conflict),
     }
+
+
+def mistake_in(refusal: Unallocatable, claims: Sequence[Claim]) -> str | None:
+    """Return why kube-scheduler would end with an error where the core says that claims do not fit.
+
+    It takes a claim for too many devices, an invalid pool, and all devices of a pool that is incomplete for
+    mistakes that somebody has to mend; the core tells them as reasons, since the claims do not fit either
+    way. None where nothing is to be mended.
+    """
+    for reason in refusal.reasons:
+        is_mistake = reason.cause in _MISTAKES or (
+            reason.cause is Cause.POOL_INCOMPLETE and _wants_all(reason, claims)
+        )
+        if is_mistake:
+            return str(reason)
+    return None
+
+
+def _wants_all(reason: Reason, claims: Sequence[Claim]) -> bool:
+    """Whether the request wants all matching devices, in each of its alternatives."""
+    name = reason.request.partition("/")[0]
+    named = (
+        one for claim in claims if claim.ref == reason.claim for one in claim.requests if one.name == name
+    )
+    return any(all(option.count is None for option in one.alternatives) for one in named)
 
 
 def _reason(reason: Reason) -> dict[str, Any]:

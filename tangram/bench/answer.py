@@ -19,12 +19,14 @@ from scheduler_core.codec.allocations import allocation_result
 from scheduler_core.engine import FIRST_FIT, Engine
 from scheduler_core.engine.policy import Policy
 from scheduler_core.errors import CoreError
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef
+from scheduler_core.limits import RESULTS
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceRequest
 from scheduler_core.model.device import DeviceId
-from scheduler_core.model.result import Allocation
+from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.selectors import compile_selector
 from tangram.bench.limit import TimeIsUp, time_limit
 from tangram.bench.question import Question
+from tangram.refusals import mistake_in
 
 LIMIT_S: Final = 60.0
 _ONCE_ABOVE_NS: Final = 1_000_000_000  # a longer run is not repeated: its time stands for a warm one
@@ -80,6 +82,13 @@ def answer(question: Question, policy: Policy = FIRST_FIT, limit_s: float = LIMI
         return _nothing(perf_counter_ns() - started, timed_out=True)
 
 
+def _with_mistake(found: Answer, mistake: str | None) -> Answer:
+    """Return the answer as the peer gives it: what somebody must mend is an error, not a refusal."""
+    if mistake is None:
+        return found
+    return replace(found, results=[], unschedulable=False, fits=[], error=mistake)
+
+
 def _timed(question: Question, policy: Policy) -> Answer:
     started = perf_counter_ns()
     asked = _Asked(question, policy)
@@ -89,7 +98,7 @@ def _timed(question: Question, policy: Policy) -> Answer:
     cold.cold_nanoseconds = entered + (times[0] if times else 0)
     if sum(times) < _ONCE_ABOVE_NS:
         cold.nanoseconds = [took for _ in range(question.repeat) for took in asked.once().nanoseconds]
-    return cold
+    return _with_mistake(cold, asked.mistake() if cold.unschedulable else None)
 
 
 def _nothing(took: int, *, timed_out: bool = False, error: str | None = None) -> Answer:
@@ -134,6 +143,22 @@ class _Asked:
                 self._engine.release(ref)
         return found
 
+    def mistake(self) -> str | None:
+        """Return what somebody would have to mend before the claims could fit. Not on the clock."""
+        if self._question.is_kept or not self._may_be_mistaken():
+            return None
+        (batch,) = self._question.batches
+        refusal = self._engine.allocate(batch, self._question.nodes[0])
+        return mistake_in(refusal, batch) if isinstance(refusal, Unallocatable) else None
+
+    def _may_be_mistaken(self) -> bool:
+        """Whether reasons are worth their time: an ordinary refusal is never a mistake."""
+        asked = self._question
+        options = [one for batch in asked.batches for claim in batch for one in _options(claim)]
+        return sum(option.count or RESULTS + 1 for option in options) > RESULTS or not all(
+            pool.is_complete and pool.problem is None for pool in asked.pools
+        )
+
     def _everywhere(self, batch: Sequence[Claim]) -> tuple[list[str], Allocation | None]:
         """Return the nodes that fit, and what is allocated on the first of them."""
         nodes = self._question.nodes
@@ -160,6 +185,10 @@ class _Asked:
             for ref, devices in allocation.results.items()
         }
         return replace(allocation, results=results)
+
+
+def _options(claim: Claim) -> Iterator[DeviceRequest]:
+    return (option for request in claim.requests for option in request.alternatives)
 
 
 def _shared(

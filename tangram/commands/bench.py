@@ -6,10 +6,12 @@ import gc
 import json
 import sys
 from argparse import ArgumentTypeError, Namespace
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
 
-from tangram.bench.answer import LIMIT_S, answer
+from scheduler_core.errors import InvalidClaim, InvalidClass, InvalidInput, InvalidSlice
+from tangram.bench.answer import LIMIT_S, Answer, answer
 from tangram.bench.catalogue import ALL, BENCHMARKS, QUICK, Order, chosen, run
 from tangram.bench.pictures import answer_line, report_table
 from tangram.bench.question import decode_question
@@ -111,12 +113,29 @@ def _answer_inputs(options: Namespace, face: Face) -> int:
         if value:
             raise BadInput(f"{option}: does not go with --input: the file says what is asked")
     gc.freeze()  # garbage is collected before each cold run: what the imports left need not be looked at
+    refused: InvalidInput | None = None
     for place, asked in read_inputs(options.input):
-        question = decode_question(asked, place)
-        found = answer(question, POLICIES[options.policy], options.limit or LIMIT_S)
+        found, nodes, mistake = _answered(place, asked, options)
+        refused = refused or mistake
         if options.json:
             face.out.text(json.dumps(found.as_json(), separators=(",", ":")))
         else:
-            face.out.text(answer_line(place, found, len(question.nodes)))
+            face.out.text(answer_line(place, found, nodes))
         sys.stdout.flush()
+    if refused is not None:
+        raise refused
     return DONE
+
+
+def _answered(
+    place: str, asked: Mapping[str, Any], options: Namespace
+) -> tuple[Answer, int, InvalidInput | None]:
+    """Return the answer, how many nodes were asked, and the mistake in an object where there is one.
+
+    An object that the core refuses spoils its own input only: the answer says so, and the next one is read.
+    """
+    try:
+        question = decode_question(asked, place)
+    except (InvalidSlice, InvalidClaim, InvalidClass) as refused:
+        return Answer(error=str(refused)), 0, refused
+    return answer(question, POLICIES[options.policy], options.limit or LIMIT_S), len(question.nodes), None

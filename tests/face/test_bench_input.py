@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from tangram.bench.objects import Place, claim, device_class, on_node, question, request, resource_slice
 
+UPSTREAM = Path(__file__).parents[1] / "core" / "upstream"
 FIELDS = {"results", "unschedulable", "fits", "nanoseconds", "cold_nanoseconds", "timed_out"}
 
 
@@ -131,6 +133,41 @@ def test_what_the_core_refuses_is_the_answers_error_and_no_end(answers):
     assert "no-such" in first["error"]
     assert first.keys() == FIELDS | {"error"}
     assert chosen(second) == [["d0"]]
+
+
+def test_an_object_that_is_refused_spoils_its_own_input_and_ends_with_status_2(tangram, written):
+    bad = two_devices(*numbered(1)) | {"claims": [{"metadata": {"name": "c"}}]}
+    text = "".join(json.dumps(one) + "\n" for one in (bad, two_devices(*numbered(1))))
+
+    said = tangram("bench", "--json", "--input", written("inputs.json", text))
+
+    first, second = map(json.loads, said.out.splitlines())
+    assert said.status == 2
+    assert "ResourceClaim c" in said.err
+    assert first["error"] in said.err
+    assert first.keys() == FIELDS | {"error"}
+    assert chosen(second) == [["d0"]]
+
+
+@pytest.mark.parametrize("name", ["allocator", "random", "groups"])
+def test_kubernetes_own_cases_end_in_an_error_exactly_where_its_allocator_does(tangram, written, name):
+    cases = json.loads((UPSTREAM / f"{name}.json").read_text())
+    lines = written("inputs.json", "".join(json.dumps(case) + "\n" for case in cases))
+
+    said = tangram("bench", "--json", "--input", lines)
+
+    answers = [json.loads(line) for line in said.out.splitlines()]
+    assert list(map(outcome, answers)) == [expected(case["expect"]) for case in cases]
+
+
+def outcome(answer):
+    return "error" if "error" in answer else "unschedulable" if answer["unschedulable"] else "fits"
+
+
+def expected(expect):
+    if "error" in expect:
+        return "error"
+    return "unschedulable" if expect.get("unschedulable") or expect.get("feasible") is False else "fits"
 
 
 def test_an_input_may_span_lines_and_come_from_standard_input(tangram, monkeypatch):
