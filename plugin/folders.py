@@ -56,8 +56,9 @@ def made(folders: Sequence[Path], mode: int, *, with_content: bool = False) -> I
 def _make(folder: Path, mode: int, fresh: list[Path]) -> None:
     try:
         for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-            missing.mkdir(mode=mode if missing == folder else 0o777)
-            fresh.append(missing)
+            with suppress(FileExistsError):  # another plugin that starts was faster, and it is that one's
+                missing.mkdir(mode=mode if missing == folder else 0o777)
+                fresh.append(missing)
     except OSError as error:
         raise StorageFailed("make", f"folder {folder}", error.strerror or str(error)) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +14,7 @@ from launcher.client import ClusterControl
 from plugin_support import PluginSite
 
 from agent.hardware.simulated import parse_fault
-from kube_api import EVENTS, PODS, RESOURCE_CLAIMS, KubeApi, NotFound
+from kube_api import EVENTS, PODS, RESOURCE_CLAIMS, ApiError, KubeApi, NotFound
 
 
 @pytest.fixture
@@ -36,22 +36,33 @@ def identity(api: KubeApi, namespace: str) -> tuple[str, str]:
 
 
 def log_of(api: KubeApi, namespace: str) -> str:
-    return eventually(lambda: api.raw_get(f"/api/v1/namespaces/{namespace}/pods/p/log"), "the pod's log")
+    def said() -> str:
+        try:
+            return api.raw_get(f"/api/v1/namespaces/{namespace}/pods/p/log")
+        except ApiError as error:  # a kubelet that has just come back does not know its pods yet
+            raise AssertionError(str(error)) from error
+
+    return eventually(said, "the pod's log")
 
 
 @pytest.fixture
-def one_pod(api: KubeApi, site: PluginSite, namespace: str) -> str:
-    """Make a claim and a pod with it; the pod's namespace."""
-    api.create(RESOURCE_CLAIMS, site.claim("c"), namespace)
-    command = ("sh", "-c", "env; exec sleep 100000")
-    api.create(PODS, pod("p", command=command, claims={"gpu": "c"}), namespace)
-    return namespace
+def make_pod(api: KubeApi, site: PluginSite, namespace: str) -> Callable[[], str]:
+    """Make a claim and a pod with it, and return its namespace."""
+
+    def made() -> str:
+        api.create(RESOURCE_CLAIMS, site.claim("c"), namespace)
+        command = ("sh", "-c", "env; exec sleep 100000")
+        api.create(PODS, pod("p", command=command, claims={"gpu": "c"}), namespace)
+        return namespace
+
+    return made
 
 
 def test_a_pod_gets_its_partition_its_claim_says_so_and_both_end_together(
-    api: KubeApi, site: PluginSite, one_pod: str
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     site.start()
+    one_pod = make_pod()
 
     _, line = identity(api, one_pod)
     (instance,) = site.instances()
@@ -67,9 +78,10 @@ def test_a_pod_gets_its_partition_its_claim_says_so_and_both_end_together(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_plugin_that_restarts_under_a_running_pod_goes_on_with_it(
-    api: KubeApi, site: PluginSite, one_pod: str, number: int
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str], number: int
 ) -> None:
     first = site.start()
+    one_pod = make_pod()
     before = identity(api, one_pod)
 
     site.stop(first, number)
@@ -81,9 +93,10 @@ def test_a_plugin_that_restarts_under_a_running_pod_goes_on_with_it(
 
 
 def test_a_pod_that_ends_while_no_plugin_runs_is_undone_by_the_next_one(
-    api: KubeApi, site: PluginSite, one_pod: str
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     first = site.start()
+    one_pod = make_pod()
     running(api, "p", one_pod)
     site.stop(first)
     api.delete(PODS, "p", one_pod)
@@ -95,9 +108,10 @@ def test_a_pod_that_ends_while_no_plugin_runs_is_undone_by_the_next_one(
 
 
 def test_a_kubelet_that_restarts_finds_the_plugin_again(
-    api: KubeApi, site: PluginSite, control: ClusterControl, one_pod: str
+    api: KubeApi, site: PluginSite, control: ClusterControl, make_pod: Callable[[], str]
 ) -> None:
     site.start()
+    one_pod = make_pod()
     before = identity(api, one_pod)
 
     control.kill(f"kubelet-{site.node}")
@@ -109,9 +123,10 @@ def test_a_kubelet_that_restarts_finds_the_plugin_again(
 
 
 def test_a_pod_that_is_deleted_by_force_leaves_nothing(
-    api: KubeApi, site: PluginSite, control: ClusterControl, one_pod: str
+    api: KubeApi, site: PluginSite, control: ClusterControl, make_pod: Callable[[], str]
 ) -> None:
     site.start()
+    one_pod = make_pod()
     running(api, "p", one_pod)
 
     control.run_on_node(
@@ -127,9 +142,10 @@ def test_a_pod_that_is_deleted_by_force_leaves_nothing(
 
 
 def test_a_claim_that_is_deleted_under_its_pod_is_undone_when_the_pod_ends(
-    api: KubeApi, site: PluginSite, one_pod: str
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     site.start()
+    one_pod = make_pod()
     before = identity(api, one_pod)
 
     api.patch(RESOURCE_CLAIMS, "c", {"metadata": {"finalizers": None}}, one_pod)
@@ -143,9 +159,10 @@ def test_a_claim_that_is_deleted_under_its_pod_is_undone_when_the_pod_ends(
 
 
 def test_a_node_that_reboots_prepares_its_pods_anew(
-    api: KubeApi, site: PluginSite, control: ClusterControl, one_pod: str
+    api: KubeApi, site: PluginSite, control: ClusterControl, make_pod: Callable[[], str]
 ) -> None:
     first = site.start()
+    one_pod = make_pod()
     (container, line) = identity(api, one_pod)
 
     first.kill()
@@ -166,10 +183,11 @@ def test_a_node_that_reboots_prepares_its_pods_anew(
 
 
 def test_two_versions_serve_at_once_and_each_takes_only_its_own_sockets_along(
-    api: KubeApi, site: PluginSite, one_pod: str
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     old_uid, new_uid = str(uuid.uuid4()), str(uuid.uuid4())
     old = site.start(old_uid)
+    one_pod = make_pod()
     before = identity(api, one_pod)
 
     new = site.start(new_uid)
@@ -188,29 +206,29 @@ def test_two_versions_serve_at_once_and_each_takes_only_its_own_sockets_along(
 
 
 def test_the_kubelet_calls_the_version_that_registered_last(
-    api: KubeApi, site: PluginSite, one_pod: str
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     old_uid, new_uid = str(uuid.uuid4()), str(uuid.uuid4())
-    api.delete(PODS, "p", one_pod)
     site.start(old_uid)
     site.start(new_uid)
 
-    site.delete_pod(one_pod, "p")
-    api.create(PODS, pod("q", claims={"gpu": "c"}), one_pod)
-    running(api, "q", one_pod)
+    one_pod = make_pod()
+    running(api, "p", one_pod)
 
-    newest = (site.folder / "plugin-1.log").read_text()
+    older, newest = ((site.folder / f"plugin-{index}.log").read_text() for index in (0, 1))
     assert f"claim {one_pod}/c" in newest
-    site.delete_pod(one_pod, "q")
+    assert f"claim {one_pod}/c" not in older
+    site.delete_pod(one_pod, "p")
     assert site.nothing_is_left()
 
 
 def test_a_failure_becomes_an_event_on_the_claim_and_the_pod_runs_once_it_is_mended(
-    api: KubeApi, site: PluginSite, one_pod: str
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     for minor in (0, 1):
         site.machine.inject(parse_fault(f"gpu-{minor}:create-gpu-instance:hardware-fault"))
     site.start()
+    one_pod = make_pod()
 
     def warning() -> str:
         notes = [

@@ -29,6 +29,7 @@ from plugin._pb.pluginregistration_v1 import api_pb2 as registration
 from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
 from plugin.assembly import assemble
 from plugin.claim_directory import ClaimDirectory
+from plugin.driver import Driver
 from plugin.options import Options
 from plugin.server import Running, start
 
@@ -134,12 +135,16 @@ class Site:
         for fault in faults:
             self.simulated.inject(parse_fault(fault))
 
-    def start(self) -> Running:
-        """Serve in this process."""
+    def driver(self, options: Options | None = None) -> Driver:
+        """Return a driver that serves nobody yet."""
         root = self.simulated.root
         machine = Machine(self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
-        driver = assemble(machine, self.options, clock=time.monotonic, sleep=time.sleep)
-        return start(driver, ClaimDirectory(self.claims_dir), self.options)
+        return assemble(machine, options or self.options, clock=time.monotonic, sleep=time.sleep)
+
+    def start(self, options: Options | None = None, **more: Any) -> Running:
+        """Serve in this process."""
+        options = options or self.options
+        return start(self.driver(options), ClaimDirectory(self.claims_dir), options, **more)
 
     @contextmanager
     def process(self) -> Iterator[subprocess.Popen[str]]:
