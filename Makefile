@@ -10,6 +10,8 @@ help:
 	@echo "make check   lint, types, import contracts, drift of generated code"
 	@echo "make format  format and mend what the linter can"
 	@echo "make proto   generate the Python code of proto/"
+	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
+	@echo "make test-cluster   the tests in such a cluster; make test-cluster-all: on every version"
 
 $(VENV)/.ready: pyproject.toml uv.lock hack/bootstrap.sh
 	@PYTHON="$(PYTHON)" sh hack/bootstrap.sh $(VENV) $(UV_VERSION)
@@ -44,6 +46,16 @@ test-peer: $(VENV)/.ready
 	@$(VENV)/bin/python hack/peer.py test
 
 # A real Kubernetes from pinned modules, in namespaces of its own (hack/cluster).
-.PHONY: cluster-tools
+.PHONY: cluster-tools cluster test-cluster test-cluster-all
 cluster-tools: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster tools
+
+cluster: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster up
+
+# KUBECONFIG=... make test-cluster: in that cluster, what needs no control over its nodes (docs/try-it.md).
+test-cluster: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster test
+
+test-cluster-all: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster test --all

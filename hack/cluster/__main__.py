@@ -1,4 +1,4 @@
-"""A real Kubernetes on this machine: python hack/cluster tools|run|up [OPTION...]
+"""A real Kubernetes on this machine: python hack/cluster tools|run|up|test [OPTION...]
 
 In goes the command line; the exit status is the command's own, 1 where the cluster cannot be had. Three
 more commands are the program calling itself: inside its namespaces, as a node's holder, as a watcher.
@@ -21,6 +21,7 @@ from launcher.mounts import furnish
 from launcher.part import Patience
 from launcher.settings import Settings, check, parse_gates
 from launcher.supervisor import supervise
+from launcher.tests import USUAL_VERSIONS, run_in_clusters, run_in_users_cluster
 from launcher.toolset import VERSIONS, containerd, kubernetes
 
 _PATIENCE = Patience(clock=time.monotonic, sleep=time.sleep)
@@ -71,6 +72,14 @@ def _run(options: argparse.Namespace) -> int:
         return namespaces.run_inside(settings)
 
 
+def _test(options: argparse.Namespace) -> int:
+    kubeconfig = os.environ.get("KUBECONFIG")
+    if kubeconfig:
+        return run_in_users_cluster(kubeconfig, options.arguments, say)
+    versions = options.versions or (VERSIONS if options.all else USUAL_VERSIONS)
+    return run_in_clusters(versions, options.arguments, say, time.monotonic)
+
+
 def _inside(options: argparse.Namespace) -> int:
     namespaces.be_process_one()
     return supervise(Settings.from_json(options.settings), _PATIENCE, say)
@@ -89,7 +98,7 @@ def _watch_folder(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hack/cluster", description=__doc__.partition("\n")[0])
-    commands = parser.add_subparsers(required=True, metavar="tools|run|up")
+    commands = parser.add_subparsers(required=True, metavar="tools|run|up|test")
     tools = commands.add_parser("tools", help="build what is missing and print the folders")
     tools.add_argument("versions", nargs="*", metavar="VERSION", help=f"of Kubernetes: {', '.join(VERSIONS)}")
     tools.set_defaults(run=_tools)
@@ -99,6 +108,13 @@ def _parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="open a shell in a cluster that lives as long as it")
     _add_cluster_options(up)
     up.set_defaults(command=())
+    test = commands.add_parser(
+        "test", help="run the tests of tests/cluster, in the cluster of KUBECONFIG if set"
+    )
+    test.add_argument("--all", action="store_true", help="on every pinned version")
+    test.add_argument("--version", dest="versions", action="append", choices=VERSIONS, help="may be repeated")
+    test.add_argument("arguments", nargs="*", metavar="PYTEST", help="after --, in the place of the folders")
+    test.set_defaults(run=_test)
     inside = commands.add_parser("inside")
     inside.add_argument("settings")
     inside.set_defaults(run=_inside)

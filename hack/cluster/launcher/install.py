@@ -18,6 +18,7 @@ from launcher.errors import LauncherError
 from launcher.settings import Settings
 
 _OVERLAY = CHECKOUT / "deploy" / "manifests" / "overlays" / "simulated"
+_CLASSES = CHECKOUT / "deploy" / "manifests" / "base" / "device-classes"
 _NAMESPACE = "tangram-system"
 _READY_S = 120
 
@@ -28,6 +29,8 @@ def install(settings: Settings, say: Callable[[str], None]) -> None:
     Raises: LauncherError with what kubectl and the pods say.
     """
     if settings.is_bare:
+        if settings.node_objects:
+            _kubectl(settings, "apply", "-k", str(_CLASSES))
         return
     overlay = _OVERLAY if settings.machine is None else _with_machine(settings, settings.machine)
     _kubectl(settings, "apply", "-k", str(overlay))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from launcher.cluster import Cluster
 from launcher.errors import LauncherError
 from launcher.install import install
+from launcher.node_objects import create_node_objects
 from launcher.part import Patience
 from launcher.server import serve
 from launcher.settings import Settings
@@ -28,6 +29,8 @@ def supervise(settings: Settings, patience: Patience, say: Callable[[str], None]
         nodes = ", ".join(settings.node_names) or "no real node"
         say(f"Kubernetes {settings.version} runs after {patience.clock() - start:.0f} s: {nodes}")
         install(settings, say)
+        if settings.node_objects:
+            create_node_objects(settings, say)
     except LauncherError as error:
         say(str(error))
         return 1
