@@ -6,14 +6,15 @@ Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard e
 from __future__ import annotations
 
 import os
+import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from agent.__main__ import main as agent_main
 from agent.hardware.driver_root import DriverRoot
@@ -24,12 +25,22 @@ from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, node_text, parse_fault, shipped_nodes
 from agent.hardware.simulated.errors import SimulationError
 from agent.hardware.sysfs import Sysfs
+from kube_api import (
+    DEVICE_CLASSES,
+    NODES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    KubeApi,
+    KubeApiError,
+    Resource,
+)
 from plugin.__main__ import main as plugin_main
 from plugin.assembly import assemble
 from plugin.claim_directory import ClaimDirectory
 from plugin.errors import PluginError
 from plugin.options import Options
 from plugin.server import Running, start
+from scheduler_core.codec import composite
 from scheduler_core.errors import CoreError
 from tangram.commands import allocate, bench, conformance, demo, explain, node, show
 from tangram.errors import BadInput, NoAnswer
@@ -40,6 +51,10 @@ from tangram.throwaway import clean_end
 
 _EXPECTED: Final = (BadInput, CoreError, HardwareError, NoAnswer, PluginError, SimulationError, OSError)
 _INTERRUPTED: Final = 130
+_COMPOSITES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
+_RESOURCES: Final = {
+    one.kind: one for one in (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, _COMPOSITES)
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,7 +86,7 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
     with clean_end():
-        status: int = options.command(options, Face(AllMachines(), Output(), serve))
+        status: int = options.command(options, Face(AllMachines(), Output(), serve, connect))
     sys.stdout.flush()
     return status
 
@@ -112,6 +127,44 @@ def serve(machine: Machine, options: Options, claims: Path) -> Running:
     """Start the kubelet plugin on a machine, with claims from a folder."""
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     return start(driver, ClaimDirectory(claims), options)
+
+
+def connect(kubeconfig: Path | None, context: str | None) -> ReadCluster:
+    """Return the cluster of a kubeconfig; nothing is asked yet. Raises: BadInput."""
+    try:
+        api = KubeApi.connect(
+            kubeconfig,
+            context,
+            user_agent="tangram",
+            clock=time.monotonic,
+            sleep=time.sleep,
+            random=random.random,
+        )
+    except KubeApiError as error:
+        raise BadInput(str(error)) from error
+    return ReadCluster(api)
+
+
+class ReadCluster:
+    """A cluster through its API server, to be read only."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
+        """Return the objects of a kind that a field selector lets through."""
+        try:
+            found = self._api.list(_RESOURCES[kind], field_selector=fields)
+        except KubeApiError as error:
+            raise BadInput(str(error)) from error
+        return tuple(one.document for one in found.items)
+
+    def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
+        """Return one object."""
+        try:
+            return self._api.get(_RESOURCES[kind], name, namespace).document
+        except KubeApiError as error:
+            raise BadInput(str(error)) from error
 
 
 class AllMachines:

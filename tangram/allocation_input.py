@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scheduler_core.allocate import Cluster
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode
 from scheduler_core.model.pool import Pool
-from tangram.documents import read_documents
+from tangram.documents import Document, read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
 from tangram.objects import KINDS, Objects, read_objects
@@ -20,23 +20,34 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 @dataclass(frozen=True, slots=True)
 class AllocationInput:
-    """Objects of files, and what an allocation needs of them. Shape: ``nodes`` in the order of trying."""
+    """Objects of files, and what an allocation needs of them.
+
+    Shape: ``nodes`` in the order of trying; ``documents`` as the files have them.
+    """
 
     objects: Objects
     cluster: Cluster
     nodes: tuple[Node, ...]
+    documents: tuple[Document, ...] = ()
 
 
-def add_allocation_input(parser: Parser) -> None:
+def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
     """Add the options that say what to allocate and where."""
     parser.add_argument(
         "-f",
         "--file",
         action="append",
-        required=True,
+        required=needs_files,
         metavar="FILE",
         dest="files",
         help=f"YAML or JSON with any of {', '.join(KINDS)}; - for standard input; may be repeated",
+    )
+    parser.add_argument(
+        "--pod",
+        action="append",
+        metavar="FILE",
+        dest="pods",
+        help="place the annotated pods of a file, one after another, in the place of claims; may be repeated",
     )
     parser.add_argument(
         "--node-name", metavar="NAME", help="allocate on this node only; default: the first node that fits"
@@ -45,14 +56,21 @@ def add_allocation_input(parser: Parser) -> None:
 
 def read_allocation_input(options: Namespace) -> AllocationInput:
     """Read the files of the options. Raises: BadInput where there is nothing to allocate, or nowhere."""
-    objects = read_objects(document for path in options.files for document in read_documents(path))
-    if not objects.claims:
+    found = read_present(options)
+    if not found.objects.claims:
         raise BadInput(f"{', '.join(options.files)}: no ResourceClaim without an allocation: nothing to do")
+    return found
+
+
+def read_present(options: Namespace) -> AllocationInput:
+    """Read the files of the options, with claims or without. Raises: BadInput where there is no node."""
+    documents = tuple(document for path in options.files for document in read_documents(path))
+    objects = read_objects(documents)
     _refuse_broken(objects)
     pools = objects.pools()
     _tell_left_out(pools)
     cluster = Cluster(pools=pools, classes=objects.classes, allocated=tuple(objects.allocated))
-    return AllocationInput(objects, cluster, _nodes(options.node_name, objects, pools))
+    return AllocationInput(objects, cluster, nodes_of(options.node_name, objects, pools), documents)
 
 
 def _refuse_broken(objects: Objects) -> None:
@@ -74,7 +92,7 @@ def _tell_left_out(pools: Iterable[Pool]) -> None:
             print(f"tangram: pool {pool.id}: {name} is left out: {rejected.reason}", file=sys.stderr)
 
 
-def _nodes(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tuple[Node, ...]:
+def nodes_of(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tuple[Node, ...]:
     """Return the nodes to try: those of the files, else those that the slices name."""
     known = {node.name: node for node in objects.nodes}
     for name in sorted(_named(pools)):

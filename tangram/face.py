@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from tangram.clusters import Connect
 from tangram.errors import BadInput
 from tangram.machines import Machines, Serve
 from tangram.output import Output
@@ -18,11 +19,15 @@ WRONG_INPUT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """The surroundings of a subcommand. ``serve`` runs the kubelet plugin while its block is open."""
+    """The surroundings of a subcommand.
+
+    ``serve`` runs the kubelet plugin while its block is open; ``connect`` finds a cluster to read.
+    """
 
     machines: Machines
     out: Output
     serve: Serve
+    connect: Connect
 
 
 Command = Callable[[argparse.Namespace, Face], int]

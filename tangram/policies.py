@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from scheduler_core.allocate import Cluster
-from scheduler_core.engine import FIRST_FIT, Engine, best_fit
+from scheduler_core.engine import FIRST_FIT as FIRST_FIT_POLICY
+from scheduler_core.engine import Engine, best_fit
 from scheduler_core.engine.policy import Policy
 from tangram.face import Parser
 
 BEST_FIT: Final = "best-fit"
-POLICIES: Final[Mapping[str, Policy]] = {BEST_FIT: best_fit(), "first-fit": FIRST_FIT}
+FIRST_FIT: Final = "first-fit"
+POLICIES: Final[Mapping[str, Policy]] = {BEST_FIT: best_fit(), FIRST_FIT: FIRST_FIT_POLICY}
 
 
 def add_policy(parser: Parser) -> None:

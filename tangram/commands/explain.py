@@ -14,6 +14,8 @@ from scheduler_core.model.result import Allocation, Cause, Unallocatable
 from scheduler_core.reasons import Choice, choices
 from scheduler_core.weighing import Weighed, weighed
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
+from tangram.cluster_options import add_cluster, check_cluster
+from tangram.cluster_question import check_files, read_question
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.explanation import (
@@ -23,9 +25,11 @@ from tangram.pictures.explanation import (
     holders_picture,
     spreads_picture,
 )
+from tangram.pictures.held import held_picture
 from tangram.pictures.weighing import weighed_picture
 from tangram.plain import plain
-from tangram.policies import BEST_FIT, POLICIES, add_policy, engine_of
+from tangram.pods import run_pods
+from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy, engine_of
 from tangram.refusals import refusal_in_full
 
 
@@ -39,12 +43,28 @@ def add(parsers: Subparsers) -> None:
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,
     )
-    add_allocation_input(parser)
+    add_allocation_input(parser, needs_files=False)
     add_policy(parser)
+    parser.set_defaults(policy=None)
+    add_cluster(parser, "a claim of a running cluster; the policy is then kube-scheduler's, first-fit")
+    parser.add_argument("--claim", metavar="NS/NAME", help="with --cluster: the claim, pending or allocated")
 
 
 def _run(options: Namespace, face: Face) -> int:
-    asked = read_allocation_input(options)
+    if options.pods:
+        return run_pods(options, face, explains=True)
+    check_cluster(options, ("files",))
+    options.policy = options.policy or (FIRST_FIT if options.cluster else BEST_FIT)
+    if not options.cluster:
+        check_files(options)
+        return _answer(read_allocation_input(options), options, face)
+    question = read_question(options, face)
+    if question.held is not None and not options.json:
+        face.out.show(held_picture(question.held))
+    return _answer(question.asked, options, face)
+
+
+def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
     engine = engine_of(asked.cluster, POLICIES[options.policy])
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:

@@ -14,6 +14,7 @@ from rich.text import Text
 from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
 from agent.inventory.model import Inventory, NodeDevices
+from tangram.cluster_options import add_cluster, check_cluster
 from tangram.commands import show_files
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
@@ -59,13 +60,17 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument(
         "--compatibility",
         action="store_true",
-        help="with -f: who may be in use beside whom, and what contradicts itself (then exit status 1)",
+        help="with -f or --cluster: who may be in use beside whom; exit status 1 for contradictions",
     )
+    add_cluster(parser, "the slices that a cluster holds; --node then names one of its nodes")
     parser.add_argument("--as", choices=SLICE_FORMS, dest="form", help="print the slices in this form")
 
 
 def _run(options: Namespace, face: Face) -> int:
+    check_cluster(options, ("machine", "real", "files", "sizes", "driver_name"))
     _check(options)
+    if options.cluster:
+        return show_files.run_cluster(options, face)
     if options.sizes:
         return _sizes(options, face)
     if options.files:
@@ -85,8 +90,8 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect: whoever gives them expects one."""
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
-    if options.compatibility and (options.form is not None or not options.files):
-        raise bad_argument("--compatibility", None, "is for --file, and has no effect with --as")
+    if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
+        raise bad_argument("--compatibility", None, "is for written slices, and has no effect with --as")
     if options.driver_name is not None and options.files:
         raise bad_argument(
             "--driver-name", options.driver_name, "has no effect with --file: slices name theirs"
@@ -113,7 +118,7 @@ def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str]]:
             node = face.machines.simulated(options.node, folder / "machine")
             yield node.machine.readers, node.name
     else:
-        raise bad_argument("show", None, "say what to show: --node, --machine, --real or --file")
+        raise bad_argument("show", None, "name --node, --machine, --real, --file or --cluster")
 
 
 def _plain(shown: Shown) -> dict[str, Any]:

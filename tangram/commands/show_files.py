@@ -1,4 +1,4 @@
-"""``tangram show -f``: slices from files: their devices, their sizes, and their other dialect."""
+"""``tangram show -f`` and ``--cluster``: slices that are written somewhere, their sizes and other dialect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scheduler_core.codec import composite
 from scheduler_core.codec.composite import encode_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.errors import CannotProject
@@ -13,6 +14,7 @@ from scheduler_core.layout import Layout
 from scheduler_core.matrix import Matrix, contradictions, matrix
 from scheduler_core.model.pool import Pool
 from scheduler_core.project import project
+from tangram.cluster_options import documents_of
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face
@@ -30,6 +32,21 @@ def run(options: Namespace, face: Face) -> int:
     objects = read_objects(document for path in options.files for document in read_documents(path))
     if not objects.composite_slices and not objects.v1_slices:
         raise BadInput(f"{', '.join(options.files)}: no ResourceSlice: nothing to show")
+    return _show(objects, options, face)
+
+
+def run_cluster(options: Namespace, face: Face) -> int:
+    """Show the composite slices that a cluster holds, of one node where the options name it."""
+    cluster = face.connect(options.kubeconfig, options.context)
+    fields = f"spec.pool.name={options.node}" if options.node else ""
+    objects = read_objects(documents_of(cluster, composite.KIND, fields))
+    if not objects.composite_slices:
+        where = f"pool {options.node}" if options.node else "any node"
+        raise BadInput(f"the cluster holds no {composite.KIND} of {where}: does tangram agent run there?")
+    return _show(objects, options, face)
+
+
+def _show(objects: Objects, options: Namespace, face: Face) -> int:
     if options.compatibility:
         return _compatibility(objects, options, face)
     if options.form is not None:

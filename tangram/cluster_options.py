@@ -1,0 +1,42 @@
+"""Options that say which cluster is read, and its objects as documents with places."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from tangram.clusters import ClusterReader
+from tangram.documents import Document
+from tangram.errors import bad_argument
+from tangram.face import Parser
+
+
+def add_cluster(parser: Parser, what: str) -> None:
+    """Add ``--cluster`` and the options that say which one."""
+    parser.add_argument("--cluster", action="store_true", help=what)
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="with --cluster; default: $KUBECONFIG, then ~/.kube/config",
+    )
+    parser.add_argument(
+        "--context", metavar="NAME", help="of the kubeconfig, with --cluster; default: its current one"
+    )
+
+
+def check_cluster(options: Namespace, others: tuple[str, ...]) -> None:
+    """Refuse options that do not go together: ``others`` name sources of their own. Raises: BadInput."""
+    for name in others if options.cluster else ("kubeconfig", "context"):
+        value = getattr(options, name)
+        if value:
+            option = "--file" if name == "files" else f"--{name.replace('_', '-')}"
+            rule = "has no effect with --cluster" if options.cluster else "is for --cluster"
+            raise bad_argument(option, None if value is True else str(value), rule)
+
+
+def documents_of(cluster: ClusterReader, kind: str, fields: str = "") -> Iterator[Document]:
+    """Yield the objects of a kind, each with its place. Raises: BadInput."""
+    for content in cluster.list(kind, fields):
+        yield Document(f"cluster: {content['metadata']['name']}", content)

@@ -1,0 +1,100 @@
+"""One claim of a running cluster as a question to the core: the claim, and all that decides about it.
+
+An API server is read, an allocation input leaves. The claim is asked as if it had nothing yet; what it has
+is told beside it. Objects of other drivers that this core cannot read are left out and named.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler_core.allocate import Cluster
+from scheduler_core.codec import v1
+from scheduler_core.codec.claims import decode_allocated_claim, decode_class
+from scheduler_core.errors import CoreError
+from scheduler_core.model.claim import AllocatedClaim
+from tangram.allocation_input import AllocationInput, nodes_of
+from tangram.cluster_options import documents_of
+from tangram.clusters import ClusterReader
+from tangram.documents import Document
+from tangram.errors import BadInput, bad_argument
+from tangram.face import Face
+from tangram.objects import read_objects
+
+_NAME_FIELD: Final = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A claim in its cluster. Shape: ``held`` is what it has been allocated, None where nothing."""
+
+    asked: AllocationInput
+    held: AllocatedClaim | None
+
+
+def read_question(options: Namespace, face: Face) -> Question:
+    """Read what ``--cluster --claim NS/NAME`` is about.
+
+    Shape: nodes are the one that the claim is allocated on, else all that have devices.
+    Raises: BadInput.
+    """
+    namespace, slash, name = (options.claim or "").partition("/")
+    if not slash or not namespace or not name or "/" in name:
+        raise bad_argument("--claim", options.claim, "must be NAMESPACE/NAME, and is needed with --cluster")
+    cluster = face.connect(options.kubeconfig, options.context)
+    claim = cluster.get("ResourceClaim", name, namespace)
+    held = decode_allocated_claim(claim)
+    objects = read_objects(
+        [
+            Document(f"cluster: {namespace}/{name}", {**claim, "status": {}}),
+            *_others(cluster, namespace, name),
+            *_readable(documents_of(cluster, "ResourceSlice"), v1.decode_slice),
+            *_readable(documents_of(cluster, "DeviceClass"), decode_class),
+            *documents_of(cluster, "Node"),
+        ]
+    )
+    pools = objects.pools()
+    known = Cluster(pools=pools, classes=objects.classes, allocated=tuple(objects.allocated))
+    wanted = options.node_name or _node_of(claim)
+    return Question(AllocationInput(objects, known, nodes_of(wanted, objects, pools)), held)
+
+
+def _others(cluster: ClusterReader, namespace: str, name: str) -> Iterator[Document]:
+    """Yield the other claims that hold devices."""
+    for document in _readable(documents_of(cluster, "ResourceClaim"), decode_allocated_claim):
+        metadata = document.content["metadata"]
+        is_other = (metadata["namespace"], metadata["name"]) != (namespace, name)
+        if is_other and (document.content.get("status") or {}).get("allocation"):
+            yield document
+
+
+def _readable(
+    documents: Iterable[Document], decode: Callable[[Mapping[str, Any]], object]
+) -> Iterator[Document]:
+    for document in documents:
+        try:
+            decode(document.content)
+        except CoreError as error:
+            print(f"tangram: left out, {error}", file=sys.stderr)
+        else:
+            yield document
+
+
+def _node_of(claim: Mapping[str, Any]) -> str | None:
+    """Return the node that an allocation is bound to, None where it is not bound to one by name."""
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    for term in (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field.get("key") == _NAME_FIELD and len(field.get("values") or ()) == 1:
+                return str(field["values"][0])
+    return None
+
+
+def check_files(options: Namespace) -> None:
+    """Refuse a question that is asked nowhere. Raises: BadInput."""
+    if not options.files and not options.cluster:
+        raise BadInput("explain: say what to explain: --file FILE, or --cluster --claim NAMESPACE/NAME")
