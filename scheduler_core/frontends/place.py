@@ -5,7 +5,7 @@ The one door for pods. A pod is placed wholly or not at all; nothing is held, th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.choose import Refused, choose
 from scheduler_core.frontends.demand import Demand, Partitioned, Wanted
 from scheduler_core.frontends.errors import InvalidNode
+from scheduler_core.frontends.exclusive import exclusive_of
 from scheduler_core.frontends.hints import GPU, Strategy, TopologyScope
 from scheduler_core.frontends.node_units import NodeUnits
 from scheduler_core.frontends.partition_table import (
@@ -29,6 +30,7 @@ from scheduler_core.frontends.pods import PodAsk
 from scheduler_core.frontends.reading import SCHEDULING, choice
 from scheduler_core.frontends.scoring import Scoring
 from scheduler_core.frontends.units import Books, Unit
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 
@@ -110,6 +112,36 @@ def place_pod(
         for kind, mine in units.items()
     }
     return Placed(node=node.name, units=units, devices=devices)
+
+
+def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[Unit, ...]]:
+    """Return what the node has of each type that the pod asks for, matching or not, and why not free."""
+    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    found = NodeUnits(replace(cluster, pools=seen), node)
+    both = {kind: found.units(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
+    return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
+
+
+def _unmatched(units: Sequence[Unit]) -> tuple[Unit, ...]:
+    return tuple(replace(one, takes=(), why="does not match the selector") for one in units)
+
+
+def entered(ask: PodAsk, placed: Placed, ref: ClaimRef) -> AllocatedClaim:
+    """Return what a placed pod holds, and keeps others from, as the core counts it."""
+    results = []
+    for kind, units in placed.units.items():
+        for unit, devices in zip(units, placed.devices[kind], strict=True):
+            for take, device in zip(unit.takes, devices, strict=True):
+                share_id = f"{ref}" if take.share is not None else None
+                results.append(AllocatedDevice(kind, device, share_id=share_id, consumed=take.share or {}))
+    drivers = {result.device.driver for result in results}
+    exclusive = tuple(
+        exclusive_of(kind, policy, driver)
+        for kind in placed.units
+        for driver in sorted(drivers)
+        if (policy := ask.hint(kind).exclusive) is not None
+    )
+    return AllocatedClaim(ref=ref, results=tuple(results), exclusive=exclusive)
 
 
 def _demand(ask: PodAsk, offered: NodeUnits, node: NodeTable) -> Demand:

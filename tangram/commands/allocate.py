@@ -11,6 +11,7 @@ from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.objects import Objects
 from tangram.pictures.allocation import allocation_picture, refusal_picture
+from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy, engine_of
 from tangram.refusals import refusal_value
 
@@ -30,6 +31,8 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
+    if options.pods:
+        return run_pods(options, face, explains=False)
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
     engine = engine_of(asked.cluster, POLICIES[options.policy])

@@ -1,0 +1,55 @@
+"""Pods as pictures: the devices that each got and where they stand, or what was in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from scheduler_core.frontends.choose import Refused
+from scheduler_core.frontends.place import Placed
+from scheduler_core.frontends.pods import PodAsk
+from scheduler_core.frontends.units import Unit
+
+
+def placed_picture(ask: PodAsk, placed: Placed) -> RenderableType:
+    """List the devices of a pod."""
+    table = _table("type", "number", "PCIe", "NUMA", "device")
+    for kind, units in placed.units.items():
+        for unit, devices in zip(units, placed.devices[kind], strict=True):
+            names = ", ".join(one.device for one in devices)
+            table.add_row(kind, str(unit.number), *_place(unit), names)
+    return Group(Text(f"{ask.subject} on {placed.node}", style="bold"), table)
+
+
+def refused_picture(ask: PodAsk, refused: Mapping[str, Refused]) -> RenderableType:
+    """Tell why a pod fits nowhere, a line per node."""
+    head = Text(f"{ask.subject} does not fit", style="bold red")
+    lines = (Text(f"  on {node}: {one.kind}: {one.detail}") for node, one in refused.items())
+    return Group(head, *lines)
+
+
+def offered_picture(
+    ask: PodAsk, offers: Mapping[str, Sequence[Unit]], placed: Placed | None
+) -> RenderableType:
+    """List everything that the pod could have got, and why it did not."""
+    table = _table("type", "number", "PCIe", "NUMA", "state")
+    for kind, units in offers.items():
+        given = {one.number for one in placed.units[kind]} if placed is not None else set()
+        for unit in units:
+            state = "given" if unit.number in given else (unit.why or "free")
+            table.add_row(kind, str(unit.number), *_place(unit), state)
+    return Group(Text(f"what {ask.subject} could choose from", style="bold"), table)
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in heads:
+        table.add_column(head)
+    return table
+
+
+def _place(unit: Unit) -> tuple[str, str]:
+    return ("–" if unit.pcie is None else str(unit.pcie), "–" if unit.numa is None else str(unit.numa))

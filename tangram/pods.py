@@ -1,0 +1,153 @@
+"""Annotated pods on what files describe: ``--pod`` of ``tangram allocate`` and ``tangram explain``.
+
+Pods are placed in the order given, and each holds its devices, alone where it says so, before the next one
+is looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scheduler_core.allocate import Cluster
+from scheduler_core.errors import CoreError, message
+from scheduler_core.frontends.choose import Refused
+from scheduler_core.frontends.hints import GPU
+from scheduler_core.frontends.node_units import NodeUnits
+from scheduler_core.frontends.place import NodeTable, Placed, entered, node_table_of, offered, place_pod
+from scheduler_core.frontends.pods import PodAsk, decode_pod
+from scheduler_core.frontends.units import Unit
+from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.nodes import Node
+from tangram.allocation_input import AllocationInput, read_present
+from tangram.documents import Document, read_documents
+from tangram.errors import BadInput, bad_argument
+from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.pictures.pods import offered_picture, placed_picture, refused_picture
+
+_SCALARS = (bool, int, str)
+
+
+@dataclass(frozen=True, slots=True)
+class PodAnswer:
+    """What became of one pod. Shape: ``refused`` by node, in the order of trying; ``offers`` by type."""
+
+    ask: PodAsk
+    placed: Placed | None
+    refused: Mapping[str, Refused]
+    offers: Mapping[str, tuple[Unit, ...]]
+
+
+def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
+    """Place the pods of ``--pod`` one after another and print what became of each."""
+    if not options.files:
+        raise bad_argument("--pod", None, "needs -f FILE with the slices of the nodes")
+    asked = read_present(options)
+    answers = list(_answers(_pods(options.pods), asked, _tables(asked)))
+    if options.json:
+        face.out.json({"pods": [_plain(one, explains=explains) for one in answers]})
+    else:
+        for one in answers:
+            if one.placed is not None:
+                face.out.show(placed_picture(one.ask, one.placed))
+            else:
+                face.out.show(refused_picture(one.ask, one.refused))
+            if explains:
+                face.out.show("", offered_picture(one.ask, one.offers, one.placed))
+    return DONE if all(one.placed is not None for one in answers) else DOES_NOT_FIT
+
+
+def _pods(paths: Sequence[str]) -> list[PodAsk]:
+    found = []
+    for document in (one for path in paths for one in read_documents(path)):
+        kind = document.content.get("kind")
+        if kind != "Pod":
+            raise BadInput(message(document.place, "kind", kind, "must be Pod: --pod takes pods"))
+        ask = _decoded(document)
+        for warning in ask.warnings:
+            print(f"tangram: {warning}", file=sys.stderr)
+        found.append(ask)
+    return found
+
+
+def _decoded(document: Document) -> PodAsk:
+    try:
+        return decode_pod(document.content)
+    except CoreError as error:
+        raise BadInput(f"{document.place}: {error}") from error
+
+
+def _tables(asked: AllocationInput) -> Mapping[str, NodeTable]:
+    """Return what the nodes of the files say of partitions. A table is checked against the node's GPUs."""
+    minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) for node in asked.nodes}
+    tables = {}
+    for document in asked.documents:
+        if document.content.get("kind") != "Node":
+            continue
+        name = str(document.content["metadata"]["name"])
+        try:
+            tables[name] = node_table_of(document.content, minors.get(name))
+        except CoreError as error:
+            raise BadInput(f"{document.place}: {error}") from error
+        table = tables[name].table
+        for warning in table.warnings if table is not None else ():
+            print(f"tangram: {warning}", file=sys.stderr)
+    return tables
+
+
+def _answers(
+    asks: Sequence[PodAsk], asked: AllocationInput, tables: Mapping[str, NodeTable]
+) -> Iterator[PodAnswer]:
+    cluster = asked.cluster
+    for ask in asks:
+        found = _answer(ask, cluster, asked.nodes, tables)
+        yield found
+        if found.placed is not None:
+            held = entered(ask, found.placed, ClaimRef("pod", ask.subject))
+            cluster = replace(cluster, allocated=(*cluster.allocated, held))
+
+
+def _answer(
+    ask: PodAsk, cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
+) -> PodAnswer:
+    refused: dict[str, Refused] = {}
+    for node in nodes:
+        match place_pod(ask, cluster, node, tables.get(node.name)):
+            case Placed() as placed:
+                return PodAnswer(ask, placed, refused, offered(ask, cluster, node))
+            case Refused() as refusal:
+                refused[node.name] = refusal
+    return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]))
+
+
+def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"pod": answer.ask.subject, "allocated": answer.placed is not None}
+    if answer.placed is not None:
+        found["node"] = answer.placed.node
+        found["devices"] = {
+            kind: [
+                _unit(unit) | {"devices": [str(one) for one in devices]}
+                for unit, devices in zip(units, answer.placed.devices[kind], strict=True)
+            ]
+            for kind, units in answer.placed.units.items()
+        }
+    else:
+        found["reasons"] = {
+            node: {"type": one.kind, "cause": one.cause, "detail": one.detail}
+            for node, one in answer.refused.items()
+        }
+    if explains:
+        found["offers"] = {
+            kind: [_unit(one) | {"free": bool(one.takes), "why": one.why} for one in units]
+            for kind, units in answer.offers.items()
+        }
+    return found
+
+
+def _unit(unit: Unit) -> dict[str, Any]:
+    place = {"pcie": unit.pcie, "numa": unit.numa}
+    shown = {key: value if isinstance(value, _SCALARS) else str(value) for key, value in place.items()}
+    return {"number": unit.number, **{key: shown[key] for key in place if place[key] is not None}}
