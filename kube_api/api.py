@@ -157,7 +157,10 @@ class KubeApi:
         namespace: str | None = None,
         subresource: str | None = None,
     ) -> Object:
-        """Store an object in the place of the one whose version it carries. Raises: Conflict, ApiError."""
+        """Store an object in the place of the one whose version it carries.
+
+        Raises: Conflict, also where the answer to our own first attempt got lost; ApiError.
+        """
         metadata = document.get("metadata", {})
         name = metadata.get("name", "")
         namespace = namespace or metadata.get("namespace")
@@ -232,7 +235,8 @@ class KubeApi:
     ) -> Object:
         """Read an object, change it, store it; again from the start whenever someone else was faster.
 
-        Shape:  ``change`` returns the whole new document, or None where there is nothing to do.
+        Shape:  ``change`` returns the whole new document, or None where there is nothing to do. It may be
+                asked about its own result, where an answer got lost.
         Raises: NotFound, Conflict after as many attempts as the limits allow, ApiError.
         """
         backoff = self._caller.backoff(self._caller.limits.longest_delay_s)

@@ -85,36 +85,42 @@ class EventWriter:
         self._thread.join(timeout_s)
 
     def _work(self) -> None:
-        while True:
+        is_over = False
+        while not is_over:
             try:
                 emitted = self._queue.get(timeout=_IDLE_S)
             except Empty:
-                self._write_all(self._ledger.unwritten(self._clock()))
-                continue
-            if emitted is None:
-                self._write_all(self._ledger.unwritten(self._clock()))
-                return
-            write = self._ledger.observe(emitted.occurrence, emitted.at_s)
-            self._write_all([write] if write else [])
-
-    def _write_all(self, writes: list[Write]) -> None:
-        for write in writes:
-            try:
-                self._write(write)
-            except KubeApiError as problem:
-                self._ledger.forget(write.occurrence)
-                self._tell(problem)
-            except Exception:  # noqa: BLE001  the outermost loop: one bad event must not silence the others
-                self._ledger.forget(write.occurrence)
-                _log.exception("lost event %s", write.occurrence.reason)
+                emitted = None
             else:
-                self._is_failing = False
+                is_over = emitted is None
+            try:
+                writes = self._unwritten() if emitted is None else self._observe(emitted)
+                for write in writes:
+                    self._write(write)
+            except Exception:  # noqa: BLE001  the outermost loop: one bad event must not silence the others
+                _log.exception("lost event")
+
+    def _observe(self, emitted: _Emitted) -> list[Write]:
+        write = self._ledger.observe(emitted.occurrence, emitted.at_s)
+        return [write] if write else []
+
+    def _unwritten(self) -> list[Write]:
+        return self._ledger.unwritten(self._clock())
 
     def _write(self, write: Write) -> None:
         if not self._bucket.take():
             self._ledger.forget(write.occurrence)
             _log.warning("dropped event, too many lately: %s", write.occurrence.message)
             return
+        try:
+            self._send(write)
+        except KubeApiError as problem:
+            self._ledger.forget(write.occurrence)
+            self._tell(problem)
+        else:
+            self._is_failing = False
+
+    def _send(self, write: Write) -> None:
         match write:
             case NewEvent(namespace=namespace, document=document):
                 self._api.create(EVENTS, document, namespace)

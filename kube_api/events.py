@@ -145,7 +145,7 @@ class EventLedger:
             "type": occurrence.type,
             "reason": occurrence.reason[:_WORD_LENGTH],
             "action": occurrence.action[:_WORD_LENGTH],
-            "note": occurrence.message.encode()[:_NOTE_BYTES].decode(errors="ignore"),
+            "note": occurrence.message.encode(errors="replace")[:_NOTE_BYTES].decode(errors="ignore"),
             "regarding": occurrence.regarding.document,
         }
         return NewEvent(occurrence, namespace, document)

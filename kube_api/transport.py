@@ -160,13 +160,14 @@ class Transport:
         """Return the Authorization header; the package re-reads a pod's token once a minute."""
         try:
             with self._lock:
-                settings = self._configuration.auth_settings()
+                identity = _authorization(self._configuration)
         except (ConfigException, OSError) as problem:
             raise _unavailable(
                 call, f"the credentials cannot be read: {problem}", is_unsent=True
             ) from problem
-        # Token files end with a newline more often than not, and a header may not.
-        return str(settings["BearerToken"]["value"]).strip() if settings else ""
+        if not (identity.isascii() and identity.isprintable()):
+            raise _unavailable(call, "the token has characters that no token has", is_unsent=True)
+        return identity
 
     def _renew(self, refused_identity: str) -> bool:
         """Load the configuration again and tell whether it says something new."""
@@ -174,10 +175,7 @@ class Transport:
             configuration = self._credentials.load()
         except NotConfigured:
             return False  # the server's answer is the better message
-        with self._lock:
-            settings = configuration.auth_settings()
-        fresh = str(settings["BearerToken"]["value"]).strip() if settings else ""
-        if fresh == refused_identity:
+        if _authorization(configuration) == refused_identity:
             return False
         self._use(configuration)
         return True
@@ -190,6 +188,12 @@ class Transport:
             self._configuration = configuration
             self._host: str = configuration.host.rstrip("/")
             self._pool = pool
+
+
+def _authorization(configuration: Configuration) -> str:
+    """Return the header, empty without one. Token files end with a newline often, and a header may not."""
+    settings = configuration.auth_settings()
+    return str(settings["BearerToken"]["value"]).strip() if settings else ""
 
 
 def lost(call: Call, problem: HTTPError) -> Unavailable:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import ssl
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from real_api import ADMIN, NOBODY, RealApi, programs
 from scripted_api import Clock, Script, serving, write_kubeconfig
 
-from kube_api import KubeApi, Limits
+from kube_api import NAMESPACES, KubeApi, Limits
 
 
 @pytest.fixture
@@ -84,3 +87,59 @@ def connect(clock: Clock, tmp_path: Path) -> Iterator[Connect]:
 @pytest.fixture
 def api(connect: Connect, server: Script) -> KubeApi:
     return connect(f"http://127.0.0.1:{server.server_port}")
+
+
+@pytest.fixture(scope="session")
+def real_server(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealApi]:
+    """A real API server for all tests of this process."""
+    found = programs(Path(__file__).parent.parent.parent)
+    if found is None or shutil.which("setpriv") is None:
+        pytest.skip("no API server: run make cluster-tools, or set TANGRAM_API_SERVER_BIN")
+    server = RealApi(found, tmp_path_factory.mktemp("real"), certificate)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def real_connect(real_server: RealApi, tmp_path: Path) -> Iterator[Connect]:
+    """Make a client of the real server, as the administrator or with another token."""
+    made: list[KubeApi] = []
+
+    def make(token: str = ADMIN, **limits: Any) -> KubeApi:
+        cluster = {"certificate-authority": str(real_server.certificate / "tls.crt")}
+        file = write_kubeconfig(tmp_path / "real", real_server.address, cluster, {"token": token})
+        made.append(
+            KubeApi.connect(
+                file,
+                user_agent="tangram-test",
+                clock=time.monotonic,
+                sleep=time.sleep,
+                random=random.random,
+                limits=Limits(**{"calls_per_s": 1000.0, "burst": 1000, **limits}),
+                environ={},
+            )
+        )
+        return made[-1]
+
+    yield make
+    for api in made:
+        api.close()
+
+
+@pytest.fixture
+def real(real_connect: Connect) -> KubeApi:
+    return real_connect()
+
+
+@pytest.fixture
+def nobody(real_connect: Connect) -> KubeApi:
+    return real_connect(NOBODY)
+
+
+@pytest.fixture
+def namespace(real: KubeApi) -> str:
+    """A namespace of the test's own."""
+    return real.create(NAMESPACES, {"metadata": {"generateName": "test-"}}).metadata.name

@@ -105,6 +105,18 @@ def test_a_token_that_vanished_leaves_the_servers_answer(
         in_pod.get(NODES, "a")
 
 
+@pytest.mark.parametrize("garbage", ["two\nlines", "unicode-ü", "nul\0"])
+def test_a_token_that_is_none_is_told_and_not_sent(
+    connect: Callable[..., KubeApi], server: Script, garbage: str
+) -> None:
+    api = connect(f"http://127.0.0.1:{server.server_port}", user={"token": garbage})
+
+    with pytest.raises(Unavailable, match="cannot get Node a: the token has characters that no token has"):
+        api.get(NODES, "a")
+
+    assert server.requests == []
+
+
 def test_a_server_of_another_authority_gets_no_request_and_is_tried_once(
     connect: Callable[..., KubeApi], secure_server: Script, clock: Clock
 ) -> None:
