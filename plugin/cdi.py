@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Final
 
 import msgspec
@@ -177,7 +176,7 @@ def _check_edits(where: str, edits: Edits) -> None:
 
 
 def _is_absolute(path: str) -> bool:
-    return PurePosixPath(path).is_absolute() and "\0" not in path
+    return path.startswith("/") and "\0" not in path
 
 
 def _rule(holds: object, field: str, value: object, rule: str) -> None:

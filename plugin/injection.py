@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode
@@ -18,6 +19,8 @@ from plugin.claims import cdi_device_name
 from plugin.errors import NotReady
 from plugin.records import HeldDevice, HeldGpu, HeldPartition
 from scheduler_core.model.claim import ClaimUid
+
+_ROOT: Final = Path("/")
 
 
 def injection(machine: Machine, uid: ClaimUid, held: HeldDevice, *, host_root: Path) -> Injection:
@@ -57,7 +60,9 @@ def _node_on_host(node: DeviceNode, host_root: Path) -> DeviceNode:
 
 def _on_host(path: Path, host_root: Path) -> Path:
     """Return what the host calls a file that is seen here at ``path``."""
-    return Path("/") / path.relative_to(host_root) if path.is_relative_to(host_root) else path
+    if host_root == _ROOT or not path.is_relative_to(host_root):
+        return path
+    return _ROOT / path.relative_to(host_root)
 
 
 def _instance_nodes(machine: Machine, minor: int, held: HeldDevice) -> tuple[DeviceNode, ...]:

@@ -11,13 +11,14 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from agent.hardware.simulated.errors import NoMachine
+from agent.hardware.simulated.memory import Memory
 
 FORMAT: Final = 1
 
@@ -71,6 +72,7 @@ class StateFile:
     """The state of the machine in ``directory``."""
 
     directory: Path
+    _memory: Memory[State] = field(default_factory=Memory, repr=False, compare=False)
 
     @property
     def _path(self) -> Path:
@@ -94,23 +96,27 @@ class StateFile:
     def read(self) -> State:
         """Return the state. Raises: NoMachine where there is none that we can read."""
         try:
-            state = msgspec.json.decode(self._bytes(), type=State)
+            known = self._memory.recall(os.stat(self._path))
+            return known or self._read()
         except FileNotFoundError as error:
             raise NoMachine(str(self.directory), "there is none; open it with a node file first") from error
         except (OSError, msgspec.MsgspecError) as error:
             raise NoMachine(str(self.directory), f"{self._path.name} cannot be read: {error}") from error
-        if state.format != FORMAT:
-            raise NoMachine(str(self.directory), f"{self._path.name} has format {state.format}, not {FORMAT}")
-        return state
 
-    def _bytes(self) -> bytes:
+    def _read(self) -> State:
         with self._path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise NoMachine(
-                str(self.directory), f"{self._path.name} is larger than {_MAX_BYTES // 2**20} MiB"
-            )
-        return data
+            if len(data) > _MAX_BYTES:
+                raise NoMachine(
+                    str(self.directory), f"{self._path.name} is larger than {_MAX_BYTES // 2**20} MiB"
+                )
+            state = msgspec.json.decode(data, type=State)
+            if state.format != FORMAT:
+                raise NoMachine(
+                    str(self.directory), f"{self._path.name} has format {state.format}, not {FORMAT}"
+                )
+            self._memory.keep(file.fileno(), state)
+        return state
 
     def write(self, state: State) -> None:
         """Replace the state as a whole. Call with the lock held.

@@ -7,7 +7,7 @@ the two leaves a stale tree: whoever attaches or changes something next renders 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 from uuid import UUID, uuid5
@@ -36,16 +36,15 @@ class Store:
 
     node: NodeFile
     directory: Path
+    files: StateFile = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", StateFile(self.directory))
 
     @property
     def root(self) -> Path:
         """Return the root of the rendered tree."""
         return self.directory / "root"
-
-    @property
-    def files(self) -> StateFile:
-        """Return the file that keeps the state."""
-        return StateFile(self.directory)
 
     def read(self) -> State:
         """Return the present state."""
