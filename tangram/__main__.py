@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from agent.__main__ import main as agent_main
 from agent.hardware.driver_root import DriverRoot
-from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.errors import HardwareError
+from agent.hardware.late import LateGpus
 from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
@@ -45,7 +46,7 @@ from scheduler_core.errors import CoreError
 from tangram.commands import allocate, bench, conformance, demo, explain, node, show
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
-from tangram.machines import Driverless, NodeSummary
+from tangram.machines import NodeSummary
 from tangram.output import ASCII_FORMS, Output
 from tangram.throwaway import clean_end
 
@@ -188,10 +189,7 @@ class AllMachines:
 
     def real(self) -> Readers:
         """Return the machine that this process runs on, to be read only."""
-        try:
-            return Readers(Nvml.open(), Sysfs(), ProcBoot())
-        except DriverMissing as missing:
-            return Readers(Driverless(missing), Sysfs(), ProcBoot())
+        return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot())
 
 
 class Simulated:

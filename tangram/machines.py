@@ -8,17 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import Machine, Readers
-from agent.hardware.types import (
-    DriverVersions,
-    Gpu,
-    GpuInstance,
-    GpuUuid,
-    MigMode,
-    MigProfile,
-    Unreadable,
-)
 from plugin.options import Options
 
 Serve = Callable[[Machine, Options, Path], AbstractContextManager[object]]
@@ -88,34 +78,3 @@ class Machines(Protocol):
     def real(self) -> Readers:
         """Return the machine that this process runs on, to be read only."""
         ...
-
-
-class Driverless:
-    """The GPUs of a machine whose driver is missing: every question is answered with that."""
-
-    def __init__(self, missing: DriverMissing) -> None:
-        self._missing = missing
-
-    def versions(self) -> DriverVersions:
-        """Raises: DriverMissing."""
-        raise self._missing
-
-    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
-        """Raises: DriverMissing."""
-        raise self._missing
-
-    def minor(self, _gpu: GpuUuid) -> int:
-        """Raises: DriverMissing."""
-        raise self._missing
-
-    def mig_mode(self, _gpu: GpuUuid) -> MigMode | None:
-        """Raises: DriverMissing."""
-        raise self._missing
-
-    def profiles(self, _gpu: GpuUuid) -> tuple[MigProfile, ...]:
-        """Raises: DriverMissing."""
-        raise self._missing
-
-    def gpu_instances(self, _gpu: GpuUuid) -> tuple[GpuInstance, ...]:
-        """Raises: DriverMissing."""
-        raise self._missing
