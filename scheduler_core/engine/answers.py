@@ -7,11 +7,12 @@ from typing import Final
 
 from scheduler_core.answer import combined, configs
 from scheduler_core.engine.component import Component
+from scheduler_core.engine.kind import Want
 from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.roster import Site
 from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
 from scheduler_core.model.device import DeviceId
-from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.nodes import NodeSelection, OnNode
 from scheduler_core.model.result import Allocation
 
 _LIMIT: Final = 1 << 14  # results kept before they start afresh
@@ -22,17 +23,19 @@ class Scribe:
 
     def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
         self._classes = classes
-        self._results: dict[tuple[Component, int, str], AllocatedDevice] = {}
+        self._results: dict[tuple[Component, int, Want], AllocatedDevice] = {}
 
     def written(self, answer: Answer, claims: Sequence[Claim], site: Site) -> Allocation:
         """Return the allocation: per claim its devices in request order."""
         results: list[list[AllocatedDevice]] = [[] for _ in claims]
         selections: list[list[NodeSelection]] = [[] for _ in claims]
         components = site.components
-        for (claim, name), (number, position) in zip(answer.choice.devices, answer.picks, strict=True):
+        for want, (number, position) in zip(answer.choice.devices, answer.picks, strict=True):
             component = components[number]
-            results[claim].append(self._result(component, position, name))
-            selections[claim].append(component.selection(position))
+            result = self._result(component, position, want)
+            results[want.claim].append(result)
+            binds = result.binding.to_node
+            selections[want.claim].append(OnNode(site.node.name) if binds else component.selection(position))
         return Allocation(
             node=site.node.name,
             results={one.ref: tuple(found) for one, found in zip(claims, results, strict=True)},
@@ -42,12 +45,18 @@ class Scribe:
             configs={claim.ref: self._configs(number, claim, answer) for number, claim in enumerate(claims)},
         )
 
-    def _result(self, component: Component, position: int, name: str) -> AllocatedDevice:
-        key = (component, position, name)
+    def _result(self, component: Component, position: int, want: Want) -> AllocatedDevice:
+        key = (component, position, want)
         found = self._results.get(key)
         if found is None:
             pool = component.pool
-            found = AllocatedDevice(name, DeviceId(pool.driver, pool.name, component.layout.names[position]))
+            found = AllocatedDevice(
+                want.name,
+                DeviceId(pool.driver, pool.name, component.layout.names[position]),
+                admin_access=want.admin_access,
+                tolerations=want.tolerations,
+                binding=component.template.skeleton.bodies[position].binding,
+            )
             if len(self._results) >= _LIMIT:
                 self._results.clear()
             self._results[key] = found

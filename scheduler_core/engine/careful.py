@@ -55,15 +55,9 @@ class Careful:
         self._effort = effort
         self.is_exact = any(any(look.failed) for look in looks)
         self._places = list(_places(kind, site, looks, lists=lists))
-        self._candidates = tuple(self._listed(looks, selectors) for selectors in range(len(kind.selectors)))
-        self._failed = tuple(
-            {
-                (number, position)
-                for number, look in enumerate(looks)
-                for position in positions(look.failed[selectors])
-            }
-            for selectors in range(len(kind.selectors))
-        )
+        self._candidates = tuple(self._listed(looks, number) for number in range(len(kind.filters)))
+        self._looks = looks
+        self._watches = any(want.admin_access for slot in kind.slots for want in slot)
         self._alike: dict[object, list[Place]] = {}
         for place in self._places:
             self._alike.setdefault(place.likeness, []).append(place)
@@ -83,20 +77,15 @@ class Careful:
         picks = tuple((place.number, place.position) for _, places in self._chosen for place in places)
         return Answer(choice, picks, ())
 
-    def _listed(self, looks: Sequence[Look], selectors: int) -> list[Place]:
-        """Return the devices that selectors choose or fail on, in listed order."""
-        return [
-            place
-            for place in self._places
-            if (looks[place.number].chosen[selectors] | looks[place.number].failed[selectors])
-            >> place.position
-            & 1
-        ]
+    def _listed(self, looks: Sequence[Look], number: int) -> list[Place]:
+        """Return the devices that a filter chooses, bars or fails on, in listed order."""
+        masks = [look.chosen[number] | look.barred[number] | look.failed[number] for look in looks]
+        return [place for place in self._places if masks[place.number] >> place.position & 1]
 
     def _slot(self, index: int) -> bool:
         if index == len(self._kind.slots):
             return True
-        key = (index, tuple(self._states), tuple(self._rules), tuple(self._counts))
+        key = (index, self._now())
         if key in self._dead or not (self.is_exact or self._may_do(index)):
             return False
         if any(self._want(index, option, want) for option, want in enumerate(self._kind.slots[index])):
@@ -119,11 +108,10 @@ class Careful:
     def _fill(self, index: int, want: Want, needed: int, start: int) -> bool:
         if needed == 0:
             return self._slot(index + 1)
-        now = (tuple(self._states), tuple(self._rules), tuple(self._counts))
-        key = (index, self._chosen[index][0], needed, start, now)
+        key = (index, self._chosen[index][0], needed, start, self._now())
         if key in self._dead:
             return False
-        candidates, mine = self._candidates[want.selectors], self._chosen[index][1]
+        candidates, mine = self._candidates[want.filter], self._chosen[index][1]
         for offset in range(start, len(candidates) - needed + 1):
             place = candidates[offset]
             before = self._joined(want, place)
@@ -140,10 +128,13 @@ class Careful:
 
     def _joined(self, want: Want, place: Place) -> tuple[int, list[Values | None]] | None:
         """Take a device, and return what was before; None where it cannot be taken."""
-        if (place.number, place.position) in self._failed[want.selectors]:
-            fail(self._kind.selectors[want.selectors], self._component(place), place.position)
-        self._effort.steps += 1
-        if not self._is_free(place) or self._has_lower_twin(place):
+        look = self._looks[place.number]
+        if look.failed[want.filter] >> place.position & 1:
+            fail(self._kind.filters[want.filter].selectors, self._component(place), place.position)
+        self._effort.step()
+        if look.barred[want.filter] >> place.position & 1:
+            return None
+        if not self._is_open(want, place) or self._has_lower_twin(want, place):
             return None
         before = self._states[place.number], self._rules
         rules = list(self._rules)
@@ -152,8 +143,10 @@ class Careful:
             if joined is None:
                 return None
             rules[rule] = joined
-        self._component(place).template.shape.free_after(before[0], place.position)
-        self._states[place.number], self._rules = before[0] | 1 << place.position, rules
+        self._rules = rules
+        if not want.admin_access:
+            self._component(place).template.shape.free_after(before[0], place.position)
+            self._states[place.number] = before[0] | 1 << place.position
         return before
 
     def _met(self, rule: int, place: Place) -> Values | None:
@@ -169,14 +162,28 @@ class Careful:
         free = self._component(place).template.shape.free(self._states[place.number])
         return bool(free >> place.position & 1)
 
-    def _has_lower_twin(self, place: Place) -> bool:
-        """Whether a device that stands for the same thing is free and listed before."""
+    def _is_open(self, want: Want, place: Place) -> bool:
+        """Whether the want could get the device now. Who looks on meets no device of the claim again."""
+        if not self._watches:
+            return self._is_free(place)
+        others = ((self._want_of(index), places) for index, (_, places) in enumerate(self._chosen))
+        mine = [(other, one) for other, places in others if other.claim == want.claim for one in places]
+        if any(one is place and (want.admin_access or other.admin_access) for other, one in mine):
+            return False
+        return want.admin_access or self._is_free(place)
+
+    def _want_of(self, index: int) -> Want:
+        return self._kind.slots[index][self._chosen[index][0]]
+
+    def _has_lower_twin(self, want: Want, place: Place) -> bool:
+        """Whether a device that stands for the same thing could be had and is listed before."""
         if self.is_exact:
             return False
+        is_free = self._is_free(place)
         for other in self._alike[place.likeness]:
             if other is place:
                 return False
-            if self._is_free(other):
+            if self._is_free(other) == is_free and self._is_open(want, other):
                 return True
         raise AssertionError("a device is one of those that are like it")
 
@@ -186,7 +193,7 @@ class Careful:
     def _count(self, want: Want) -> int:
         if want.count is not None:
             return want.count
-        return len(self._candidates[want.selectors]) if self._site.is_complete else 0
+        return len(self._candidates[want.filter]) if self._site.is_complete else 0
 
     def _least_after(self, index: int) -> int:
         """Return how many devices the later requests of the same claim need at least."""
@@ -196,29 +203,55 @@ class Careful:
 
     def _may_do(self, index: int) -> bool:
         """Whether there is enough in number from here on: devices, and values that differ."""
-        free = [list(filter(self._is_free, candidates)) for candidates in self._candidates]
+        free = [self._takeable(number) for number in range(len(self._kind.filters))]
         wanted: dict[int, int] = {}
         values: dict[int, int] = {}
         for slot in self._kind.slots[index:]:
-            if not any(0 < self._count(want) <= len(free[want.selectors]) for want in slot):
+            if not any(0 < self._count(want) <= self._most(want, free) for want in slot):
                 return False
             if len(slot) == 1:
                 want, count = slot[0], self._count(slot[0])
-                wanted[want.selectors] = wanted.get(want.selectors, 0) + count
+                wanted[want.filter] = wanted.get(want.filter, 0) + (0 if want.admin_access else count)
                 for rule in want.rules:
                     values[rule] = values.get(rule, 0) + count
-        if any(count > len(free[selectors]) for selectors, count in wanted.items()):
+        if any(count > len(free[number]) for number, count in wanted.items()):
             return False
         return all(self._may_differ(rule, count, free) for rule, count in values.items())
 
+    def _takeable(self, number: int) -> list[Place]:
+        """Return the free devices that a filter does not bar."""
+        barred = [look.barred[number] for look in self._looks]
+        return [
+            place
+            for place in self._candidates[number]
+            if self._is_free(place) and not barred[place.number] >> place.position & 1
+        ]
+
+    def _most(self, want: Want, free: Sequence[Sequence[Place]]) -> int:
+        return len((self._candidates if want.admin_access else free)[want.filter])
+
     def _may_differ(self, rule: int, count: int, free: Sequence[Sequence[Place]]) -> bool:
-        """Whether free devices have enough values for those that a distinctAttribute still binds."""
+        """Whether there are enough values for the devices that a distinctAttribute still binds."""
         if isinstance(self._kind.rules[rule], MatchAttribute):
             return True
-        bound = {want.selectors for slot in self._kind.slots for want in slot if rule in want.rules}
+        bound = {want for slot in self._kind.slots for want in slot if rule in want.rules}
         taken = self._rules[rule] or frozenset()
-        left = {place.values[rule] for selectors in bound for place in free[selectors]}
+        places = [(self._candidates if want.admin_access else free)[want.filter] for want in bound]
+        left = {place.values[rule] for several in places for place in several}
         return sum(bool(values) and not values & taken for values in left) >= count
+
+    def _now(self) -> object:
+        """Return what the rest of the search depends on."""
+        watched = (
+            frozenset(
+                (self._want_of(index).claim, self._want_of(index).admin_access, place)
+                for index, (_, places) in enumerate(self._chosen)
+                for place in places
+            )
+            if self._watches
+            else None
+        )
+        return tuple(self._states), tuple(self._rules), tuple(self._counts), watched
 
     def _note_dead(self, key: object) -> None:
         if len(self._dead) >= _DEAD:
@@ -235,7 +268,7 @@ def _places(kind: Kind, site: Site, looks: Sequence[Look], *, lists: bool) -> It
         columns = [_values(component, attribute, lists=lists) for attribute in attributes]
         for position in positions(site.roster.usable[number]):
             values = tuple(column.get(position, frozenset()) for column in columns)
-            chosen = tuple(mask >> position & 1 for mask in look.chosen)
+            chosen = tuple(mask >> position & 1 for masks in (look.chosen, look.barred) for mask in masks)
             where = shape if shape.size == 1 else (number, shape.twins[position])
             place = Place(number, position, (where, chosen, values), values)
             found.append((site.roster.ranks[number][position], place))

@@ -61,7 +61,7 @@ def masks_of(
     """
     wants = []
     for want in choice.wants:
-        masks = [chosen[want.selectors] for chosen in sight.chosen]
+        masks = [chosen[want.filter] for chosen in sight.chosen]
         for rule in want.rules:
             for number, blocks in enumerate(sight.values[rule]):
                 allowed = 0

@@ -35,21 +35,22 @@ def _is_whole(pool: Pool) -> bool:
 
 
 def _are_plain(devices: Sequence[Device], features: Features) -> bool:
-    may_draw = features.DRAPartitionableDevices
-    return all(map(_is_plain, devices)) and (may_draw or not any(device.draws for device in devices))
+    """Whether the tables cover the devices, and every feature is on that one of them needs."""
+    return (
+        all(map(_is_plain, devices))
+        and (features.DRAPartitionableDevices or not any(device.draws for device in devices))
+        and (features.DRADeviceCompatibilityGroups or not any(map(_has_groups, devices)))
+        and (features.binding or not any(device.binding.conditions for device in devices))
+    )
+
+
+def _has_groups(device: Device) -> bool:
+    return any(draw.groups for draw in device.draws)
 
 
 def _is_plain(device: Device) -> bool:
-    """Whether the device is taken as a whole or not at all, and asks nothing of others in use."""
-    binding = device.binding
-    if device.taints or device.is_shareable or device.policies or device.only_with is not None:
-        return False
-    if binding.conditions or binding.failure_conditions or binding.to_node:
-        return False
-    for draw in device.draws:  # noqa: SIM110 - runs for every device of the cluster: no generator
-        if draw.groups is not None:
-            return False
-    return True
+    """Whether the device is taken as a whole or not at all, and judges no other one."""
+    return not (device.is_shareable or device.policies or device.only_with is not None)
 
 
 class Compiler:
@@ -57,7 +58,7 @@ class Compiler:
 
     def __init__(self, features: Features = ALL) -> None:
         self._features = features
-        self._library = Library()
+        self._library = Library(features.groups)
         self._blueprints: dict[tuple[str, tuple[DeviceName, ...]], Blueprint] = {}
 
     def compile(self, pool: Pool) -> CompiledPool:
@@ -81,6 +82,7 @@ class Compiler:
             seen_from=pool.seen_from,
             rejected=pool.rejected,
             spare=spare or _NOTHING,
+            waits=any(one.template.skeleton.waits for one in components),
         )
 
     def _components(self, pool: Pool) -> list[Component] | None:

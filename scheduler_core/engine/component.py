@@ -61,9 +61,13 @@ class Component:
             name=self.layout.names[position],
             attributes=self.attributes(position),
             capacity=body.capacity,
-            draws=tuple(Draw(self.layout.sources[source], amounts) for source, amounts in body.draws),
+            draws=tuple(
+                Draw(self.layout.sources[source], amounts, groups) for source, amounts, groups in body.draws
+            ),
             parents=tuple(self.layout.names[parent] for parent in body.parents),
             nodes=self.selection(position),
+            taints=body.taints,
+            binding=body.binding,
         )
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:
@@ -76,7 +80,8 @@ class Component:
 class CompiledPool:
     """A pool in tables.
 
-    Shape: ``components`` in the order of their first device; ``spare`` the sources that nobody draws from.
+    Shape: ``components`` in the order of their first device; ``spare`` the sources that nobody draws from;
+           ``waits`` whether some device must first become ready: such pools come last.
     """
 
     id: PoolId
@@ -85,6 +90,15 @@ class CompiledPool:
     seen_from: tuple[NodeSelection, ...]
     rejected: Mapping[DeviceName, Rejected]
     spare: Mapping[SourceName, Mapping[str, Quantity]]
+    waits: bool
+
+    @property
+    def selection(self) -> NodeSelection | None:
+        """Return from where all devices can be used, None where that differs."""
+        first = self.components[0].nodes if self.components else ()
+        if isinstance(first, tuple) or any(one.nodes is not first for one in self.components):
+            return None
+        return first
 
     def find(self, name: DeviceName) -> tuple[Component, int] | None:
         """Return the component and position of a device, None where no usable device has that name."""

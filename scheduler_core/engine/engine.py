@@ -106,12 +106,19 @@ class Engine:
         """Take what a claim holds; what it held before, under the same name, is given back first."""
         if claim.ref in self._holds:
             self.release(claim.ref)
-        for pool in self._holds.add(claim):
+        pools = self._holds.add(claim)
+        if claim.exclusive:
+            self._sites.seal(pools, 1)
+        for pool in pools:
             self._outlook.taken(self._sites.owners(pool))
 
     def release(self, ref: ClaimRef) -> None:
         """Give back what a claim holds. Raises: KeyError where it holds nothing."""
-        for pool in self._holds.remove(ref):
+        is_exclusive = self._holds.is_exclusive(ref)
+        pools = self._holds.remove(ref)
+        if is_exclusive:
+            self._sites.seal(pools, -1)
+        for pool in pools:
             self._outlook.given(self._sites.owners(pool))
 
     def allocate(self, claims: Sequence[Claim], node: Node) -> Allocation | Unallocatable:

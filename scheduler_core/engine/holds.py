@@ -36,6 +36,10 @@ class Holds:
     def __contains__(self, ref: ClaimRef) -> bool:
         return ref in self._claims
 
+    def is_exclusive(self, ref: ClaimRef) -> bool:
+        """Whether a claim keeps others out of more than it holds. Raises: KeyError where it is not known."""
+        return bool(self._claims[ref].exclusive)
+
     def add(self, claim: AllocatedClaim) -> Iterable[PoolKey]:
         """Take what a claim holds, and return the pools that it holds something of."""
         self._claims[claim.ref] = claim

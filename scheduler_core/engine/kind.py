@@ -6,7 +6,7 @@ limit of results, the preferred ones first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Final
@@ -25,24 +25,42 @@ from scheduler_core.model.claim import (
     MatchAttribute,
     Request,
 )
+from scheduler_core.model.taints import Toleration
+from scheduler_core.quantity import Quantity
 
+KnownRule = MatchAttribute | DistinctAttribute
 _CHOICES: Final = 64  # combinations of alternatives before a claim counts as irregular
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """Which devices would do.
+
+    Shape: every one of ``selectors`` must choose them; of ``capacity`` they have at least that much, keys
+           as written; ``tolerations`` tell which taints may be on them, None where taints do not count.
+    """
+
+    selectors: Selectors
+    capacity: tuple[tuple[str, Quantity], ...]
+    tolerations: tuple[Toleration, ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Want:
     """One alternative of a request.
 
-    Shape: ``selectors`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number; ``count``
-           is None where all matching devices are wanted.
+    Shape: ``filter`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number; ``count`` is
+           None where all matching devices are wanted; ``admin_access`` looks on and takes nothing.
     """
 
     claim: int
     name: str
-    selectors: int
+    filter: int
     count: int | None
     rules: tuple[int, ...]
     has_configs: bool
+    admin_access: bool
+    tolerations: tuple[Toleration, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +68,13 @@ class Choice:
     """One alternative for every request.
 
     Shape: ``options`` their numbers and ``counts`` how many devices they get, per request; ``devices``
-           has, per device wanted, the claim's number and the name of the alternative; ``has_configs``
-           whether a class brings configuration along.
+           has the want of each device; ``has_configs`` whether a class brings configuration along.
     """
 
     options: tuple[int, ...]
     wants: tuple[Want, ...]
     counts: tuple[int, ...]
-    devices: tuple[tuple[int, str], ...]
+    devices: tuple[Want, ...]
     has_configs: bool
 
 
@@ -65,14 +82,14 @@ class Choice:
 class Kind:
     """Claims that want the same.
 
-    Shape: ``selectors`` and ``rules`` are the different ones of all wants; ``slots`` has the alternatives
+    Shape: ``filters`` and ``rules`` are the different ones of all wants; ``slots`` has the alternatives
            of each request; ``choices`` in order of preference, none where no combination keeps within the
            limits; ``is_regular`` tells whether count vectors cover the claims, ``is_covered`` whether the
            engine does at all.
     """
 
-    selectors: tuple[Selectors, ...] = ()
-    rules: tuple[Constraint, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    rules: tuple[KnownRule, ...] = ()
     slots: tuple[tuple[Want, ...], ...] = ()
     choices: tuple[Choice, ...] = ()
     is_regular: bool = False
@@ -85,34 +102,43 @@ def content(claims: Sequence[Claim]) -> tuple[object, ...]:
 
 
 def _content(request: Request) -> tuple[object, ...]:
-    """Return what a request wants. Amounts need not be told apart: the tables do not cover them."""
     options = [
         (
             one.name,
             one.class_name,
             one.selectors,
             one.count,
-            one.admin_access or bool(one.capacity) or bool(one.tolerations),
+            one.admin_access,
+            one.tolerations,
+            tuple(one.capacity.items()) if one.capacity else (),
         )
         for one in request.alternatives
     ]
     return (request.name, *options)
 
 
-def asks_only_for_devices(claims: Sequence[Claim], features: Features) -> bool:
-    """Whether every request wants whole devices, and nothing more particular.
+def is_covered(claims: Sequence[Claim], features: Features) -> bool:
+    """Whether the engine knows everything that the claims ask for, and may give it.
 
-    Scopes are compared by the plain search alone.
+    A constraint of a kind that it does not know is left to the plain search, whatever it means.
     """
-    tabled = (MatchAttribute, DistinctAttribute)
-    if not all(isinstance(one, tabled) for claim in claims for one in claim.constraints):
-        return False
     return all(
-        not (one.admin_access or one.capacity or one.tolerations)
-        and (one.name == request.name or features.DRAPrioritizedList)
+        _is_allowed(one, request, features)
         for claim in claims
         for request in claim.requests
         for one in request.alternatives
+    ) and all(
+        isinstance(constraint, MatchAttribute | DistinctAttribute)
+        for claim in claims
+        for constraint in claim.constraints
+    )
+
+
+def _is_allowed(option: DeviceRequest, request: Request, features: Features) -> bool:
+    return (
+        (features.DRAPrioritizedList or option.name == request.name)
+        and (features.DRAAdminAccess or not option.admin_access)
+        and (features.DRAConsumableCapacity or not option.capacity)
     )
 
 
@@ -121,32 +147,64 @@ def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], feature
 
     Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
     """
-    if not asks_only_for_devices(claims, features):
+    if not is_covered(claims, features):
         return Kind()
-    selectors: dict[Selectors, int] = {}
-    rules: list[Constraint] = []
+    filters: dict[Filter, int] = {}
+    rules: list[KnownRule] = []
     slots: list[tuple[Want, ...]] = []
     for number, claim in enumerate(claims):
-        first_rule = len(rules)
-        rules += claim.constraints
+        bound = _Bound(number, claim, len(rules))
+        rules += _known(claim.constraints)
         for request in claim.requests:
-            wants = []
-            for option in request.alternatives:
-                compiled = selectors_of(option, claim, classes)
-                bound = _rules_of(option, claim, first_rule)
-                index = selectors.setdefault(compiled, len(selectors))
-                has_configs = bool(classes[option.class_name].configs)
-                wants.append(Want(number, option.name, index, option.count, bound, has_configs))
-            slots.append(tuple(wants))
-    is_regular = _are_few(slots) and all(want.count is not None for wants in slots for want in wants)
+            slots.append(tuple(_wants(request, bound, filters, classes, features)))
+    wants = [want for slot in slots for want in slot]
+    is_regular = _are_few(slots) and all(want.count is not None and not want.admin_access for want in wants)
     return Kind(
-        selectors=tuple(selectors),
+        filters=tuple(filters),
         rules=tuple(rules),
         slots=tuple(slots),
         choices=tuple(_choices(slots, len(claims))) if is_regular else (),
         is_regular=is_regular,
         is_covered=True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A claim, its number, and the number of its first constraint."""
+
+    number: int
+    claim: Claim
+    first_rule: int
+
+
+def _wants(
+    request: Request,
+    bound: _Bound,
+    filters: dict[Filter, int],
+    classes: Mapping[str, DeviceClass],
+    features: Features,
+) -> Iterator[Want]:
+    for option in request.alternatives:
+        wanted = Filter(
+            selectors=selectors_of(option, bound.claim, classes),
+            capacity=tuple(option.capacity.items()),
+            tolerations=option.tolerations if features.DRADeviceTaints else None,
+        )
+        yield Want(
+            claim=bound.number,
+            name=option.name,
+            filter=filters.setdefault(wanted, len(filters)),
+            count=option.count,
+            rules=_rules_of(option, bound.claim, bound.first_rule),
+            has_configs=bool(classes[option.class_name].configs),
+            admin_access=option.admin_access,
+            tolerations=option.tolerations,
+        )
+
+
+def _known(constraints: Sequence[Constraint]) -> list[KnownRule]:
+    return [one for one in constraints if isinstance(one, MatchAttribute | DistinctAttribute)]
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
@@ -190,7 +248,5 @@ def _choices(slots: Sequence[Sequence[Want]], claims: int) -> list[Choice]:
 
 def choice_of(options: tuple[int, ...], wants: tuple[Want, ...], counts: Sequence[int]) -> Choice:
     """Return the choice of some alternatives, with the number of devices that each of them gets."""
-    devices = tuple(
-        (want.claim, want.name) for want, count in zip(wants, counts, strict=True) for _ in range(count)
-    )
+    devices = tuple(want for want, count in zip(wants, counts, strict=True) for _ in range(count))
     return Choice(options, wants, tuple(counts), devices, any(want.has_configs for want in wants))

@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.engine.shape import Shape
-from scheduler_core.engine.skeleton import Body, Entries, Group, Skeleton, identity
-from scheduler_core.engine.structure import Structure, scaled
+from scheduler_core.engine.skeleton import Body, Entries, Group, Groups, Skeleton, identity
+from scheduler_core.engine.structure import Structure, modes_of, scaled
 from scheduler_core.engine.template import Layout, Template
-from scheduler_core.model.device import DeviceName, QualifiedName, SourceName
+from scheduler_core.features import Groups as GroupMeaning
+from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
+from scheduler_core.model.taints import Taint
 from scheduler_core.quantity import Quantity
 
-BodyKey = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
-"""Numbers of amounts: of the capacity; sources and what is drawn from each; the positions of the parents."""
+Marks = tuple[tuple[Taint, ...], Binding]
+BodyKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks]
+"""Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
+the positions of the parents; taints, and what must become true of the device.
+"""
 SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[Group, ...]]
 
 
 class Library:
     """What has been compiled so far. It only grows with new kinds of hardware."""
 
-    def __init__(self) -> None:
+    def __init__(self, meaning: GroupMeaning) -> None:
+        self._meaning = meaning
         self._numbers: dict[tuple[object, ...], int] = {}
         self._amounts: list[Mapping[Any, Quantity]] = []
         self._shapes: dict[Structure, Shape] = {}
@@ -73,28 +79,33 @@ class Library:
             Body(
                 number=capacity,
                 capacity=self._amounts[capacity],
-                draws=tuple((source, self._amounts[amounts]) for source, amounts in draws),
+                draws=tuple((source, self._amounts[amounts], groups) for source, amounts, groups in draws),
                 parents=parents,
+                taints=taints,
+                binding=binding,
             )
-            for capacity, draws, parents in body_keys
+            for capacity, draws, parents, (taints, binding) in body_keys
         )
         sources = tuple(self._amounts[number] for number in source_numbers)
-        structure = _structure(bodies, sources)
+        structure = _structure(bodies, sources, self._meaning)
         shape = self._shapes.get(structure)
         if shape is None:
             shape = self._shapes[structure] = Shape(structure)
         return Skeleton(driver, shape, bodies, sources, groups)
 
 
-def _structure(bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...]) -> Structure:
+def _structure(
+    bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...], meaning: GroupMeaning
+) -> Structure:
     places: dict[tuple[int, str], int] = {}
     draws: list[list[tuple[int, int]]] = []
     for body in bodies:
         mine: list[tuple[int, int]] = []
-        for source, amounts in body.draws:
+        for source, amounts, _ in body.draws:
             for dimension, quantity in amounts.items():
                 place = places.setdefault((source, dimension), len(places))
                 mine.append((place, quantity.nano))
         draws.append(mine)
     room = [sources[source][dimension].nano for source, dimension in places]
-    return scaled(tuple(body.parents for body in bodies), draws, room)
+    modes = modes_of([[(source, groups) for source, _, groups in body.draws] for body in bodies], meaning)
+    return scaled(tuple(body.parents for body in bodies), draws, room, modes)

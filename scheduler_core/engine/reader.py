@@ -65,11 +65,12 @@ class Reader:
             for draw in device.draws:
                 source = sources.setdefault(draw.source, len(sources))
                 amounts = known(id(draw.amounts))
-                draws.append((source, number_of(draw.amounts) if amounts is None else amounts))
+                draws.append((source, number_of(draw.amounts) if amounts is None else amounts, draw.groups))
             bodies.append((
                 number_of(device.capacity) if capacity is None else capacity,
                 tuple(draws),
                 tuple([position_of[parent] for parent in device.parents]),
+                (device.taints, device.binding),
             ))  # fmt: skip
         return tuple(bodies)
 

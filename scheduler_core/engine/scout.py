@@ -1,4 +1,8 @@
-"""A kind of claim at work: which devices it sees where, and its plan for every site."""
+"""A kind of claim at work: which devices it sees where, and its plan for every site.
+
+Nodes of one roster that show the kind the same have one plan. What they show is told by few of their own
+values: those that selectors read, and which ones are equal among those that constraints compare.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from dataclasses import dataclass
 
 from scheduler_core.engine.columns import Masks, Sight
 from scheduler_core.engine.component import Component
-from scheduler_core.engine.kind import Kind
+from scheduler_core.engine.gaze import Gaze, gaze_of
+from scheduler_core.engine.kind import Filter, Kind
 from scheduler_core.engine.plan import Plan
 from scheduler_core.engine.planner import Planner
 from scheduler_core.engine.roster import Roster, Site
@@ -20,15 +25,19 @@ _Values = tuple[tuple[tuple[int, int], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What each set of selectors chooses of a component, and where one fails."""
+    """What a kind sees of a component, filter by filter.
+
+    Shape: ``chosen`` would do, ``barred`` would but for a taint, on ``failed`` a selector fails.
+    """
 
     chosen: Masks
+    barred: Masks
     failed: Masks
 
     def within(self, usable: int) -> Look:
         """Return what of it lies in some positions."""
         return Look(
-            tuple([mask & usable for mask in self.chosen]), tuple([mask & usable for mask in self.failed])
+            *[tuple([mask & usable for mask in masks]) for masks in (self.chosen, self.barred, self.failed)]
         )
 
 
@@ -40,6 +49,8 @@ class Scout:
         self._planner = planner
         self._verdicts = verdicts
         self._plans: dict[Site, Plan] = {}
+        self._gazes: dict[Roster, Gaze] = {}
+        self._shown: dict[tuple[object, ...], Plan] = {}
         self._shared: dict[tuple[Roster, Sight], Plan] = {}
         self._slots: dict[Template, tuple[int, ...]] = {}
         self._looks: dict[tuple[Template, tuple[object, ...]], Look] = {}
@@ -56,7 +67,27 @@ class Scout:
         self._plans.pop(site, None)
 
     def _planned(self, site: Site) -> Plan:
-        sight = self._sight(site) if self.kind.is_regular and site.is_regular else None
+        if not (self.kind.is_regular and site.is_regular):
+            return Plan(None)
+        shown = self._gaze(site).shown(site.components)
+        if shown is None:
+            return self._made(site)
+        key = (site.roster, shown)
+        found = self._shown.get(key)
+        if found is None:
+            found = self._shown[key] = self._made(site)
+        return found
+
+    def _gaze(self, site: Site) -> Gaze:
+        gaze = self._gazes.get(site.roster)
+        if gaze is None:
+            slots = [self._slots_of(one.template) for one in site.components]
+            attributes = {rule.attribute for rule in self.kind.rules}
+            gaze = self._gazes[site.roster] = gaze_of(site.components, slots, attributes)
+        return gaze
+
+    def _made(self, site: Site) -> Plan:
+        sight = self._sight(site)
         if sight is None:
             return Plan(None)
         key = (site.roster, sight)
@@ -82,20 +113,31 @@ class Scout:
 
     def _look(self, component: Component) -> Look:
         template = component.template
-        slots = self._slots.get(template)
-        if slots is None:
-            slots = self._slots[template] = self._read_slots(template)
-        key = (template, tuple([identity(component.own[slot]) for slot in slots]))
+        key = (template, tuple([identity(component.own[slot]) for slot in self._slots_of(template)]))
         found = self._looks.get(key)
         if found is None:
-            answers = [self._verdicts.masks(selectors, component) for selectors in self.kind.selectors]
-            found = Look(tuple(chosen for chosen, _ in answers), tuple(failed for _, failed in answers))
-            self._looks[key] = found
+            found = self._looks[key] = self._looked(component)
         return found
 
-    def _read_slots(self, template: Template) -> tuple[int, ...]:
-        read = {slot for selectors in self.kind.selectors for slot in open_slots(selectors, template)}
-        return tuple(sorted(read))
+    def _looked(self, component: Component) -> Look:
+        answers = [self._masks(one, component) for one in self.kind.filters]
+        chosen, barred, failed = zip(*answers, strict=True) if answers else ((), (), ())
+        return Look(chosen, barred, failed)
+
+    def _masks(self, wanted: Filter, component: Component) -> tuple[int, int, int]:
+        skeleton = component.template.skeleton
+        chosen, failed = self._verdicts.masks(wanted.selectors, component)
+        if wanted.capacity:
+            chosen &= skeleton.large(wanted.capacity)
+        barred = chosen & skeleton.barred(wanted.tolerations) if wanted.tolerations is not None else 0
+        return chosen & ~barred, barred, failed
+
+    def _slots_of(self, template: Template) -> tuple[int, ...]:
+        slots = self._slots.get(template)
+        if slots is None:
+            read = {slot for one in self.kind.filters for slot in open_slots(one.selectors, template)}
+            slots = self._slots[template] = tuple(sorted(read))
+        return slots
 
     def _values(self, site: Site, rule: int) -> _Values | None:
         """Return the values that a rule compares, numbered as they are met; None where one is a list."""

@@ -10,11 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 from scheduler_core.engine.bits import mask_of, positions
+from scheduler_core.engine.modes import Modes
 from scheduler_core.engine.structure import Structure
 
 _MEMORY: Final = 1 << 20  # numbers kept per shape before its tables start afresh
-_Situation = tuple[int, int, int, list[int]]
-"""The free positions; the ancestors in use; the positions that would overdraw; what is left per place."""
+Common = tuple[int, ...]
+_Situation = tuple[int, int, int, list[int], Common]
+"""The free positions; the ancestors in use; the positions that would overdraw; what is left per place; the
+modes of each source that all its users share.
+"""
 
 
 class Shape:
@@ -26,7 +30,7 @@ class Shape:
     """
 
     __slots__ = (
-        "_carriers", "_draws", "_ladders", "_limit", "_memo", "_more", "_stacked",
+        "_carriers", "_draws", "_ladders", "_limit", "_memo", "_modes", "_more", "_stacked",
         "above", "below", "everything", "size", "slots", "structure", "twins",
     )  # fmt: skip
 
@@ -44,6 +48,7 @@ class Shape:
         self._ladders = _ladders(structure)
         self._more: list[dict[int, int]] = [{} for _ in structure.room]
         self._memo: dict[int, _Situation] = {}
+        self._modes = Modes(structure.modes, self.above) if structure.modes else None
         self._limit = max(256, _MEMORY // (self.size + len(structure.room)))
 
     def free(self, state: int) -> int:
@@ -79,20 +84,29 @@ class Shape:
         short = 0
         for place, amount in enumerate(left):
             short |= self._too_much(place, amount)
+        common: Common = ()
         free = self.everything & ~(state | active | under | self._blocked(short, active))
-        return self._keep(state, (self._unstacked(free, active, left), active, short, left))
+        if self._modes is not None:
+            common = self._modes.narrowed(self._modes.all, positions(state | active))
+            free &= ~self._modes.excluded(common)
+        return self._keep(state, (self._unstacked(free, active, left), active, short, left, common))
 
     def _with(self, state: int, position: int) -> _Situation:
         """Compute a state from the one before: taking what is free frees nothing."""
-        free, active, short, before = self._memo.get(state) or self._computed(state)
+        free, active, short, before, common = self._memo.get(state) or self._computed(state)
         left = before.copy()
-        for member in (position, *positions(self.above[position] & ~active)):
+        members = (position, *positions(self.above[position] & ~active))
+        for member in members:
             for place, amount in self._draws[member]:
                 left[place] -= amount
                 short |= self._too_much(place, left[place])
         active |= self.above[position]
         free &= ~(1 << position | active | self.below[position] | self._blocked(short, active))
-        return self._keep(state | 1 << position, (self._unstacked(free, active, left), active, short, left))
+        if self._modes is not None:
+            common = self._modes.narrowed(common, members)
+            free &= ~self._modes.excluded(common)
+        free = self._unstacked(free, active, left)
+        return self._keep(state | 1 << position, (free, active, short, left, common))
 
     def _draw(self, position: int, left: list[int]) -> None:
         for place, amount in self._draws[position]:
@@ -174,7 +188,13 @@ def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
     """Return, per position, those that stand for the same thing: equal parents and draws, no parts."""
     groups: dict[object, int] = {}
     keys = [
-        position if below[position] else (structure.parents[position], structure.draws[position])
+        position
+        if below[position]
+        else (
+            structure.parents[position],
+            structure.draws[position],
+            structure.modes[position : position + 1],
+        )
         for position in range(len(below))
     ]
     for position, key in enumerate(keys):

@@ -6,6 +6,7 @@ node. Sites are made when first asked for and dropped when one of their pools ch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from scheduler_core.engine.bits import mask_of
@@ -33,6 +34,7 @@ class Sites:
         self._names: tuple[str, ...] = ()
         self._are_named = True
         self._rosters: dict[RosterKey, Roster] = {}
+        self._sealed: Counter[PoolKey] = Counter()
 
     def compiled(self, pool: PoolKey) -> CompiledPool | None:
         """Return a pool in tables, None where it is not known or not in tables."""
@@ -83,6 +85,12 @@ class Sites:
         """Return the nodes that a pool belongs to, none where it is shared."""
         return self._owners.get(pool) or ()
 
+    def seal(self, pools: Iterable[PoolKey], sign: int) -> None:
+        """Leave some pools to the plain search (``sign`` 1), or take one such order back (-1)."""
+        for pool in pools:
+            self._sealed[pool] += sign
+            self._drop(self._owners.get(pool))
+
     def concerned(self, node: Node) -> list[Kept]:
         """Return the pools that may concern a node, by driver and name."""
         return [self._pools[pool] for pool in sorted(self._local.get(node.name, set()) | self._shared)]
@@ -100,15 +108,14 @@ class Sites:
     def _made(self, node: Node) -> Site:
         entries: list[tuple[int, Component, int]] = []
         is_regular = is_complete = True
-        for number, pool in enumerate(self.concerned(node)):
+        for number, pool in enumerate(sorted(self.concerned(node), key=_waits)):
+            is_regular = is_regular and not self._sealed[pool.id.driver, pool.id.name]
             if isinstance(pool, Pool):
                 seen = pool.as_seen_from(node)
                 is_regular = is_regular and not _offers(seen, node)
                 is_complete = is_complete and (seen.is_complete or not seen.is_seen_from(node))
                 continue
-            pairs = ((component, _usable(component, node)) for component in pool.components)
-            entries += [(number, component, usable) for component, usable in pairs if usable]
-        entries.sort(key=lambda entry: (entry[0], entry[1].layout.listed[0]))
+            entries += [(number, component, usable) for component, usable in _usable(pool, node) if usable]
         key = tuple((pool, one.template, one.layout, usable) for pool, one, usable in entries)
         roster = self._rosters.get(key)
         if roster is None:
@@ -145,8 +152,19 @@ def _selections(pool: Kept) -> Iterator[NodeSelection]:
         yield from _selections(pool.older)
 
 
-def _usable(component: Component, node: Node) -> int:
-    """Return the positions that a node may use."""
+def _waits(pool: Kept) -> bool:
+    return isinstance(pool, CompiledPool) and pool.waits
+
+
+def _usable(pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:
+    """Return the components with the positions that a node may use, in the order of their first device."""
+    common = pool.selection
+    if common is None:
+        return [(one, _usable_of(one, node)) for one in pool.components]
+    return [(one, one.template.shape.everything) for one in pool.components] if admits(common, node) else ()
+
+
+def _usable_of(component: Component, node: Node) -> int:
     if not isinstance(component.nodes, tuple):
         return component.template.shape.everything if admits(component.nodes, node) else 0
     return mask_of(number for number, nodes in enumerate(component.nodes) if admits(nodes, node))

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_, itemgetter
+from typing import Final
 
 from scheduler_core.engine.bits import mask_of
 from scheduler_core.engine.shape import Shape
-from scheduler_core.model.device import AttributeValue, QualifiedName
+from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
+from scheduler_core.model.taints import Taint, Toleration, intolerable
+from scheduler_core.names import qualified
 from scheduler_core.quantity import Quantity
 from scheduler_core.version import Version
 
@@ -43,17 +46,24 @@ def is_same(one: Entry, two: Entry) -> bool:
     return not isinstance(one, Version) or identity(one) == identity(two)
 
 
+Groups = frozenset[str] | None
+NO_BINDING: Final = Binding()
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """What a device is beyond its attributes.
 
-    Shape: ``draws`` name sources by number, ``parents`` positions; equal capacities have one ``number``.
+    Shape: ``draws`` name sources by number, each with the compatibility groups declared for it;
+           ``parents`` are positions; equal capacities have one ``number``.
     """
 
     number: int
     capacity: Mapping[QualifiedName, Quantity]
-    draws: tuple[tuple[int, Mapping[str, Quantity]], ...]
+    draws: tuple[tuple[int, Mapping[str, Quantity], Groups], ...]
     parents: tuple[int, ...]
+    taints: tuple[Taint, ...] = ()
+    binding: Binding = NO_BINDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +90,12 @@ class Skeleton:
 
     Shape: ``sources`` what each source holds; ``varying`` the numbers of entries in which components were
            seen to differ; ``own`` picks those out of all entries, ``common`` the others; ``places`` finds
-           the entries of an attribute.
+           the entries of an attribute; ``waits`` whether some device must first become ready.
     """
 
     __slots__ = (
-        "_odd", "_seen", "bodies", "common", "driver", "groups", "own", "places", "shape",
-        "sources", "varying",
+        "_barred", "_odd", "_seen", "bodies", "common", "driver", "groups", "own", "places", "shape",
+        "sources", "varying", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +111,8 @@ class Skeleton:
         self.bodies = bodies
         self.sources = sources
         self.groups = groups
+        self.waits = any(body.binding.conditions for body in bodies)
+        self._barred: dict[tuple[Toleration, ...], int] = {}
         self.places: dict[QualifiedName, list[Place]] = {}
         entry = 0
         for group in groups:
@@ -110,6 +122,24 @@ class Skeleton:
                 entry += 1
         self._seen: Entries = ()
         self._vary(frozenset())
+
+    def barred(self, tolerations: tuple[Toleration, ...]) -> int:
+        """Return the positions that bear a taint which is not tolerated."""
+        known = self._barred.get(tolerations)
+        if known is None:
+            marked = ((position, body.taints) for position, body in enumerate(self.bodies) if body.taints)
+            found = (position for position, taints in marked if intolerable(taints, tolerations) is not None)
+            known = self._barred[tolerations] = mask_of(found)
+        return known
+
+    def large(self, capacity: tuple[tuple[str, Quantity], ...]) -> int:
+        """Return the positions that have at least some amounts. Shape: bare keys are the driver's own."""
+        wanted = {qualified(key, self.driver): amount for key, amount in capacity}
+        return mask_of(
+            position
+            for position, body in enumerate(self.bodies)
+            if all(key in body.capacity and amount <= body.capacity[key] for key, amount in wanted.items())
+        )
 
     def note(self, entries: Entries) -> None:
         """Note in which entries another component differs from the first one seen."""

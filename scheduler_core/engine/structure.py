@@ -7,28 +7,39 @@ place, so that equal hardware has an equal structure whatever its units.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from scheduler_core.engine.bits import mask_of
+from scheduler_core.features import Groups
+
 Places = tuple[tuple[int, int], ...]
 """Pairs of place and amount. A *place* is one dimension of one source, by number."""
+Declared = tuple[int, frozenset[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
     """The skeleton of a component.
 
-    Shape: ``parents`` and ``draws`` have an entry per position; ``room`` has one per place.
+    Shape: ``parents``, ``draws`` and ``modes`` have an entry per position; ``room`` has one per place.
+           ``modes`` are pairs of a source and the modes of it in which the device can be used, as the bits
+           of an integer: all devices in use of a source must have one in common.
     Units: ``draws`` and ``room`` in steps of the place; see ``scaled``.
     """
 
     parents: tuple[tuple[int, ...], ...]
     draws: tuple[Places, ...]
     room: tuple[int, ...]
+    modes: tuple[Places, ...] = ()
 
 
 def scaled(
-    parents: tuple[tuple[int, ...], ...], draws: list[list[tuple[int, int]]], room: list[int]
+    parents: tuple[tuple[int, ...], ...],
+    draws: list[list[tuple[int, int]]],
+    room: list[int],
+    modes: tuple[Places, ...] = (),
 ) -> Structure:
     """Return the structure with the amounts of each place divided by what divides them all.
 
@@ -44,4 +55,27 @@ def scaled(
             tuple((place, amount // (steps[place] or 1)) for place, amount in places) for places in draws
         ),
         room=tuple(amount // (step or 1) for amount, step in zip(room, steps, strict=True)),
+        modes=modes,
     )
+
+
+def modes_of(declared: Sequence[Sequence[Declared]], meaning: Groups) -> tuple[Places, ...]:
+    """Return the modes of devices, empty where none declares a compatibility group.
+
+    Shape: ``declared`` has, per device, its sources with the groups that it declares for each. A device
+           that declares none can be used in any mode; as KEP-5963 has it, in a mode of its own only.
+    Source: rule S10 of docs/semantics.md.
+    """
+    if not any(groups for mine in declared for _, groups in mine):
+        return ()
+    bits: dict[tuple[int, str | None], int] = {}
+    found = []
+    for mine in declared:
+        modes: dict[int, int] = {}
+        for source, groups in mine:
+            names: Iterable[str | None] = sorted(groups) if groups else (None,)
+            if groups or meaning == "kep-5963":
+                mask = mask_of(bits.setdefault((source, name), len(bits)) for name in names)
+                modes[source] = modes.get(source, mask) & mask
+        found.append(tuple(modes.items()))
+    return tuple(found)
