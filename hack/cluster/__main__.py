@@ -155,6 +155,8 @@ def main() -> int:
     except LauncherError as error:
         say(str(error))
         return 1
+    except KeyboardInterrupt:
+        return 130
     return status
 
 

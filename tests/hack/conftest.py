@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "hack"))
+HACK = Path(__file__).parents[2] / "hack"
+sys.path[:0] = [str(HACK), str(HACK / "cluster")]

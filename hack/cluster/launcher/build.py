@@ -81,19 +81,19 @@ class Builder:
 
     def _compile(self, go: Path, toolset: ToolSet, output: Path, start: float) -> None:
         command = [str(go), "build", "-v", *toolset.flags, "-o", f"{output}/", "tool"]
-        process = subprocess.Popen(
-            command, cwd=toolset.module, env=environment(), stderr=subprocess.PIPE, text=True
-        )
-        assert process.stderr is not None
         lines: list[str] = []
         packages, told = 0, start
-        for line in process.stderr:
-            lines = [*lines[1 - _KEPT_ERROR_LINES :], line]
-            packages += not line.startswith(("go: ", "#", "\t"))
-            if self.clock() - told >= _SECONDS_BETWEEN_LINES:
-                told = self.clock()
-                self.say(f"{toolset.name}: {packages} packages compiled after {told - start:.0f} s")
-        if process.wait() != 0:
+        with subprocess.Popen(
+            command, cwd=toolset.module, env=environment(), stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                lines = [*lines[1 - _KEPT_ERROR_LINES :], line]
+                packages += not line.startswith(("go: ", "#", "\t"))
+                if self.clock() - told >= _SECONDS_BETWEEN_LINES:
+                    told = self.clock()
+                    self.say(f"{toolset.name}: {packages} packages compiled after {told - start:.0f} s")
+        if process.returncode != 0:
             raise LauncherError(
                 f"cannot build {toolset.name} with {go}: exit status {process.returncode}\n{''.join(lines)}"
             )

@@ -70,8 +70,8 @@ def knows_oci_1_0_only(version: str) -> bool:
 
 def cgroups_can_be_written(root: Path) -> bool:
     """Tell whether this is a plain cgroup2 tree with the controllers that containers need, ours to write."""
-    controllers = root / "cgroup.controllers"
-    if not controllers.exists() or not {"cpu", "memory", "pids"} <= set(controllers.read_text().split()):
+    given = root / "cgroup.subtree_control"
+    if not given.exists() or not {"cpu", "memory", "pids"} <= set(given.read_text().split()):
         return False
     try:
         (root / "tangram-probe").mkdir()

@@ -17,6 +17,7 @@ from launcher.node_objects import create_node_objects
 from launcher.part import Patience
 from launcher.server import serve
 from launcher.settings import Settings
+from launcher.welcome import welcome
 
 
 def supervise(settings: Settings, patience: Patience, say: Callable[[str], None]) -> int:
@@ -34,6 +35,8 @@ def supervise(settings: Settings, patience: Patience, say: Callable[[str], None]
     except LauncherError as error:
         say(str(error))
         return 1
+    if not settings.command:
+        print(welcome(settings), flush=True)
     return _run(settings)
 
 

@@ -59,7 +59,7 @@ def kubernetes(version: str) -> ToolSet:
     # Without the stamps the servers call themselves v0.0.0-master: whoever looks at the version is misled.
     stamps = {"Version": pinned, "Major": major, "Minor": minor, "TreeState": "clean"}
     linker = " ".join(("-s -w", *(f"-X {stamp}{name}={value}" for name, value in stamps.items())))
-    return _toolset(folder, pinned, ("-ldflags", linker))
+    return toolset(folder, pinned, ("-ldflags", linker))
 
 
 def containerd() -> ToolSet:
@@ -67,10 +67,14 @@ def containerd() -> ToolSet:
     folder = MODULES / "containerd"
     pinned = _required(folder, "github.com/containerd/containerd/v2")
     linker = f"-s -w -X github.com/containerd/containerd/v2/version.Version={pinned}"
-    return _toolset(folder, pinned, ("-tags", _CONTAINERD_TAGS, "-ldflags", linker))
+    return toolset(folder, pinned, ("-tags", _CONTAINERD_TAGS, "-ldflags", linker))
 
 
-def _toolset(module: Path, version: str, flags: tuple[str, ...]) -> ToolSet:
+def toolset(module: Path, version: str, flags: tuple[str, ...]) -> ToolSet:
+    """Return the set of any module that holds ``tool`` lines.
+
+    Raises: LauncherError where its go.mod lacks what is asked for.
+    """
     # -buildvcs=false: the checkout's commit is no property of other people's programs.
     flags = ("-trimpath", "-buildvcs=false", "-mod=readonly", *flags)
     parts = [(module / name).read_bytes() for name in ("go.mod", "go.sum")]
