@@ -10,6 +10,7 @@ from scripted_api import Reply, Script, document, status
 
 from kube_api import (
     NODES,
+    PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     Conflict,
@@ -139,6 +140,25 @@ def test_create_posts_to_the_kind_and_completes_the_document(api: KubeApi, serve
         "kind": "ResourceClaim",
         "metadata": {"generateName": "train-"},
     }
+
+
+def test_what_belongs_to_an_object_is_created_below_it_with_its_own_kind(
+    api: KubeApi, server: Script
+) -> None:
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"name": "a"}}
+
+    api.create(PODS, binding, "default", subresource="binding")
+
+    assert server.said == ["POST /api/v1/namespaces/default/pods/p/binding"]
+    assert server.requests[0].body == binding
+
+
+def test_a_dry_run_says_so_and_may_be_repeated(api: KubeApi, server: Script) -> None:
+    server.answers(Reply(status(500), 500), Reply(document("train")))
+
+    api.create(RESOURCE_CLAIMS, document("train"), dry_run=True)
+
+    assert [request.query for request in server.requests] == [{"dryRun": "All"}] * 2
 
 
 def test_replace_takes_name_and_namespace_from_the_document(api: KubeApi, server: Script) -> None:

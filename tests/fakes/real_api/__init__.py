@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -123,9 +124,15 @@ class RealApi:
         raise DidNotStart(f"kube-apiserver is not ready, its log ends:\n{log[-2000:]}")
 
     def _is_ready(self) -> bool:
-        curl = ["curl", "-sf", "-m", "2", "--cacert", self.certificate / "tls.crt"]
-        request = [*curl, "-H", f"Authorization: Bearer {ADMIN}", f"{self.address}/readyz"]
-        return subprocess.run(request, capture_output=True, timeout=10, check=False).stdout == b"ok"
+        trusted = ssl.create_default_context(cafile=str(self.certificate / "tls.crt"))
+        request = urllib.request.Request(
+            f"{self.address}/readyz", headers={"Authorization": f"Bearer {ADMIN}"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=2, context=trusted) as answer:
+                return bool(answer.read() == b"ok")
+        except OSError:
+            return False
 
     def _etcd(self, path: str, body: dict[str, object]) -> dict[str, dict[str, str]]:
         request = urllib.request.Request(
