@@ -8,6 +8,7 @@ too, is on the disk when the call returns; waiting for the disk is most of what 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,8 @@ def remove(path: Path) -> bool:
     try:
         found = path.exists()
         for leftover in (path, temporary_path(path)):
-            leftover.unlink(missing_ok=True)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                leftover.unlink()
         return found
     except OSError as error:
         raise StorageFailed("remove", str(path), _reason(error)) from error
@@ -64,7 +66,7 @@ def read(path: Path) -> bytes | None:
     """Return a file's bytes, None where it is not there. Raises: StorageFailed."""
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StorageFailed("read", str(path), _reason(error)) from error

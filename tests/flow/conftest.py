@@ -17,7 +17,7 @@ import grpc
 import pytest
 
 from agent.hardware.driver_root import DriverRoot
-from agent.hardware.ports import Machine
+from agent.hardware.ports import Gpus, Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.sysfs import Sysfs
@@ -135,16 +135,16 @@ class Site:
         for fault in faults:
             self.simulated.inject(parse_fault(fault))
 
-    def driver(self, options: Options | None = None) -> Driver:
+    def driver(self, options: Options | None = None, gpus: Gpus | None = None) -> Driver:
         """Return a driver that serves nobody yet."""
         root = self.simulated.root
-        machine = Machine(self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+        machine = Machine(gpus or self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
         return assemble(machine, options or self.options, clock=time.monotonic, sleep=time.sleep)
 
-    def start(self, options: Options | None = None, **more: Any) -> Running:
+    def start(self, options: Options | None = None, gpus: Gpus | None = None, **more: Any) -> Running:
         """Serve in this process."""
         options = options or self.options
-        return start(self.driver(options), ClaimDirectory(self.claims_dir), options, **more)
+        return start(self.driver(options, gpus), ClaimDirectory(self.claims_dir), options, **more)
 
     @contextmanager
     def process(self) -> Iterator[subprocess.Popen[str]]:

@@ -187,6 +187,23 @@ def test_a_uid_that_is_no_uid_gets_an_error_and_touches_no_file(site: Any, kubel
     assert site.leftovers() == []
 
 
+def test_a_cdi_folder_that_becomes_unwritable_leaves_nothing_half_done_and_is_retried(
+    site: Any, kubelet: Any
+) -> None:
+    claim = site.allocate("u1", HALF)
+    site.options.cdi_dir.rmdir()
+    site.options.cdi_dir.write_text("no folder any more")
+
+    error = kubelet.prepare(claim)["u1"].error
+    instances = site.simulated.gpus.gpu_instances(site.simulated.node.cards[0].uuid)
+    site.options.cdi_dir.unlink()
+
+    assert f"cannot write {site.options.cdi_dir}/tangram.dev-claim_u1.json" in error
+    assert "the operator checks the disk and its permissions" in error
+    assert instances == ()
+    assert kubelet.devices(claim)
+
+
 def test_an_empty_call_is_answered(kubelet: Any) -> None:
     assert kubelet.prepare() == {}
     assert kubelet.unprepare() == {}

@@ -1,0 +1,74 @@
+"""A node without a driver idles, and works as soon as there is one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.errors import DriverMissing
+from agent.hardware.late import LateGpus
+from agent.hardware.ports import Machine
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import SimulatedGpus
+from agent.hardware.sysfs import Sysfs
+from plugin.assembly import assemble
+from plugin.claim_directory import ClaimDirectory
+from plugin.server import start
+
+HALF = "gpu-0-mig-3g-20gb-4-7"
+
+
+class Session(SimulatedGpus):
+    """Simulated GPUs that are opened and closed as a driver is."""
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_driver_that_comes_later_serves_the_next_claim(site: Any, kubelet_of: Callable[..., Any]) -> None:
+    has_driver = False
+
+    def opened() -> Session:
+        if not has_driver:
+            raise DriverMissing("initialise", "NVML", "no library")
+        return Session(site.simulated.gpus.calls)
+
+    root = site.simulated.root
+    machine = Machine(LateGpus(opened), Sysfs(root), DriverRoot(root), ProcBoot(root))
+    driver = assemble(machine, site.options, clock=time.monotonic, sleep=time.sleep)
+    claim = site.allocate("u1", HALF)
+    with start(driver, ClaimDirectory(site.claims_dir), site.options):
+        kubelet = kubelet_of(site)
+        refused = kubelet.prepare(claim)["u1"].error
+
+        has_driver = True
+
+        assert "this node has no such device" in refused
+        assert [device for device, _ in kubelet.devices(claim)] == [HALF]
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a driver")
+def test_the_program_serves_on_a_machine_without_a_driver(site: Any, kubelet_of: Callable[..., Any]) -> None:
+    command = [
+        *(sys.executable, "-m", "plugin", "--claims", site.claims_dir, "--node-name", site.node),
+        *("--kubelet-dir", site.options.kubelet_dir, "--cdi-dir", site.options.cdi_dir),
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert any("serves" in line for line in process.stderr)
+            kubelet = kubelet_of(site)
+            refused = kubelet.prepare(site.allocate("u1", "gpu-0"))["u1"].error
+        finally:
+            process.terminate()
+        assert process.wait() == 0
+
+    assert "gpu-0" in refused
+    assert "this node has no such device" in refused
