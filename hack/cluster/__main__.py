@@ -86,7 +86,7 @@ def _inside(options: argparse.Namespace) -> int:
 
 
 def _hold_node(options: argparse.Namespace) -> int:
-    furnish(options.folder, options.cgroups == "cured")
+    furnish(options.folder)
     print("furnished", flush=True)
     os.execvp("sleep", ("sleep", "infinity"))
 
@@ -120,7 +120,6 @@ def _parser() -> argparse.ArgumentParser:
     inside.set_defaults(run=_inside)
     holder = commands.add_parser("hold-node")
     holder.add_argument("folder", type=Path)
-    holder.add_argument("cgroups", choices=("cured", "as-is"))
     holder.set_defaults(run=_hold_node)
     watcher = commands.add_parser("watch-folder")
     watcher.add_argument("folder", type=Path)

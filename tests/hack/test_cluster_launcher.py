@@ -9,11 +9,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from launcher.cgroups import make_own, own_group
 from launcher.control_plane import apiserver, controllers, network_commands
 from launcher.errors import LauncherError
 from launcher.images import write_images
 from launcher.install import machine_file
-from launcher.machine import cgroups_can_be_written, find_program, knows_oci_1_0_only
+from launcher.machine import find_program, knows_oci_1_0_only
 from launcher.node_files import Runtime, cni_conflist, containerd_toml, kubelet_configuration, oci_runtime
 from launcher.node_objects import documents
 from launcher.settings import Settings, check, gates_argument, merged_gates, parse_gates
@@ -148,14 +149,18 @@ def test_the_specification_that_crun_knows_is_read_from_its_version(spec: str, i
     assert knows_oci_1_0_only(f"crun version 1.8.1\ncommit: f8a0\nspec: {spec}\n+SYSTEMD\n") is is_old
 
 
-def test_cgroups_are_written_only_with_the_controllers_that_containers_need(tmp_path: Path) -> None:
-    assert not cgroups_can_be_written(tmp_path)
-    (tmp_path / "cgroup.subtree_control").write_text("hugetlb\n")
-    assert not cgroups_can_be_written(tmp_path)
+def test_a_cluster_has_a_cgroup_only_where_controllers_are_handed_down(tmp_path: Path) -> None:
+    given = tmp_path / "cgroup.subtree_control"
+    made = [make_own(Path("/var/tmp/without"), tmp_path)]
+    given.write_text("hugetlb\n")
+    made.append(make_own(Path("/var/tmp/without"), tmp_path))
+    given.write_text("cpuset cpu io memory hugetlb pids\n")
 
-    (tmp_path / "cgroup.subtree_control").write_text("cpuset cpu io memory hugetlb pids\n")
+    made.append(make_own(Path("/var/tmp/mine"), tmp_path))
 
-    assert cgroups_can_be_written(tmp_path)
+    assert made == [False, False, True]
+    assert own_group(Path("/var/tmp/without"), tmp_path) is None
+    assert own_group(Path("/var/tmp/mine"), tmp_path) == tmp_path / "mine"
 
 
 def test_the_images_are_the_same_bytes_for_the_same_busybox(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What this machine has and can do: the programs from its distribution, cgroups, layered file systems.
 
 In goes the machine; out come a ``Runtime`` and one message that names every missing package at once. Looking
-changes nothing, apart from a cgroup made and removed.
+changes nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from launcher.cgroups import own_group
 from launcher.errors import LauncherError, MissingPrograms
 from launcher.mounts import can_overlay
 from launcher.node_files import CNI_PLUGINS, Runtime
@@ -58,7 +59,7 @@ def look_at_runtime(folder: Path) -> Runtime:
     return Runtime(
         program=str(crun),
         snapshotter="overlayfs" if can_overlay(folder) else "native",
-        is_cgroup_cured=not cgroups_can_be_written(Path("/sys/fs/cgroup")),
+        is_cgroup_cured=own_group(folder) is None,
         knows_oci_1_0_only=knows_oci_1_0_only(answer.stdout),
     )
 
@@ -66,16 +67,3 @@ def look_at_runtime(folder: Path) -> Runtime:
 def knows_oci_1_0_only(version: str) -> bool:
     """Tell from ``crun --version`` whether it refuses the bundles of a newer specification."""
     return re.search(r"^spec: 1\.0\.", version, re.MULTILINE) is not None
-
-
-def cgroups_can_be_written(root: Path) -> bool:
-    """Tell whether this is a plain cgroup2 tree with the controllers that containers need, ours to write."""
-    given = root / "cgroup.subtree_control"
-    if not given.exists() or not {"cpu", "memory", "pids"} <= set(given.read_text().split()):
-        return False
-    try:
-        (root / "tangram-probe").mkdir()
-        (root / "tangram-probe").rmdir()
-    except OSError:
-        return False
-    return True

@@ -10,6 +10,8 @@ import ctypes
 import os
 from pathlib import Path
 
+from launcher.cgroups import ROOT, own_group
+
 PRIVATE = ("kubelet", "tangram", "cni")  # below /var/lib: what is a node's own, kept across its reboots
 _BIND, _REC, _SHARED = 0x1000, 0x4000, 0x100000  # linux/mount.h
 _DETACH = 2
@@ -44,7 +46,7 @@ def bind(source: Path, target: Path) -> None:
     mount(str(source), str(target), flags=_BIND | _REC)
 
 
-def furnish(node_folder: Path, is_cgroup_cured: bool) -> None:
+def furnish(node_folder: Path) -> None:
     """Make this mount namespace the node's.
 
     /run is fresh and empty, as after a boot; /var/lib/kubelet, /var/lib/tangram and /var/log lie in the
@@ -64,15 +66,17 @@ def furnish(node_folder: Path, is_cgroup_cured: bool) -> None:
     bind(log, Path("/var/log"))
     for name in ("containerd", "cdi", "lock"):
         Path("/run", name).mkdir()
-    if is_cgroup_cured:
-        show_plain_cgroups()
+    _show_cgroups(own_group(node_folder.parent))
     mount("none", "/", flags=_REC | _SHARED)
 
 
-def show_plain_cgroups() -> None:
-    """Put an empty cgroup2 tree over a mixed one: crun refuses the mixture."""
-    unmount("/sys/fs/cgroup")
-    mount("none", "/sys/fs/cgroup", "cgroup2")
+def _show_cgroups(own: Path | None) -> None:
+    """Show the cluster's group as the whole tree, else an empty cgroup2 tree: crun refuses a mixed one."""
+    if own is not None:
+        bind(own, ROOT)
+        return
+    unmount(str(ROOT))
+    mount("none", str(ROOT), "cgroup2")
 
 
 def _copy_view(original: Path, view: Path) -> None:

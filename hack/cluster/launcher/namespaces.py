@@ -2,7 +2,8 @@
 
 In go settings; out comes the exit status of what ran inside. The kernel ends every process when any process
 of the chain ends (parent-death signals down to process 1 of the namespace); the folder on disk is removed by
-us, or by a watcher where we were killed. Nothing else outside is ever changed.
+us, or by a watcher where we were killed. Nothing else outside is changed, apart from a
+cgroup of the same name where one can be made.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from launcher.cgroups import make_own, own_group, remove_own
 from launcher.part import Patience
 from launcher.settings import Settings
 
@@ -38,6 +40,7 @@ def folder(patience: Patience, keep_logs: Path | None) -> Iterator[Path]:
         start_new_session=True,
     )
     assert watcher.stdin is not None
+    make_own(path)
     try:
         yield path
     finally:
@@ -53,7 +56,8 @@ def remove(path: Path, keep_logs: Path | None, patience: Patience) -> None:
 
     def is_gone() -> bool:
         shutil.rmtree(path, ignore_errors=True)
-        return not path.exists()
+        remove_own(path)
+        return not path.exists() and own_group(path) is None
 
     patience.until(is_gone, _SECONDS_TO_REMOVE)
 

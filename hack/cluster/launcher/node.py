@@ -135,8 +135,7 @@ class Node:
 
     def _hold(self) -> subprocess.Popen[str]:
         """Start the process that holds the namespace; it says one word when the mounts are made."""
-        cured = "cured" if self._runtime.is_cgroup_cured else "as-is"
-        furnish = (sys.executable, str(_PROGRAM), "hold-node", str(self.folder), cured)
+        furnish = (sys.executable, str(_PROGRAM), "hold-node", str(self.folder))
         holder = subprocess.Popen(
             ("unshare", "--mount", "--propagation", "private", *furnish),
             stdin=subprocess.DEVNULL,
