@@ -26,11 +26,15 @@ class Uevents:
         self._udevd = udevd
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
-        """Call ``hear`` for every event until ``stop`` is set. Raises: NotSupported without libudev."""
+        """Call ``hear`` once it listens, then for every event until ``stop`` is set.
+
+        Raises: NotSupported without libudev.
+        """
         monitor = self._monitor()
         for subsystem in (*SUBSYSTEMS, _DRIVER_MODULE):
             monitor.filter_by(subsystem)
         monitor.start()
+        hear("listening has begun")
         while not stop.is_set():
             event = monitor.poll(timeout=_POLL_S)
             if event is not None and is_news(event.subsystem, event.device_path):

@@ -106,5 +106,8 @@ class News(Protocol):
     """What tells that the machine has changed."""
 
     def listen(self, hear: Hear, stop: threading.Event) -> None:
-        """Call ``hear`` for every event until ``stop`` is set."""
+        """Call ``hear`` once it listens, then for every event until ``stop`` is set.
+
+        What happened before the first call is found by whoever looks after it.
+        """
         ...

@@ -40,7 +40,7 @@ def follow(
                 hear(change, known.hear(change))
         except NotThere as error:
             told = _tell(shelf, f"{error}; they are published once it is installed", told)
-            ended.wait(min(slow_s, _UNINSTALLED_S))
+            ended.wait(_UNINSTALLED_S)
             continue
         except ServerError as error:
             told = _tell(shelf, f"{error}; it is retried", told)

@@ -18,8 +18,9 @@ class StateNews:
         self._poll_s = poll_s
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
-        """Call ``hear`` for every change until ``stop`` is set."""
+        """Call ``hear`` once it listens, then for every change until ``stop`` is set."""
         before = self._stamp()
+        hear("listening has begun")
         while not stop.wait(self._poll_s):
             now = self._stamp()
             if now != before:
