@@ -25,7 +25,7 @@ from scheduler_core.engine.kind import Kind, content, kind_of, without_constrain
 from scheduler_core.engine.outlook import Outlook
 from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.planner import Planner
-from scheduler_core.engine.policy import FIRST_FIT, Policy, Priced
+from scheduler_core.engine.policy import BEST_FIT, FIRST_FIT, Policy, Priced
 from scheduler_core.engine.roster import Site
 from scheduler_core.engine.scout import Scout
 from scheduler_core.engine.sites import Sites
@@ -51,7 +51,7 @@ class Engine:
     """
 
     def __init__(
-        self, classes: Mapping[str, DeviceClass], policy: Policy = FIRST_FIT, features: Features = ALL
+        self, classes: Mapping[str, DeviceClass], policy: Policy = BEST_FIT, features: Features = ALL
     ) -> None:
         self.effort = Effort()
         self.policy = policy
@@ -68,7 +68,7 @@ class Engine:
         self.set_classes(classes)
 
     @classmethod
-    def of(cls, cluster: Cluster, policy: Policy = FIRST_FIT) -> Engine:
+    def of(cls, cluster: Cluster, policy: Policy = BEST_FIT) -> Engine:
         """Return an engine that knows a cluster."""
         engine = cls(cluster.classes, policy=policy, features=cluster.features)
         for pool in cluster.pools:
@@ -291,7 +291,7 @@ class Engine:
             except SelectorError:
                 return False  # what only the question looks at fails nobody's claim
 
-        copy = cache(lambda: Engine.of(cluster))
+        copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
         findings = LookedUp(claims, cluster, node, lambda part: bool(copy().feasible_nodes(part, [node])))
         reasons = explain(claims, cluster, node, problem, fits_without)
         return Unallocatable(node=node.name, reasons=reasons, findings=findings)

@@ -76,6 +76,7 @@ class BestFit:
 
 
 FIRST_FIT: Final = FirstFit()
+BEST_FIT: Final = BestFit()
 
 
 def best_fit(demands: Mapping[str, float] | None = None) -> BestFit:

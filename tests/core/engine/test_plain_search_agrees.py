@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.allocate import allocate, allocate_somewhere, feasible_nodes
-from scheduler_core.engine import Engine, best_fit
+from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.errors import CoreError
 from scheduler_core.features import ALL, Features
 from scheduler_core.mixins import flatten
@@ -173,8 +173,8 @@ class Situation:
     claims: list
     features: Features
 
-    def engine(self, **given_options):
-        engine = Engine({"any": ANY}, features=self.features, **given_options)
+    def engine(self, policy=FIRST_FIT):
+        engine = Engine({"any": ANY}, policy, self.features)
         for one in self.pools:
             engine.set_pool(one)
         for one in self.held:
