@@ -39,14 +39,27 @@ class Cut:
 def cut(pool: Pool, layout: Layout) -> tuple[Cut, ...]:
     """Return the slices of a projected pool, at least one: an empty slice says that the driver lives.
 
-    Raises: CannotProject where devices that share counter sets do not fit in one slice of 1.34.
+    Raises: CannotProject where devices that share counter sets do not lie in one slice of 1.34.
     """
     groups = tuple(_groups(pool.devices))
     if layout is Layout.SEPARATE:
         counters = [Cut(tuple(part), ()) for part in _parts(tuple(pool.sources), limits.COUNTER_SETS)]
         devices = [Cut((), part) for part in _packed(groups, _device_limit(pool))]
         return tuple(counters + devices) or (Cut((), ()),)
-    return tuple(_together(pool, groups)) or (Cut((), ()),)
+    cuts = tuple(_together(pool, groups)) or (Cut((), ()),)
+    _check_apart(pool, cuts)
+    return cuts
+
+
+def _check_apart(pool: Pool, cuts: Sequence[Cut]) -> None:
+    """Refuse a counter set that several slices would need: each would count it for itself."""
+    seen: set[SourceName] = set()
+    for one in cuts:
+        for source in one.sources:
+            if source in seen:
+                reason = f"counter set {source} is drawn from by devices of several slices of the old layout"
+                raise CannotProject(str(pool.id), (reason,))
+        seen.update(one.sources)
 
 
 def _device_limit(pool: Pool) -> int:

@@ -1,9 +1,10 @@
 """A pool of composite devices as ``resource.k8s.io/v1`` can say it: exactly, or not at all.
 
 Every source becomes a counter set, every draw a consumption, and a device that others draw from consumes
-its whole set, so that it and its parts exclude each other by counting. What counting cannot say is
-refused with the reason: a device that is both cut and cut from another (it would be paid for once), and
-a source that is named without drawing from it (it would not be blocked).
+its whole set, so that it and its parts exclude each other by counting. What devices of many sources draw
+goes into one counter set beside those, the board's. What counting cannot say is refused with the reason:
+a device that is both cut and cut from another (it would be paid for once), and a source that is named
+without drawing from it (it would not be blocked).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from scheduler_core import limits
+from scheduler_core.board import BOARD, Board, board_of
 from scheduler_core.errors import CannotProject
 from scheduler_core.model.device import Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NOWHERE
@@ -28,11 +30,14 @@ def project(pool: Pool) -> Pool:
     Raises: CannotProject with every obstacle.
     """
     names = table(_dimensions(pool), (device.name for device in pool.devices))
-    obstacles = (*_obstacles(pool), *names.problems)
+    board = board_of(pool)
+    obstacles = (*_obstacles(pool, board), *names.problems)
     if obstacles:
         raise CannotProject(str(pool.id), obstacles)
-    sources = _counter_sets(pool, names)
-    devices = tuple(_device(device, names, sources) for device in pool.devices if device.nodes != NOWHERE)
+    sources = _counter_sets(pool, names, board)
+    devices = tuple(
+        _device(device, names, sources, board) for device in pool.devices if device.nodes != NOWHERE
+    )
     return replace(pool, devices=devices, sources=sources, rejected={})
 
 
@@ -46,9 +51,10 @@ def _dimensions(pool: Pool) -> Iterator[QualifiedName]:
         yield from device.capacity
 
 
-def _obstacles(pool: Pool) -> Iterator[str]:
+def _obstacles(pool: Pool, board: Board) -> Iterator[str]:
     if pool.problem is not None:
         yield pool.problem
+    yield from board.problems
     parents = {parent for device in pool.devices for parent in device.parents}
     for device in pool.devices:
         if device.only_with is not None:
@@ -59,29 +65,30 @@ def _obstacles(pool: Pool) -> Iterator[str]:
         idle = [parent for parent in device.parents if parent not in drawn]
         if idle:
             yield f"{device.name} names {idle[0]} without drawing anything from it"
-        if len(device.draws) > limits.COUNTER_SETS_PER_DEVICE:
-            yield f"{device.name} draws from {len(device.draws)} sources; v1 allows 2 counter sets"
+        sets = board.sets_of(device)
+        if sets > limits.COUNTER_SETS_PER_DEVICE:
+            yield f"{device.name} draws from {sets} sources; v1 allows 2 counter sets"
         size = len(device.attributes) + len(device.capacity)
         if size > limits.PROPERTIES:
             yield f"{device.name} has {size} attributes and capacities; v1 allows {limits.PROPERTIES}"
-    for source, drawn_dimensions in _drawn(pool).items():
+    for source, drawn_dimensions in _drawn(pool, board).items():
         if len(drawn_dimensions) > limits.COUNTERS:
             yield f"{source} supplies {len(drawn_dimensions)} dimensions; v1 allows {limits.COUNTERS}"
 
 
-def _drawn(pool: Pool) -> dict[SourceName, dict[str, None]]:
+def _drawn(pool: Pool, board: Board) -> dict[SourceName, dict[str, None]]:
     """Return the dimensions that somebody draws, by source, in the pool's order of first use."""
     drawn: dict[SourceName, dict[str, None]] = {}
     for device in pool.devices:
-        for draw in device.draws:
+        for draw in board.kept(device.draws):
             drawn.setdefault(draw.source, {}).update(dict.fromkeys(draw.amounts))
     return drawn
 
 
-def _counter_sets(pool: Pool, names: Table) -> dict[SourceName, Mapping[str, Quantity]]:
-    """Return the counter sets in the order of the devices they stand for."""
-    drawn = _drawn(pool)
-    return {
+def _counter_sets(pool: Pool, names: Table, board: Board) -> dict[SourceName, Mapping[str, Quantity]]:
+    """Return the counter sets in the order of the devices they stand for, that of the board last."""
+    drawn = _drawn(pool, board)
+    own: dict[SourceName, Mapping[str, Quantity]] = {
         SourceName(names.devices[device.name]): {
             names.dimensions[QualifiedName(dimension)].counter: pool.sources[SourceName(device.name)][
                 dimension
@@ -91,16 +98,23 @@ def _counter_sets(pool: Pool, names: Table) -> dict[SourceName, Mapping[str, Qua
         for device in pool.devices
         if SourceName(device.name) in drawn
     }
+    shared = {names.dimensions[QualifiedName(name)].counter: whole for name, whole in board.amounts.items()}
+    return own | ({BOARD: shared} if shared else {})
 
 
-def _device(device: Device, names: Table, sources: Mapping[SourceName, Mapping[str, Quantity]]) -> Device:
+def _device(
+    device: Device, names: Table, sources: Mapping[SourceName, Mapping[str, Quantity]], board: Board
+) -> Device:
     label = names.devices[device.name]
     whole = sources.get(SourceName(label))
     draws = (
         (Draw(SourceName(label), {name: amount for name, amount in whole.items() if amount.nano > 0}),)
         if whole is not None
-        else tuple(_draw(draw, names) for draw in device.draws)
+        else tuple(_draw(draw, names) for draw in board.kept(device.draws))
     )
+    shared = board.drawn_by(device)
+    if shared:
+        draws += (_draw(Draw(BOARD, shared), names, BOARD),)
     return replace(
         device,
         name=label,
@@ -110,9 +124,9 @@ def _device(device: Device, names: Table, sources: Mapping[SourceName, Mapping[s
     )
 
 
-def _draw(draw: Draw, names: Table) -> Draw:
+def _draw(draw: Draw, names: Table, source: SourceName | None = None) -> Draw:
     return Draw(
-        SourceName(names.devices[DeviceName(draw.source)]),
+        source or SourceName(names.devices[DeviceName(draw.source)]),
         {
             names.dimensions[QualifiedName(dimension)].counter: amount
             for dimension, amount in sorted(draw.amounts.items())

@@ -8,6 +8,7 @@ from typing import Final
 from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
 from agent.inventory.nics import NicDescriber
+from agent.inventory.partitions import PartitionDescriber
 from scheduler_core.mixins import flatten
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
@@ -20,19 +21,25 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
-    Shape: GPUs by minor, each before its partitions; then NICs by address, each before its VFs.
+    Shape: GPUs by minor, each before its partitions; then what links join, small ones first; then NICs by
+           address, each before its VFs.
     """
     groups: list[Group] = []
     nics = NicDescriber(driver)
+    links = PartitionDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        gpus = GpuDescriber(driver, inventory.versions)
-        groups += [_offered(gpus.describe(entry), entry) for entry in inventory.gpus]
+        gpus = GpuDescriber(driver, inventory.versions, has_shares=inventory.linked is not None)
+        groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
         left_out += gpus.left_out
+        if inventory.linked is not None:
+            links.describe(inventory, inventory.linked)
+            groups += links.groups
+            left_out += links.left_out
     groups += [nics.describe(pf) for pf in inventory.nics]
     everything = CompositeSlice(
         name=inventory.node,
@@ -49,6 +56,18 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         by_name=by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=tuple(left_out),
+        linked=links.by_name,
+    )
+
+
+def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:
+    """Return the GPUs, those of which a table that is honored knows nothing only as what is cut up."""
+    if inventory.linked is None or not inventory.linked.is_honored:
+        return inventory.gpus
+    allowed = {minor for one in inventory.linked.table.by_size.get(1, ()) for minor in one.minors}
+    return tuple(
+        entry if entry.gpu.minor in allowed else replace(entry, offers_whole=False)
+        for entry in inventory.gpus
     )
 
 

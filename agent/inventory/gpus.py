@@ -33,9 +33,10 @@ _Capacity = dict[QualifiedName, Quantity]
 class GpuDescriber:
     """Describes the GPUs of one node; collects the mixins that they share."""
 
-    def __init__(self, driver: str, versions: DriverVersions) -> None:
+    def __init__(self, driver: str, versions: DriverVersions, *, has_shares: bool = False) -> None:
         self.driver = driver
         self.versions = versions
+        self._has_shares = has_shares
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
@@ -44,7 +45,8 @@ class GpuDescriber:
         """Return the GPU and its partitions."""
         gpu, name = entry.gpu, gpu_name(entry.gpu.minor)
         self._share_product(entry)
-        mixins = [Mixin(name=name, attributes=self._own_attributes(entry, ("index", "minor", "uuid")))]
+        own = self._own_attributes(entry, ("index", "minor", "uuid"))
+        mixins = [Mixin(name=name, attributes=own, capacity=self._share_of(entry, most_instances(entry)))]
         devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry))]
         if entry.offers_whole:
             self.by_name[name] = WholeGpu(gpu)
@@ -55,7 +57,8 @@ class GpuDescriber:
             if entry.offers_partitions
         ]
         if partitions:
-            mixins.append(Mixin(name=f"{name}-mig", attributes=self._parent_attributes(entry)))
+            parent = self._parent_attributes(entry)
+            mixins.append(Mixin(name=f"{name}-mig", attributes=parent, capacity=self._share_of(entry, 1)))
         return Group(mixins=tuple(mixins), devices=(*devices, *partitions))
 
     def _partition(self, entry: GpuEntry, profile: MigProfile, placement: Placement) -> CompositeDevice:
@@ -140,7 +143,7 @@ class GpuDescriber:
         product = self._product_attributes(entry.gpu, "mig")
         widest = max(place.size for profile in entry.profiles for place in profile.placements)
         engines = len(self._engines(entry.profiles[0])) + 1  # and the memory
-        size = len(attributes) + len(product) + 1 + engines + widest  # and the profile
+        size = len(attributes) + len(product) + 1 + engines + widest + self._has_shares  # and the profile
         given_up = _given_up(attributes, size, expendable(self.driver))
         if given_up:
             keys = ", ".join(bare(name, self.driver) for name in given_up)
@@ -149,6 +152,11 @@ class GpuDescriber:
                 f"capacities they would exceed {limits.PROPERTIES}"
             )
         return {name: value for name, value in attributes.items() if name not in given_up}
+
+    def _share_of(self, entry: GpuEntry, amount: int) -> _Capacity:
+        """Return so many shares of a GPU, nothing on a node without a table of partitions."""
+        name = share_name(entry.gpu.minor, self.driver)
+        return {name: Quantity.of(amount)} if self._has_shares else {}
 
     def _engines(self, profile: MigProfile) -> _Capacity:
         counts: Mapping[str, int] = {
@@ -160,6 +168,24 @@ class GpuDescriber:
             "ofa-engines": profile.ofa_engines,
         }
         return {qualified(key, self.driver): Quantity.of(count) for key, count in counts.items()}
+
+
+def most_instances(entry: GpuEntry) -> int:
+    """Return how many MIG instances the GPU can have at once: its shares; 1 without MIG.
+
+    Placements are intervals: who ends first is taken first, and no other choice has more.
+    """
+    count, end = 0, 0
+    places = (place for profile in entry.profiles for place in profile.placements)
+    for place in sorted(places, key=lambda one: one.start + one.size):
+        if place.start >= end:
+            count, end = count + 1, place.start + place.size
+    return max(count, 1)
+
+
+def share_name(minor: int, driver: str) -> QualifiedName:
+    """Return the capacity that stands for one GPU alone: partitions draw it whole, MIG devices a part."""
+    return qualified(f"gpuShare{minor}", driver)
 
 
 def _largest(profiles: Iterable[MigProfile]) -> MigProfile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.hardware.types import (
     DriverVersions,
@@ -17,6 +17,7 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from scheduler_core.frontends.partition_table import Table
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool
@@ -39,12 +40,23 @@ class GpuEntry:
     offers_partitions: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class LinkedGpus:
+    """Which GPUs of the node may be given together.
+
+    Shape: with ``is_honored`` no others are offered, not even single ones that the table lacks.
+    """
+
+    table: Table
+    is_honored: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` what is
-           there but could not be read.
+           there but could not be read; ``linked`` None where nobody gave a table of partitions.
     """
 
     node: str
@@ -53,6 +65,7 @@ class Inventory:
     gpus: tuple[GpuEntry, ...] = ()
     nics: tuple[PhysicalFunction, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    linked: LinkedGpus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +120,8 @@ class NodeDevices:
     """The devices of a node: as written, what each name means, and flattened for the core's counting.
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
-           published order; ``left_out`` what was not published or was cut from a device, each a sentence.
+           published order; ``left_out`` what was not published or was cut from a device, each a sentence;
+           ``linked`` the GPUs that each partition joins, by the partition's name.
     """
 
     shared: tuple[Mixin, ...]
@@ -115,3 +129,4 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+    linked: Mapping[DeviceName, tuple[Gpu, ...]] = field(default_factory=dict)

@@ -7,6 +7,7 @@ NICs, indexes name VFs (their addresses move with the number of VFs).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent.hardware.types import Bdf, Placement
 from scheduler_core.model.device import DeviceName
@@ -20,6 +21,11 @@ def gpu_name(minor: int) -> DeviceName:
 def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName:
     """Return the name of a MIG partition: ``gpu-0-mig-2g-10gb-2-3``."""
     return DeviceName(f"gpu-{minor}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")
+
+
+def linked_name(minors: Sequence[int]) -> DeviceName:
+    """Return the name of GPUs that links join: ``gpus-0-1-2-3``."""
+    return DeviceName("gpus-" + "-".join(map(str, minors)))
 
 
 def nic_name(bdf: Bdf) -> DeviceName:

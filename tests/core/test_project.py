@@ -188,12 +188,13 @@ def test_an_empty_pool_is_one_empty_slice():
         ),
         (
             [
-                device("x", a=1),
-                device("y", b=1),
+                device("x", a=2, m=1),
+                device("y", b=2, n=1),
                 device("z", c=1),
                 device("p", sources=["x", "y", "z"], a=1, b=1, c=1),
+                device("q", sources=["x", "y"], a=1, m=1, n=1),
             ],
-            "p draws from 3 sources; v1 allows 2",
+            "q draws from 3 sources; v1 allows 2",
         ),
         ([device("g", **{f"k{i}": 1 for i in range(33)})], "has 33 attributes and capacities; v1 allows 32"),
     ],

@@ -1,0 +1,116 @@
+"""GPUs joined by NVLink as composite devices: one device of two, four or eight GPUs, drawn whole.
+
+Every GPU has shares under a name of its own; a partition draws all shares of each member, a MIG device one
+of its GPU's. So single GPUs, MIG devices and partitions exclude each other by counting alone. One common
+name would not do: a dimension is drawn from one source only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from agent.hardware.types import Gpu
+from agent.inventory.gpus import most_instances, share_name
+from agent.inventory.model import GpuEntry, Group, Inventory, LinkedGpus
+from agent.inventory.names import gpu_name, linked_name
+from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
+from scheduler_core.frontends.partition_table import Partition, Table, table_of
+from scheduler_core.model.composite import CompositeDevice
+from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
+from scheduler_core.names import qualified
+from scheduler_core.quantity import Quantity
+
+
+class PartitionDescriber:
+    """Describes the partitions of one node."""
+
+    def __init__(self, driver: str) -> None:
+        self.driver = driver
+        self.groups: list[Group] = []
+        self.by_name: dict[DeviceName, tuple[Gpu, ...]] = {}
+        self.left_out: list[str] = []
+
+    def describe(self, inventory: Inventory, linked: LinkedGpus) -> None:
+        """Describe what joins several GPUs: by size, the highest score first, since first-fit takes it.
+
+        A partition with a member that is missing or cannot be given whole is left out, with the reason.
+        """
+        entries = {entry.gpu.minor: entry for entry in inventory.gpus}
+        devices = []
+        for size, partitions in sorted(linked.table.by_size.items()):
+            for one in sorted(partitions, key=lambda partition: -partition.score):
+                name = linked_name(one.minors)
+                missing = [m for m in one.minors if m not in entries or not entries[m].offers_whole]
+                if missing:
+                    self.left_out.append(f"{name}: GPU {missing[0]} is not there, or cannot be given whole")
+                elif size > 1:
+                    members = [entries[minor] for minor in one.minors]
+                    devices.append(self._device(name, one, members, linked.table))
+                    self.by_name[name] = tuple(entry.gpu for entry in members)
+        if devices:
+            self.groups.append(Group(mixins=(), devices=tuple(devices)))
+
+    def _device(
+        self, name: DeviceName, partition: Partition, members: list[GpuEntry], table: Table
+    ) -> CompositeDevice:
+        gpus = [entry.gpu for entry in members]
+        found: dict[str, AttributeValue | None] = {
+            "type": "gpu-partition",
+            "gpuCount": len(members),
+            "gpuMinors": ",".join(map(str, partition.minors)),
+            "productName": _common(gpu.product_name for gpu in gpus),
+            "architecture": _common(gpu.architecture for gpu in gpus),
+            "cudaComputeCapability": _common(gpu.cuda_compute_capability for gpu in gpus),
+            "gpuLinkType": partition.link,
+            "ringBusBandwidth": partition.bandwidth.whole if partition.bandwidth is not None else None,
+            "allocationScore": partition.score,
+            "isScoreComputed": table.is_computed,
+        }
+        own = {qualified(key, self.driver): value for key, value in found.items() if value is not None}
+        shares = {
+            share_name(entry.gpu.minor, self.driver): Quantity.of(most_instances(entry)) for entry in members
+        }
+        return CompositeDevice(
+            name=name,
+            attributes=own | self._place(members),
+            capacity=shares,
+            sources=tuple(gpu_name(minor) for minor in partition.minors),
+        )
+
+    def _place(self, members: list[GpuEntry]) -> dict[QualifiedName, AttributeValue]:
+        """Return the scopes in which all members stand."""
+        places = [topology_attributes(entry.function, self.driver) for entry in members]
+        scopes = (qualified("pcieSwitch", self.driver), PCIE_ROOT, NUMA_NODE)
+        common = {scope: _common(place.get(scope) for place in places) for scope in scopes}
+        return {scope: value for scope, value in common.items() if value is not None}
+
+
+def shipped_table(board: str) -> Table:
+    """Return the table that fabric managers of a board use, such as ``hgx-h100``.
+
+    Minors follow the order of PCI addresses on the hosts that the table was read from; a host with another
+    order needs a table of its own.
+    Raises: KeyError for an unknown board.
+    """
+    tables = {one.name.removesuffix(".json"): one for one in _shipped()}
+    content = json.loads(tables[board].read_text(encoding="utf-8"))
+    return table_of(f"table {board}", content["partitions"])
+
+
+def shipped_boards() -> tuple[str, ...]:
+    """Return the boards of which a table is shipped."""
+    return tuple(sorted(one.name.removesuffix(".json") for one in _shipped()))
+
+
+def _shipped() -> Iterator[Traversable]:
+    folder = resources.files("agent.inventory") / "tables"
+    return (one for one in folder.iterdir() if one.name.endswith(".json"))
+
+
+def _common(values: Iterator[AttributeValue | None]) -> AttributeValue | None:
+    """Return the value that all have, None where they differ."""
+    first, *rest = values
+    return first if all(one == first for one in rest) else None
