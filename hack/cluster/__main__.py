@@ -132,12 +132,7 @@ def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--version", default=VERSIONS[0], metavar="VERSION", help=f"of Kubernetes: {', '.join(VERSIONS)}")
     add("--nodes", type=int, default=1, metavar="N", help="real nodes: a kubelet and a containerd each (1)")
-    add(
-        "--node-yaml",
-        default="dgx-a100",
-        metavar="NODE",
-        help="the machine that nodes simulate: name or file",
-    )
+    add("--node-yaml", metavar="NODE", help="the machine that nodes simulate: a shipped name, or a file")
     add("--node-objects", type=int, default=0, metavar="N", help="nodes that are API objects only, for load")
     add("--control-plane-only", action="store_true", help="no real node")
     add("--bare", action="store_true", help="without Tangram")

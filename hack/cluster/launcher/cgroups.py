@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -39,6 +40,17 @@ def remove_own(folder: Path, root: Path = ROOT) -> None:
     for path, _, _ in os.walk(root / folder.name, topdown=False):
         with contextlib.suppress(OSError):
             os.rmdir(path)
+
+
+def device_filters_can_be_loaded() -> bool:
+    """Tell whether a runtime may do what it does before it loads a group's device filter: lock memory."""
+    before = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    try:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, before)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def are_writable(root: Path) -> bool:

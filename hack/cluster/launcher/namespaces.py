@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from launcher.cgroups import make_own, own_group, remove_own
+from launcher.cgroups import device_filters_can_be_loaded, make_own, own_group, remove_own
 from launcher.part import Patience
 from launcher.settings import Settings
 
@@ -40,7 +40,8 @@ def folder(patience: Patience, keep_logs: Path | None) -> Iterator[Path]:
         start_new_session=True,
     )
     assert watcher.stdin is not None
-    make_own(path)
+    if device_filters_can_be_loaded():
+        make_own(path)
     try:
         yield path
     finally:
