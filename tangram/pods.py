@@ -106,8 +106,14 @@ def _answers(
         found = _answer(ask, cluster, asked.nodes, tables)
         yield found
         if found.placed is not None:
-            held = entered(ask, found.placed, ClaimRef("pod", ask.subject))
+            held = entered(ask, found.placed, _ref(ask))
             cluster = replace(cluster, allocated=(*cluster.allocated, held))
+
+
+def _ref(ask: PodAsk) -> ClaimRef:
+    """Return the pod as what holds devices. A pod's subject ends in its namespace and name."""
+    namespace, _, name = ask.subject.removeprefix("Pod ").rpartition("/")
+    return ClaimRef(namespace or "default", name)
 
 
 def _answer(
