@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6
 from typing import Final
 
 from agent.publishing.metrics import Metrics
@@ -20,6 +21,10 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_port = True  # in a rolling update two agents share the host's address for a moment
     answers: dict[str, Callable[[], Answer]]
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address_family = AF_INET6 if ":" in address[0] else AF_INET
+        super().__init__(address, _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -49,7 +54,7 @@ def serving(
     address: tuple[str, int], metrics: Metrics, idle_s: Callable[[], float], is_ready: Callable[[], bool]
 ) -> Iterator[int]:
     """Serve while the block is open, and hand out the port. Raises: OSError where it is taken."""
-    server = _Server(address, _Handler)
+    server = _Server(address)
     server.answers = {
         "/metrics": lambda: (200, metrics.text()),
         "/healthz": lambda: (200, "ok\n") if idle_s() < _STUCK_S else (500, f"stuck for {idle_s():.0f} s\n"),
