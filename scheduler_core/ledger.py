@@ -9,6 +9,7 @@ Rules S1 to S11 of docs/semantics.md.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from scheduler_core.compatibility import GroupBook, is_at_odds
@@ -30,11 +31,11 @@ class Ledger:
     def __init__(self, pool: Pool, features: Features = ALL) -> None:
         self._pool = pool
         self._devices: Mapping[DeviceName, Device] = {device.name: device for device in pool.devices}
-        self._left: dict[_Place, int] = {
-            (source, dimension): quantity.nano
-            for source, amounts in pool.sources.items()
-            for dimension, quantity in amounts.items()
-        }
+        # What a device draws from a source that its invalid pool does not have leaves less than nothing.
+        self._left: defaultdict[_Place, int] = defaultdict(int)
+        for source, amounts in pool.sources.items():
+            for dimension, quantity in amounts.items():
+                self._left[source, dimension] = quantity.nano
         self._users: dict[DeviceName, int] = {}
         self._holders: dict[DeviceName, str] = {}
         self._shares: dict[DeviceName, list[str]] = {}

@@ -15,6 +15,7 @@ from tangram.conformance.answering import answer_of, feasible_nodes
 from tangram.conformance.case_files import Case, read_cases
 from tangram.conformance.decisions import Decisions
 from tangram.conformance.expressions import evaluated
+from tangram.conformance.form import check_form
 from tangram.conformance.kinds import Kind, Unsupported, kind_of
 from tangram.conformance.marked import grown, marked_answer
 from tangram.conformance.named import Named
@@ -24,6 +25,7 @@ from tangram.conformance.situation import read_situation
 from tangram.conformance.steps import allocatable, steps
 from tangram.conformance.unit_cases import applied
 from tangram.conformance.verdict import CaseReport, FileReport, Verdict
+from tangram.errors import BadInput
 from tangram.policies import POLICIES
 
 FIRST_FIT = "first-fit"
@@ -48,7 +50,10 @@ def _report(path: Path, case: Case, policy: str, decisions: Decisions) -> CaseRe
                 keys = ", ".join(sorted(case.content))
                 verdict, detail, answer = Verdict.FAILED, f"no kind of case has the keys {keys}", None
             case Kind():
+                check_form(case.content, case.name, kind)
                 verdict, detail, answer = _judged(case, kind, policy, decisions)
+    except (BadInput, CoreError) as error:
+        verdict, detail, answer = Verdict.FAILED, str(error), None
     except Exception as error:  # noqa: BLE001 - a case that breaks the core is a failed case
         verdict, detail, answer = Verdict.FAILED, f"raised {type(error).__name__}: {error}", None
     return CaseReport(str(path), case.name, verdict, " ".join(detail.split()), answer)

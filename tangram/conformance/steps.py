@@ -64,11 +64,11 @@ def _admitted(cluster: Cluster, ledgers: Sequence[Ledger]) -> list[str]:
 
 
 def _of(name: str, cluster: Cluster, ledgers: Sequence[Ledger]) -> Ledger:
-    """Return the books of the pool that has the device. Raises: KeyError where none has it."""
+    """Return the books of the pool that has the device. Raises: BadInput where none has it."""
     for pool, ledger in zip(cluster.pools, ledgers, strict=True):
         if any(device.name == name for device in pool.devices):
             return ledger
-    raise KeyError(name)
+    raise BadInput(f"no pool has a device {name!r}, which a step takes or gives back")
 
 
 def _names(value: Any) -> list[DeviceName]:

@@ -254,13 +254,13 @@ def test_a_case_of_unknown_keys_fails(tangram, case_file):
     assert "strange: no kind of case has the keys name, weather" in answer.out
 
 
-def test_a_case_that_breaks_the_core_fails_and_the_others_are_judged(tangram, case_file):
+def test_a_case_of_a_wrong_form_fails_by_its_place_and_the_others_are_judged(tangram, case_file):
     broken = table({"unschedulable": True}) | {"name": "broken", "slices": [1]}
 
     answer = tangram("conformance", case_file("c.json", [broken, RIGHT]))
 
     assert answer.status == 1
-    assert "failed: broken: raised " in answer.out
+    assert "failed: broken: case broken: slices[0]: 1: must be an object" in answer.out
     assert "total: 1/2, 1 failed" in answer.out
 
 

@@ -124,14 +124,14 @@ def test_what_neighbours_would_have_cost_is_told_as_json_too(tangram, files, sma
 
 
 def test_where_order_decides_best_fit_says_so(tangram, files, small, written):
-    claim = json.loads(small(1).read_text())
-    claim["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = [{"operator": "Exists"}]
+    claim = json.loads(small(1, "7g.40gb").read_text())
+    claim["spec"]["devices"]["requests"][0]["exactly"]["allocationMode"] = "All"
 
-    answer = tangram("explain", *files, "-f", written("tolerant.json", json.dumps(claim)))
+    answer = tangram("explain", *files, "-f", written("all.json", json.dumps(claim)))
 
     assert answer.status == 0
     assert "policy best-fit, chosen by listed order" in answer.out
-    assert "request part-0: gpu-0-mig-1g-5gb-0 is the first that matches" in lines(answer)
+    assert "request part-0: gpu-0-mig-7g-40gb-0-7 is the first that matches" in lines(answer)
 
 
 def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn(tangram, files, held, small):

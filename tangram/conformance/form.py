@@ -1,0 +1,125 @@
+"""Whether a case has the form of its kind, before anything is made of it.
+
+In comes a case as JSON says it; a field of the wrong form is told by its place. What is inside API objects
+their decoders judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from scheduler_core.codec.fields import Fields
+from scheduler_core.errors import InvalidInput
+from tangram.conformance.kinds import Kind
+
+_RESULT: Final = ("request", "driver", "pool", "device")
+_PROPERTIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "devicesFrom": ("request",),
+    "count": ("request",),
+    "sameAttribute": ("attribute",),
+    "distinctAttribute": ("attribute",),
+    "sameSet": ("attribute",),
+    "overlap": ("attribute",),
+}
+"""The texts that each kind of property needs, of those that have any."""
+
+
+def check_form(content: Mapping[str, Any], name: str, kind: Kind) -> None:
+    """Refuse a case that is not in the form of its kind.
+
+    Raises: InvalidInput naming the case, the field, the value and the rule.
+    """
+    case = Fields(content, f"case {name}", "", InvalidInput)
+    if not case.has("expect"):
+        raise case.refuse("expect", "is required")
+    match kind:
+        case Kind.SELECTOR:
+            _selector(case)
+        case Kind.NAMED:
+            _situation(case)
+            _named(case.child("expect"))
+        case Kind.LISTED | Kind.FEASIBLE:
+            _situation(case)
+            _listed(case.child("expect"))
+        case _:
+            return
+
+
+def _selector(case: Fields) -> None:
+    case.text("expression")
+    device = case.child("device")
+    device.text("driver")
+    for key in ("attributes", "capacity"):
+        named = device.optional(key)
+        for name in named.values:
+            if len(named.child(name).values) != 1:
+                raise named.refuse(name, "must have exactly one value", named.values[name])
+            if key == "capacity":
+                named.child(name).quantity("value")
+    if len(case.child("expect").values) != 1:
+        raise case.refuse("expect", "must be exactly one of match, compileError and runtimeError")
+
+
+def _situation(case: Fields) -> None:
+    for key in ("slices", "classes", "claims"):
+        for one in case.children(key):
+            one.optional("metadata")
+    for one in case.children("slices"):
+        if one.has("spec"):
+            list(one.child("spec").children("devices"))
+    case.texts("features")
+    nodes = list(case.children("nodes")) or [case.optional("node")]
+    for node in nodes:
+        described = node.optional("metadata") if node.has("metadata") else node
+        described.text("name", "")
+        labels = described.optional("labels")
+        for label in labels.values:
+            labels.text(label)
+    _allocated(case)
+
+
+def _allocated(case: Fields) -> None:
+    """What is held: claims, devices, or devices and shares."""
+    if not isinstance(case.values.get("allocated"), Mapping):
+        for one in case.children("allocated"):
+            if one.has("device"):
+                _texts(one, _RESULT[1:])
+        return
+    held = case.child("allocated")
+    for key in ("devices", "shared", "capacity"):
+        for one in held.children(key):
+            _texts(one, _RESULT[1:])
+            for amount in one.child("consumed").values if key == "capacity" else ():
+                one.child("consumed").quantity(amount)
+
+
+def _named(expect: Fields) -> None:
+    allocation = expect.optional("allocation")
+    for claim in allocation.values:
+        for one in allocation.child(claim).children("results"):
+            _texts(one, _RESULT)
+    for one in expect.children("accept"):
+        _texts(one, ("kind", *_PROPERTIES.get(one.text("kind"), ())))
+    for key in ("allocatable", "feasibleNodes"):
+        expect.texts(key)
+    for step in expect.children("steps"):
+        step.texts("allocatable")
+        if not step.has("allocatable"):
+            raise step.refuse("allocatable", "is required")
+
+
+def _listed(expect: Fields) -> None:
+    for one in expect.children("results"):
+        for result in one.child("devices").children("results"):
+            _texts(result, _RESULT)
+    for index, results in enumerate(expect.items("firstFit")):
+        if not isinstance(results, list):
+            raise expect.refuse(f"firstFit[{index}]", "must be a list", results)
+        for result in results:
+            _texts(Fields(result, expect.subject, expect.at(f"firstFit[{index}]"), InvalidInput), _RESULT)
+
+
+def _texts(fields: Fields, keys: tuple[str, ...]) -> None:
+    for key in keys:
+        fields.text(key)
