@@ -177,11 +177,15 @@ def _shortages(
     ledgers: Sequence[Ledger],
     cause: Cause = Cause.INSUFFICIENT,
 ) -> Iterator[Reason]:
-    reasons = [
-        Reason(claims[slot.claim].ref, slot.wants[0].name, cause, detail)
-        for slot in problem.slots
-        if (detail := _shortage(slot.wants, ledgers)) is not None
-    ]
+    known: dict[object, str | None] = {}
+    reasons = []
+    for slot in problem.slots:
+        alike = tuple((want.count, want.admin_access, *map(id, want.candidates)) for want in slot.wants)
+        if alike not in known:  # requests for the same devices lack the same
+            known[alike] = _shortage(slot.wants, ledgers)
+        detail = known[alike]
+        if detail is not None:
+            reasons.append(Reason(claims[slot.claim].ref, slot.wants[0].name, cause, detail))
     if reasons:
         yield from reasons
         return

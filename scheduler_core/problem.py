@@ -31,6 +31,7 @@ from scheduler_core.model.taints import intolerable
 from scheduler_core.names import qualified
 from scheduler_core.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
 from scheduler_core.search import Problem, Slot, Want
+from scheduler_core.selectors import Selector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,25 +48,25 @@ class Cluster:
     features: Features = ALL
 
 
-def problem_of(claims: Sequence[Claim], cluster: Cluster, node: Node) -> Problem:
-    """Return what is to be searched. ``cluster.pools`` are in order.
+def problem_of(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, seen: Sequence[Offer] | None = None
+) -> Problem:
+    """Return what is to be searched. ``cluster.pools`` are in order; ``seen`` what ``offers`` says of them.
 
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
             does not compile.
     """
-    seen = offers(cluster.pools, node, cluster.features)
+    if seen is None:
+        seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
-    kept = reserved(cluster.pools, cluster.allocated)
+    view = _Seen(seen, is_complete, cluster, reserved(cluster.pools, cluster.allocated), {})
     slots: list[Slot] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
         first_rule, first_slot = len(rules), len(slots)
         for request in claim.requests:
             _check_features(request, claim, cluster.features)
-            wants = (
-                _want(option, claim, number, first_rule, _Seen(seen, is_complete, cluster, kept))
-                for option in request.alternatives
-            )
+            wants = (_want(option, claim, number, first_rule, view) for option in request.alternatives)
             slots.append(Slot(number, tuple(wants)))
         rules += [_rule(constraint, slots[first_slot:], cluster) for constraint in claim.constraints]
     return Problem(tuple(slots), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
@@ -73,10 +74,19 @@ def problem_of(claims: Sequence[Claim], cluster: Cluster, node: Node) -> Problem
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    offers: tuple[Offer, ...]
+    offers: Sequence[Offer]
     is_complete: bool
     cluster: Cluster
     kept: Reserved
+    selected: dict[object, tuple[Candidate, ...]]
+
+    def select(self, selectors: tuple[Selector, ...], option: DeviceRequest) -> tuple[Candidate, ...]:
+        """Return the candidates of a request; requests that ask for the same are answered once."""
+        key = (selectors, tuple(option.capacity.items()))
+        found = self.selected.get(key)
+        if found is None:
+            found = self.selected[key] = tuple(select(selectors, option, self.offers))
+        return found
 
 
 def _rule(constraint: Constraint, slots: Sequence[Slot], cluster: Cluster) -> Rule:
@@ -121,7 +131,7 @@ def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, see
         for index, constraint in enumerate(claim.constraints)
         if applies(constraint, option.name)
     )
-    chosen = select(selectors, option, seen.offers) if option.count is not None or seen.is_complete else ()
+    chosen = seen.select(selectors, option) if option.count is not None or seen.is_complete else ()
     return Want(
         name=option.name,
         count=option.count,

@@ -7,7 +7,6 @@ is answered by it. An engine belongs to one thread at a time; nothing here waits
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import Final
@@ -18,7 +17,6 @@ from scheduler_core.engine.answers import Scribe
 from scheduler_core.engine.careful import Careful
 from scheduler_core.engine.case import TooIrregular
 from scheduler_core.engine.compile import Compiler
-from scheduler_core.engine.component import CompiledPool
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds
 from scheduler_core.engine.kind import Kind, content, kind_of, without_constraints
@@ -26,6 +24,7 @@ from scheduler_core.engine.outlook import Outlook
 from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.planner import Planner
 from scheduler_core.engine.policy import BEST_FIT, FIRST_FIT, Policy, Priced
+from scheduler_core.engine.published import Publications, restored
 from scheduler_core.engine.roster import Site
 from scheduler_core.engine.scout import Scout
 from scheduler_core.engine.sites import Sites
@@ -63,6 +62,7 @@ class Engine:
         self._sites = Sites(self._dropped)
         self._holds = Holds(self._sites.compiled, self._chooser.moved)
         self._outlook = Outlook(self._sites, self._fits_otherwise)
+        self._published = Publications(features)
         self._scouts: dict[object, Scout] = {}
         self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
         self.set_classes(classes)
@@ -274,15 +274,16 @@ class Engine:
 
     def _cluster(self, node: Node) -> Cluster:
         """Return what the plain search needs to know of a node."""
-        kept = self._sites.concerned(node)
-        pools = tuple(pool.restored() if isinstance(pool, CompiledPool) else pool for pool in kept)
+        return self._cluster_of(tuple(map(restored, self._sites.concerned(node))))
+
+    def _cluster_of(self, pools: tuple[Pool, ...]) -> Cluster:
         allocated = self._holds.concerning([(pool.id.driver, pool.id.name) for pool in pools])
         return Cluster(pools=pools, classes=self._classes, allocated=allocated, features=self._features)
 
     def _explained(self, claims: Sequence[Claim], node: Node) -> Unallocatable:
-        seen = self._cluster(node)
-        cluster = replace(seen, pools=tuple(pool.as_seen_from(node) for pool in seen.pools))
-        problem = problem_of(claims, cluster, node)
+        seen = self._published.seen_from(node, self._sites.concerned(node))
+        cluster = self._cluster_of(seen.pools)
+        problem = problem_of(claims, cluster, node, seen.offers)
 
         def fits_without(dropped: Set[int] | None) -> bool:
             rest = without_constraints(claims, dropped)
