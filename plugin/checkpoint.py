@@ -48,7 +48,7 @@ class Census:
 
     Shape: ``records`` by claim UID; ``corrupt`` the claims whose file is no record; ``too_new`` one error
            per file of a newer version; ``set_aside`` the claims with a file that was no record earlier;
-           ``unfinished`` those with a temporary file. A claim may stand in several.
+           ``unfinished`` those with a temporary or an empty file. A claim may stand in several.
     """
 
     records: tuple[Record, ...] = ()
@@ -70,7 +70,7 @@ class RecordStore:
         The caller holds the claim's lock. Raises: RecordTooNew, StorageFailed.
         """
         data = files.read(self._path(uid))
-        if data is None:
+        if not data:  # an empty one is left where the power went before anything was done for the claim
             return None
         try:
             return decode(data, uid)
@@ -86,18 +86,21 @@ class RecordStore:
         path = self._path(uid)
         data = files.read(path)
         try:
-            return (None, 0.0) if data is None else (decode(data, uid), path.stat().st_mtime)
+            return (None, 0.0) if not data else (decode(data, uid), path.stat().st_mtime)
         except (Corrupt, FileNotFoundError):
             return None, 0.0
 
     def save(self, record: Record) -> None:
-        """Make a record durable. The caller holds the claim's lock. Raises: StorageFailed."""
+        """Make the record of a claim that begins durable: it outlives a power cut.
+
+        The caller holds the claim's lock. Raises: StorageFailed.
+        """
         files.replace(self._path(record.uid), encode(record), _MODE, synced=True)
 
     def note(self, record: Record) -> None:
-        """Write down more of a claim whose record is durable already.
+        """Write down more of a claim whose record is durable already; it outlives this process.
 
-        It outlives this process; of a boot that ended, what was saved is enough.
+        After a power cut nothing of it would matter: whatever state it says, its instances are gone.
         The caller holds the claim's lock. Raises: StorageFailed.
         """
         files.replace(self._path(record.uid), encode(record), _MODE, synced=False)
@@ -108,13 +111,15 @@ class RecordStore:
 
     def census(self) -> Census:
         """Read all records and change nothing. Raises: StorageFailed."""
-        records, corrupt, too_new = [], [], []
+        records, corrupt, too_new, empty = [], [], [], []
         listed = files.names(self.folder)
         for uid in _uids(listed, _SUFFIX):
             try:
                 data = files.read(self._path(uid))
-                if data is not None:
+                if data:
                     records.append(decode(data, uid))
+                elif data is not None:
+                    empty.append(uid)
             except Corrupt:
                 corrupt.append(uid)
             except RecordTooNew as error:
@@ -125,7 +130,7 @@ class RecordStore:
             corrupt=tuple(corrupt),
             too_new=tuple(too_new),
             set_aside=_uids(listed, _SUFFIX + _ASIDE),
-            unfinished=_uids((name for name in temporary if name), _SUFFIX),
+            unfinished=(*_uids((name for name in temporary if name), _SUFFIX), *empty),
         )
 
     def _path(self, uid: ClaimUid) -> Path:

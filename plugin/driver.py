@@ -182,10 +182,7 @@ class Driver:
         if state is record.state:
             return record
         moved = record.in_state(state)
-        if state is State.COMPLETED:
-            self._store.save(moved)
-        else:
-            self._store.note(moved)
+        self._store.note(moved)
         _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
         return moved
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -197,3 +198,14 @@ def test_files_with_other_names_are_not_ours(store: RecordStore) -> None:
     (store.folder / "a b.json").write_text("{}")
 
     assert store.census().corrupt == ()
+
+
+def test_an_empty_file_is_a_claim_for_which_nothing_was_done_before_the_power_went(bench: Any) -> None:
+    bench.options.claims_dir.mkdir(parents=True)
+    path = bench.options.claims_dir / "u1.json"
+    path.touch()
+
+    assert RecordStore(bench.options.claims_dir).load(ClaimUid("u1")) is None
+    bench.restart()
+
+    assert bench.leftovers() == []
