@@ -102,7 +102,7 @@ class NodeUnits:
             share = self._share(lead, ask)
             if not isinstance(share, str) and hint.vf_selector is not None:
                 vf = self._free_vf(card, hint)
-                return (Take(lead.pool, lead.device.name, share), vf) if vf else "has no free VF that matches"
+                return (Take(lead.pool, lead.device.name, share), vf) if vf else self._no_vf(card)
             return share if isinstance(share, str) else (Take(lead.pool, lead.device.name, share),)
         if kind == GPU and ask.is_shared:
             return "is given whole only"
@@ -111,7 +111,7 @@ class NodeUnits:
         )
         if wants_vf:
             vf = self._free_vf(card, hint)
-            return (vf,) if vf else "has no free VF that matches"
+            return (vf,) if vf else self._no_vf(card)
         if any(amount > 100 for name, amount in ask.per_device.items() if name != MEMORY):
             return "is less than is asked of each"
         if card.whole is None:
@@ -149,6 +149,11 @@ class NodeUnits:
             if matches and self._ledger(vf).admits(vf.device.name) and not intolerable(vf.device.taints, ()):
                 return Take(vf.pool, vf.device.name)
         return None
+
+    def _no_vf(self, card: Card) -> str:
+        """Return why a card gives no VF, with what is in the way of the first one."""
+        held = next((self._ledger(vf).obstacle(vf.device.name) for vf in card.vfs), None)
+        return "has no free VF that matches" + (f": {held}" if held else "")
 
     def _barred(self, kind: str, card: Card, hint: Hint) -> str | None:
         for one in (card.whole, *card.vfs[:1]):
