@@ -120,7 +120,6 @@ def test_the_checksum_is_of_the_stored_bytes_and_not_of_how_we_write_today() -> 
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
         b"\x00" * 100,
         b"{}",
         b"[]",
