@@ -133,7 +133,8 @@ def entered(ask: PodAsk, placed: Placed, ref: ClaimRef) -> AllocatedClaim:
         for unit, devices in zip(units, placed.devices[kind], strict=True):
             for take, device in zip(unit.takes, devices, strict=True):
                 share_id = f"{ref}" if take.share is not None else None
-                results.append(AllocatedDevice(kind, device, share_id=share_id, consumed=take.share or {}))
+                consumed = {str(name): amount for name, amount in (take.share or {}).items()}
+                results.append(AllocatedDevice(kind, device, share_id=share_id, consumed=consumed))
     drivers = {result.device.driver for result in results}
     exclusive = tuple(
         exclusive_of(kind, policy, driver)
