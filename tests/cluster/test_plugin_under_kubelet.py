@@ -222,6 +222,30 @@ def test_the_kubelet_calls_the_version_that_registered_last(
     assert site.nothing_is_left()
 
 
+def test_a_lost_gpu_is_seen_in_the_status_of_its_pod_and_takes_nothing_from_it(
+    api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
+) -> None:
+    site.start()
+    one_pod = make_pod()
+    running(api, "p", one_pod)
+
+    def health() -> str:
+        status = api.get(PODS, "p", one_pod).document["status"]["containerStatuses"][0]
+        told = [one for entry in status.get("allocatedResourcesStatus", ()) for one in entry["resources"]]
+        return told[0]["health"] if told else ""
+
+    eventually(lambda: health() == "Healthy", "the pod's device is healthy", 60.0)
+    lost = site.instances()[0].parent
+    minor = next(card.minor for card in site.machine.node.cards if card.uuid == lost)
+    site.machine.inject(parse_fault(f"gpu-{minor}:lost"))
+    eventually(lambda: health() == "Unhealthy", "the pod's device is unhealthy", 60.0)
+    site.machine.clear_faults()
+    eventually(lambda: health() == "Healthy", "the pod's device is healthy again", 60.0)
+
+    site.delete_pod(one_pod, "p")
+    assert site.nothing_is_left()
+
+
 def test_a_failure_becomes_an_event_on_the_claim_and_the_pod_runs_once_it_is_mended(
     api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:

@@ -1,0 +1,192 @@
+"""What the cluster is told of claims: the last state wins, later if need be, and never for ever."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from plugin.checkpoint import RecordStore
+from plugin.errors import ClaimUnusable, ReportFailed
+from plugin.ports import ClaimEvents, ClaimWriter
+from plugin.reports import Reports
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+HALF = "gpu-0-mig-3g-20gb-4-7"
+UID, REF = ClaimUid("u1"), ClaimRef("default", "claim-u1")
+
+
+@dataclass
+class Cluster(ClaimWriter, ClaimEvents):
+    """An API server in memory, which fails as often as it is told."""
+
+    said: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    warnings: list[tuple[str, str, str]] = field(default_factory=list)
+    failures: int = 0
+    is_retriable: bool = True
+    attempts: int = 0
+
+    def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
+        self.attempts += 1
+        if self.failures:
+            self.failures -= 1
+            raise ReportFailed("write", f"claim {ref}", "no", "wait", retry=self.is_retriable)
+        self.said[uid] = list(devices)
+
+    def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
+        self.warnings.append((uid, reason, message))
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def reports(bench: Any, cluster: Cluster, clock: Any) -> Reports:
+    return Reports(RecordStore(bench.options.claims_dir), cluster, cluster, clock)
+
+
+def test_a_partition_is_told_with_its_uuid_its_parent_and_its_place(
+    bench: Any, cluster: Cluster, reports: Reports
+) -> None:
+    (prepared,) = bench.prepare("u1", HALF)
+
+    reports.changed(UID, REF)
+    reports.deliver()
+
+    (device,) = cluster.said["u1"]
+    (instance,) = bench.instances()
+    assert (device["driver"], device["pool"], device["device"]) == ("tangram.dev", "a100x2", HALF)
+    assert device["data"] == {
+        "cdiDeviceIDs": list(prepared.cdi_ids),
+        "uuid": instance.compute_instances[0].uuid,
+        "parentUUID": bench.uuid(0),
+        "placement": {"start": 4, "size": 4},
+    }
+    (ready,) = device["conditions"]
+    assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "True", "Prepared")
+
+
+def test_a_whole_gpu_is_told_with_its_uuid(bench: Any, cluster: Cluster, reports: Reports) -> None:
+    bench.prepare("u1", "gpu-1")
+
+    reports.changed(UID, REF)
+    reports.deliver()
+
+    assert cluster.said["u1"][0]["data"]["uuid"] == bench.uuid(1)
+
+
+def test_what_is_told_is_the_state_at_the_time_of_telling(
+    bench: Any, cluster: Cluster, reports: Reports
+) -> None:
+    bench.prepare("u1", HALF)
+    reports.changed(UID, REF)
+    bench.unprepare("u1")
+
+    reports.deliver()
+
+    assert cluster.said == {"u1": []}
+
+
+def test_telling_twice_says_the_same(bench: Any, cluster: Cluster, reports: Reports) -> None:
+    bench.prepare("u1", HALF)
+    reports.changed(UID, REF)
+    reports.deliver()
+    first = cluster.said.pop("u1")
+
+    bench.restart()
+    bench.prepare("u1", HALF)
+    reports.all_again()
+    reports.deliver()
+
+    assert cluster.said["u1"] == first
+
+
+def test_a_failure_is_tried_again_later_and_later(
+    bench: Any, cluster: Cluster, reports: Reports, clock: Any
+) -> None:
+    bench.prepare("u1", HALF)
+    cluster.failures = 3
+    reports.changed(UID, REF)
+
+    waits = []
+    while (wait_s := reports.deliver()) is not None:
+        waits.append(wait_s)
+        clock.now += wait_s
+
+    assert waits == [1.0, 2.0, 4.0]
+    assert cluster.said["u1"]
+
+
+def test_a_failure_that_stays_is_given_up(
+    bench: Any, cluster: Cluster, reports: Reports, clock: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.prepare("u1", HALF)
+    cluster.failures = 1000
+    reports.changed(UID, REF)
+
+    with caplog.at_level(logging.WARNING):
+        while (wait_s := reports.deliver()) is not None:
+            clock.now += wait_s
+
+    assert cluster.attempts == 6
+    assert caplog.text.count("cannot write claim default/claim-u1: no; wait") == 1
+
+
+def test_what_cannot_be_mended_by_waiting_is_given_up_at_once(
+    bench: Any, cluster: Cluster, reports: Reports
+) -> None:
+    bench.prepare("u1", HALF)
+    cluster.failures, cluster.is_retriable = 1, False
+    reports.changed(UID, REF)
+
+    assert reports.deliver() is None
+    assert cluster.attempts == 1
+
+
+def test_a_claim_that_fails_keeps_no_other_waiting(bench: Any, cluster: Cluster, reports: Reports) -> None:
+    bench.prepare("u1", HALF)
+    bench.prepare("u2", "gpu-1")
+    cluster.failures = 1
+    for uid in ("u1", "u2"):
+        reports.changed(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
+
+    reports.deliver()
+
+    assert list(cluster.said) == ["u2"]
+
+
+def test_no_more_than_a_thousand_wait(
+    cluster: Cluster, reports: Reports, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(1030):
+        reports.changed(ClaimUid(f"u{number}"), ClaimRef("default", f"c{number}"))
+
+    reports.deliver()
+
+    assert len(cluster.said) == 1024
+    assert "u0" not in cluster.said
+    assert caplog.text.count("too many wait") == 6
+
+
+def test_a_failed_claim_becomes_a_warning_with_our_sentence(cluster: Cluster, reports: Reports) -> None:
+    error = ClaimUnusable("prepare", "claim default/claim-u1", "it is odd", "the user mends it")
+
+    reports.failed(UID, REF, "prepare", error)
+    reports.failed(UID, REF, "unprepare", error)
+
+    assert cluster.warnings == [("u1", "PrepareFailed", str(error)), ("u1", "UnprepareFailed", str(error))]
+
+
+def test_what_waits_at_the_end_is_told_once_more(bench: Any, cluster: Cluster, reports: Reports) -> None:
+    bench.prepare("u1", HALF)
+    reports.begin()
+    reports.changed(UID, REF)
+
+    reports.close()
+
+    assert cluster.said["u1"]
