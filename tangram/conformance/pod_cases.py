@@ -82,9 +82,8 @@ def _placed(content: Mapping[str, Any]) -> Placed | Refused:
     ask = ask_of("Pod case", amounts_of("Pod case", pod["requests"]), pod.get("annotations") or {})
     devices = list(_devices(node))
     table = node.get("partition_table")
-    minors = {one.minor for one in devices if one.kind == GPU}
     tables = NodeTable(
-        table=table_of(f"Node {_NODE}", table, minors) if table is not None else None,
+        table=table_of(f"Node {_NODE}", table) if table is not None else None,
         is_honored=node.get("partition_policy") == HONOR,
     )
     cluster = Cluster(
