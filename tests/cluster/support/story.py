@@ -114,14 +114,19 @@ def refusal(api: KubeApi, pod: str, namespace: str) -> str:
     return eventually(told, f"pod {namespace}/{pod} is refused by the scheduler")
 
 
-def devices(api: KubeApi, node: str) -> dict[str, dict[str, Any]]:
+def devices(api: KubeApi, node: str, driver: str = DRIVER) -> dict[str, dict[str, Any]]:
     """Return the attributes of the node's published devices by name, without the types of the values."""
-    fields = f"spec.driver={DRIVER},spec.nodeName={node}"
     return {
         device["name"]: {name: value for name, one in device["attributes"].items() for value in one.values()}
-        for found in api.list(RESOURCE_SLICES, field_selector=fields).items
-        for device in found.document["spec"].get("devices", [])
+        for found in slices(api, node, driver)
+        for device in found["spec"].get("devices", [])
     }
+
+
+def slices(api: KubeApi, node: str, driver: str = DRIVER) -> list[Document]:
+    """Return the slices that a driver publishes for the node."""
+    fields = f"spec.driver={driver},spec.nodeName={node}"
+    return [dict(found.document) for found in api.list(RESOURCE_SLICES, field_selector=fields).items]
 
 
 def free_gpu(api: KubeApi, node: str) -> Gpu:
