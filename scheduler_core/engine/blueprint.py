@@ -17,7 +17,7 @@ from typing import Any, Final
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.reader import Nodes, is_constant
 from scheduler_core.engine.skeleton import Entry, Group, Skeleton, is_same
-from scheduler_core.engine.template import Layout
+from scheduler_core.engine.template import Layout, Template
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool
@@ -40,8 +40,6 @@ class _Squad:
            which components differ, and whether devices of one component do too.
     """
 
-    varying: frozenset[int]
-    skeleton: Skeleton
     parts: tuple[int, ...]
     size: int
     listed: _Pick
@@ -53,18 +51,27 @@ class _Squad:
 
 
 class Blueprint:
-    """A pool as it was read."""
+    """A pool as it was read. Drawn only when a second one comes: a single machine needs none."""
 
     def __init__(self, pool: Pool, components: Sequence[Component]) -> None:
+        self._parts = [(one.template, one.layout) for one in components]
+        self._varying = {one.template.skeleton: one.template.skeleton.varying for one in components}
+        self._undrawn: Pool | None = pool
+
+    def _draw(self, pool: Pool) -> None:
+        self._undrawn = None
         self._sources = pool.sources
         self._facts = list(map(_FACTS, pool.devices))
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
         self._sizes = list(map(len, attributes))
-        self._parts = [(one.template, one.layout) for one in components]
-        self._squads = list(_squads(components, attributes))
+        self._squads = list(_squads(self._parts, attributes))
 
     def read(self, pool: Pool) -> list[Component] | None:
         """Return the components of a pool whose devices have the same names, None where it differs."""
+        if any(skeleton.varying is not varying for skeleton, varying in self._varying.items()):
+            return None  # templates that leave more open have come since
+        if self._undrawn is not None:
+            self._draw(self._undrawn)
         if pool.sources != self._sources or list(map(_FACTS, pool.devices)) != self._facts:
             return None
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
@@ -86,8 +93,6 @@ class Blueprint:
 
 def _reads(squad: _Squad, attributes: Sequence[_Attributes], owns: Sequence[list[Entry]]) -> bool:
     """Add to the entries of each component those of the squad; False where it differs."""
-    if squad.skeleton.varying is not squad.varying:
-        return False
     mine = squad.listed(attributes)
     if list(map(squad.fixed, mine)) != squad.rows:
         return False
@@ -104,14 +109,16 @@ def _reads(squad: _Squad, attributes: Sequence[_Attributes], owns: Sequence[list
     return True
 
 
-def _squads(components: Sequence[Component], attributes: Sequence[_Attributes]) -> Iterator[_Squad]:
+def _squads(
+    components: Sequence[tuple[Template, Layout]], attributes: Sequence[_Attributes]
+) -> Iterator[_Squad]:
     by_skeleton: dict[Skeleton, list[int]] = {}
-    for number, component in enumerate(components):
-        by_skeleton.setdefault(component.template.skeleton, []).append(number)
+    for number, (template, _) in enumerate(components):
+        by_skeleton.setdefault(template.skeleton, []).append(number)
     for skeleton, parts in by_skeleton.items():
         first = 0
         for group in skeleton.groups:
-            listed = _listed(group, [components[part].layout for part in parts])
+            listed = _listed(group, [components[part][1] for part in parts])
             rows = [attributes[index] for index in listed]
             yield _squad(skeleton, first, group, parts=tuple(parts), listed=_picker(listed), mine=rows)
             first += len(group.keys)
@@ -136,8 +143,6 @@ def _squad(
     odd = [key for key in fixed if any(type(row[key]) is not str for row in mine)]
     spread = zip(group.keys, group.spread, is_open, strict=True)
     return _Squad(
-        varying=skeleton.varying,
-        skeleton=skeleton,
         parts=parts,
         size=len(group.positions),
         listed=listed,

@@ -39,13 +39,12 @@ def _are_plain(devices: Sequence[Device], features: Features) -> bool:
     return (
         all(map(_is_plain, devices))
         and (features.DRAPartitionableDevices or not any(device.draws for device in devices))
-        and (features.DRADeviceCompatibilityGroups or not any(map(_has_groups, devices)))
+        and (
+            features.DRADeviceCompatibilityGroups
+            or not any([draw.groups for device in devices for draw in device.draws])
+        )
         and (features.binding or not any(device.binding.conditions for device in devices))
     )
-
-
-def _has_groups(device: Device) -> bool:
-    return any(draw.groups for draw in device.draws)
 
 
 def _is_plain(device: Device) -> bool:

@@ -6,8 +6,8 @@ are. A selector that says nothing of what it reads is taken to read everything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from scheduler_core.engine.bits import positions
@@ -15,7 +15,7 @@ from scheduler_core.engine.component import Component
 from scheduler_core.engine.skeleton import Body, identity
 from scheduler_core.engine.template import Template
 from scheduler_core.errors import SelectorError
-from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.device import Device, QualifiedName
 from scheduler_core.selectors import Selector, view
 
 Selectors = tuple[Selector, ...]
@@ -34,8 +34,9 @@ class Verdicts:
     def masks(self, selectors: Selectors, component: Component) -> tuple[int, int]:
         """Return the positions that all selectors choose, and those on which one fails."""
         chosen = failed = 0
-        for key, mask in _alike(reads_of(selectors), component).items():
-            verdict = self._verdict(selectors, component, mask, key)
+        reads = reads_of(selectors)
+        for key, mask in _alike(reads, component).items():
+            verdict = self._verdict(selectors, reads, component, mask, key)
             if verdict is True:
                 chosen |= mask
             elif verdict is FAILED:
@@ -43,20 +44,20 @@ class Verdicts:
         return chosen, failed
 
     def _verdict(
-        self, selectors: Selectors, component: Component, mask: int, key: tuple[object, ...]
+        self, selectors: Selectors, reads: Reads, component: Component, mask: int, key: tuple[object, ...]
     ) -> Verdict:
         full = (selectors, component.template.skeleton.driver, key)
         known = self._known.get(full)
         if known is None:
-            known = self._evaluate(selectors, component, next(positions(mask)))
+            known = self._evaluate(selectors, reads, component, next(positions(mask)))
             if len(self._known) >= _LIMIT:
                 self._known.clear()
             self._known[full] = known
         return known
 
-    def _evaluate(self, selectors: Selectors, component: Component, position: int) -> Verdict:
+    def _evaluate(self, selectors: Selectors, reads: Reads, component: Component, position: int) -> Verdict:
         self.evaluations += 1
-        seen = view(component.template.skeleton.driver, component.device(position))
+        seen = view(component.template.skeleton.driver, _as_read(reads, component, position))
         try:
             return all(selector.matches(seen) for selector in selectors)
         except SelectorError:
@@ -79,7 +80,8 @@ class Reads:
     capacity: tuple[QualifiedName, ...] | None
 
 
-def reads_of(selectors: Sequence[Selector]) -> Reads:
+@lru_cache(maxsize=1024)
+def reads_of(selectors: Selectors) -> Reads:
     """Return what selectors may look at, all of them together."""
     found: dict[str, set[QualifiedName]] = {"attributes": set(), "capacity": set()}
     for selector in selectors:
@@ -90,7 +92,20 @@ def reads_of(selectors: Sequence[Selector]) -> Reads:
     return Reads(tuple(sorted(found["attributes"])), tuple(sorted(found["capacity"])))
 
 
-def open_slots(selectors: Sequence[Selector], template: Template) -> tuple[int, ...]:
+def _as_read(reads: Reads, component: Component, position: int) -> Device:
+    """Return a device with no more than what is read of it: making all of it takes longer than judging."""
+    body = component.template.skeleton.bodies[position]
+    names, amounts = reads.attributes, reads.capacity
+    return Device(
+        name=component.layout.names[position],
+        attributes=component.attributes(position) if names is None else component.said(position, names),
+        capacity=body.capacity
+        if amounts is None
+        else {name: body.capacity[name] for name in amounts if name in body.capacity},
+    )
+
+
+def open_slots(selectors: Selectors, template: Template) -> tuple[int, ...]:
     """Return which of a component's own values the selectors may look at."""
     keys = reads_of(selectors).attributes
     places = template.skeleton.places
