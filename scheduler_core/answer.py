@@ -76,6 +76,25 @@ def _result(
     )
 
 
+def with_share_ids(answer: Allocation, pools: Iterable[Pool], share_ids: ShareIds) -> Allocation:
+    """Return the answer with an id for every share of a device that serves many claims.
+
+    ``share_ids`` is asked once per share, in the order of the results. The core makes no ids: it knows no
+    chance, and who writes the answer decides whether they shall come again. Looking on shares nothing.
+    """
+    shareable = {pool.id_of(device) for pool in pools for device in pool.devices if device.is_shareable}
+    if not shareable:
+        return answer
+    results = {
+        ref: tuple(
+            replace(one, share_id=share_ids()) if one.device in shareable and not one.admin_access else one
+            for one in given
+        )
+        for ref, given in answer.results.items()
+    }
+    return replace(answer, results=results)
+
+
 def _selection(candidate: Candidate, node: Node) -> NodeSelection:
     """Return from where the device can be used; one that binds to the chosen node only from there."""
     device = candidate.offer.device

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, Final
+from uuid import UUID, uuid5
 
+from scheduler_core.answer import with_share_ids
 from scheduler_core.codec.allocations import claim_status
+from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
@@ -14,6 +20,9 @@ from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy, engine_of
 from tangram.refusals import refusal_value
+
+_SHARES: Final = UUID("5b9c3f0e-2d53-5a43-8a53-6d8c1f6b7c21")
+"""Makes ids of shares out of names."""
 
 
 def add(parsers: Subparsers) -> None:
@@ -39,7 +48,7 @@ def _run(options: Namespace, face: Face) -> int:
     match engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
             if options.json:
-                face.out.json(_answer(allocation, objects))
+                face.out.json(_answer(allocation, objects, pools))
             else:
                 face.out.show(allocation_picture(allocation, pools, objects.allocated, face.out.width))
             return DONE
@@ -51,8 +60,15 @@ def _run(options: Namespace, face: Face) -> int:
             return DOES_NOT_FIT
 
 
-def _answer(allocation: Allocation, objects: Objects) -> dict[str, Any]:
+def _answer(found: Allocation, objects: Objects, pools: Sequence[Pool]) -> dict[str, Any]:
+    allocation = with_share_ids(found, pools, partial(next, _share_ids(objects)))
     claims = [
         {"claim": str(claim.ref), "status": claim_status(allocation, claim.ref)} for claim in objects.claims
     ]
     return {"allocated": True, "node": allocation.node, "claims": claims}
+
+
+def _share_ids(objects: Objects) -> Iterator[str]:
+    """Yield ids of shares: the same claims get the same ones again, other claims get others."""
+    named = ", ".join(str(claim.ref) for claim in objects.claims)
+    return (str(uuid5(_SHARES, f"{named} {number}")) for number in count())

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from scheduler_core.answer import with_share_ids
 from scheduler_core.engine.policy import Policy
 from scheduler_core.errors import CoreError
-from scheduler_core.model.claim import AllocatedDevice
-from scheduler_core.model.device import DeviceId
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.situation import SHARE_ID, Situation
 from tangram.policies import engine_of
@@ -22,29 +19,11 @@ def answer_of(situation: Situation, policy: Policy) -> Answered:
         answer = engine.allocate_somewhere(situation.claims, situation.nodes)
     except CoreError as refusal:
         return refusal
-    return with_share_ids(answer, situation) if isinstance(answer, Allocation) else answer
+    if not isinstance(answer, Allocation):
+        return answer
+    return with_share_ids(answer, situation.cluster.pools, lambda: SHARE_ID)
 
 
 def feasible_nodes(situation: Situation, policy: Policy) -> list[str]:
     """Return the names of the nodes on which the claims fit."""
     return list(engine_of(situation.cluster, policy).feasible_nodes(situation.claims, situation.nodes))
-
-
-def with_share_ids(answer: Allocation, situation: Situation) -> Allocation:
-    """Give every share the id that stands in case files for any: the core leaves ids to its caller."""
-    shareable = {
-        pool.id_of(device)
-        for pool in situation.cluster.pools
-        for device in pool.devices
-        if device.is_shareable
-    }
-    results = {
-        ref: tuple(_with_share_id(result, shareable) for result in devices)
-        for ref, devices in answer.results.items()
-    }
-    return replace(answer, results=results)
-
-
-def _with_share_id(result: AllocatedDevice, shareable: set[DeviceId]) -> AllocatedDevice:
-    is_share = result.device in shareable and not result.admin_access
-    return replace(result, share_id=SHARE_ID) if is_share else result

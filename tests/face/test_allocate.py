@@ -316,3 +316,45 @@ def test_best_fit_is_the_default_and_allocates_whatever_first_fit_can(tangram, s
 
     assert default == named
     assert default["allocated"]
+
+
+def test_shares_of_a_device_have_ids_and_leave_the_rest_to_others(tangram, written):
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    capacity = {"m": {"value": "4", "requestPolicy": {"default": "3"}}}
+    wide = {"name": "wide", "allowMultipleAllocations": True, "capacity": capacity}
+    objects = [
+        {
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {"driver": "d.example.com", "pool": pool, "nodeName": "n", "devices": [wide]},
+        },
+        {"kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {}},
+    ]
+
+    def claim(name, amount=None):
+        exactly = {"deviceClassName": "any"} | ({"capacity": {"requests": {"m": amount}}} if amount else {})
+        requests = [{"name": "r", "exactly": exactly}]
+        return {
+            "kind": "ResourceClaim",
+            "metadata": {"name": name},
+            "spec": {"devices": {"requests": requests}},
+        }
+
+    def allocated(*more):
+        return tangram(
+            "allocate",
+            "--json",
+            "-f",
+            written("o.json", json.dumps({"kind": "List", "items": [*objects, *more]})),
+        )
+
+    first, again = allocated(claim("a")), allocated(claim("a"))
+    held = claim("a") | {"status": first.json["claims"][0]["status"]}
+    too_much, fitting = allocated(held, claim("b", "2")), allocated(held, claim("b", "1"))
+
+    (share,) = first.json["claims"][0]["status"]["allocation"]["devices"]["results"]
+    (other,) = fitting.json["claims"][0]["status"]["allocation"]["devices"]["results"]
+    assert share["consumedCapacity"] == {"m": "3"}
+    assert first.json == again.json
+    assert share["shareID"] != other["shareID"]
+    assert (too_much.status, fitting.status) == (1, 0)
