@@ -55,23 +55,21 @@ class DriverRoot:
     """The ``DriverFiles`` of a driver installed below ``root``.
 
     Shape: ``library_dirs`` absolute paths below ``root``, the preferred ones first; each library keeps
-           its folder in the container. ``kernel_root`` is where ``dev`` and ``proc`` lie, ``root`` where it
-           is None.
+           its folder in the container. ``host_root`` is where the host's own ``/`` is seen, None where
+           ``root`` has ``/dev`` and ``/proc``, too.
     """
 
     root: Path = Path("/")
     library_dirs: tuple[str, ...] = LIBRARY_DIRS
-    kernel_root: Path | None = None
+    host_root: Path | None = None
 
     @classmethod
     def installed(cls, driver_root: Path, host_root: Path) -> Self:
         """Return the files of a driver that lies at ``driver_root`` of the host mounted at ``host_root``.
 
-        Device nodes are the host's, unless the driver brought its own, as a driver container may.
+        Device nodes are the host's, unless the driver brought its own, as a driver container may at any time.
         """
-        root = host_root / driver_root.relative_to("/")
-        brings_nodes = attributes.exists(root / "dev/nvidiactl")
-        return cls(root, kernel_root=root if brings_nodes else host_root)
+        return cls(host_root / driver_root.relative_to("/"), host_root=host_root)
 
     def management_library(self) -> Path | None:
         """Return the library that NVML is called by, None where it is not there (yet)."""
@@ -119,22 +117,27 @@ class DriverRoot:
     def _below(self, path: str) -> Path:
         return self.root / path.removeprefix("/")
 
-    def _of_kernel(self, path: str) -> Path:
-        return (self.kernel_root or self.root) / path.removeprefix("/")
+    def _dev(self, path: str) -> Path:
+        if self.host_root is not None and not attributes.exists(self.root / "dev/nvidiactl"):
+            return self.host_root / path.removeprefix("/")
+        return self._below(path)
+
+    def _proc(self, path: str) -> Path:
+        return (self.host_root or self.root) / path.removeprefix("/")
 
     def _node(self, path: str) -> DeviceNode | None:
-        here = self._of_kernel(path)
+        here = self._dev(path)
         return DeviceNode(path, here) if attributes.exists(here) else None
 
     def _required_node(self, path: str) -> DeviceNode:
         node = self._node(path)
         if node is None:
-            raise NotFound("find device node", path, f"there is no {self._of_kernel(path)}", _MAKE_NODES)
+            raise NotFound("find device node", path, f"there is no {self._dev(path)}", _MAKE_NODES)
         return node
 
     def _capability(self, name: str) -> DeviceNode:
         subject = f"capability {name}"
-        file = self._of_kernel(f"/proc/driver/nvidia/capabilities/{name}")
+        file = self._proc(f"/proc/driver/nvidia/capabilities/{name}")
         minor = _CAPABILITY_MINOR.search(attributes.text(file) or "")
         if minor is None:
             raise NotFound("read DeviceFileMinor", subject, f"{file} does not tell", _SHOW_PROC)
@@ -142,7 +145,7 @@ class DriverRoot:
         return self._node(path) or DeviceNode(path, None, self._capability_major(subject), int(minor[1]))
 
     def _capability_major(self, subject: str) -> int:
-        file = self._of_kernel("/proc/devices")
+        file = self._proc("/proc/devices")
         characters, _, _ = (attributes.text(file) or "").partition("Block devices:")
         major = _CAPABILITY_MAJOR.search(characters)
         if major is None:
