@@ -47,13 +47,14 @@ class HealthReader:
     def read(self) -> tuple[DeviceHealth, ...]:
         """Return every device that was ever there, in the order in which they came."""
         devices = self._node.picture.devices
-        self._known |= devices.by_name
+        known = self._known | dict(devices.by_name)
+        self._known = known  # several streams may read at once: nobody's dictionary changes
         pool = devices.pool.id.name
         try:
             seen = _Seen.on(self._readers)
         except HardwareError as error:
-            return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in self._known)
-        return tuple(_judged(pool, name, device, seen) for name, device in self._known.items())
+            return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in known)
+        return tuple(_judged(pool, name, device, seen) for name, device in known.items())
 
 
 @dataclass(frozen=True, slots=True)
