@@ -75,5 +75,9 @@ def allocate_somewhere(
 
 
 def feasible_nodes(claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """Return the names of the nodes on which the claims fit."""
+    """Return the names of the nodes on which the claims fit.
+
+    Shape: in the order given.
+    Raises: as ``allocate``.
+    """
     return tuple(node.name for node in nodes if isinstance(allocate(claims, cluster, node), Allocation))

@@ -6,18 +6,21 @@ who only describes devices imports ``scheduler_core.model`` and ``scheduler_core
 - read: ``decode_slice`` (composite), ``decode_v1_slice``, ``pools``, ``v1_pools``, ``decode_claim``,
   ``decode_class``, ``decode_allocated_claim``
 - decide: ``allocate``, ``allocate_somewhere``, ``feasible_nodes`` on values; ``Engine`` for a cluster that
-  is asked again and again
+  is asked again and again, with ``FIRST_FIT`` or ``best_fit``; ``with_share_ids`` completes an answer
+- explain: an ``Unallocatable`` carries ``Demand``, ``Obstacle``, ``Missing``, ``Spread`` and ``RequestOf``
+  values; ``choices`` and ``weighed`` tell why an ``Allocation`` has these devices, in order or by their cost
 - count: ``Ledger``; judge declarations: ``matrix``, ``contradictions``
 - write: ``encode_slice``, ``project``, ``encode_pool``
 """
 
 from scheduler_core.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
+from scheduler_core.answer import with_share_ids
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.composite import decode_slice, encode_slice
 from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.codec.v1 import pools as v1_pools
-from scheduler_core.engine import Engine
+from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.errors import (
     CannotProject,
     CoreError,
@@ -34,31 +37,59 @@ from scheduler_core.ledger import Ledger
 from scheduler_core.matrix import contradictions, matrix
 from scheduler_core.mixins import flatten, pools
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.refusal import (
+    Considered,
+    Demand,
+    Held,
+    Hindrance,
+    Missing,
+    Obstacle,
+    RequestOf,
+    Spread,
+)
 from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable
 from scheduler_core.project import project
+from scheduler_core.reasons import Choice, choices, demands
+from scheduler_core.rooms import Room
 from scheduler_core.selectors import compile_selector
+from scheduler_core.weighing import Rival, Weighed, weighed
 
 __all__ = [
+    "FIRST_FIT",
     "Allocation",
     "CannotProject",
     "Cause",
+    "Choice",
     "Cluster",
+    "Considered",
     "CoreError",
+    "Demand",
     "Engine",
     "Features",
+    "Held",
+    "Hindrance",
     "InvalidClaim",
     "InvalidClass",
     "InvalidInput",
     "InvalidSlice",
     "Layout",
     "Ledger",
+    "Missing",
     "Node",
+    "Obstacle",
     "Overdrawn",
     "Reason",
+    "RequestOf",
+    "Rival",
+    "Room",
     "SelectorError",
+    "Spread",
     "Unallocatable",
+    "Weighed",
     "allocate",
     "allocate_somewhere",
+    "best_fit",
+    "choices",
     "compile_selector",
     "contradictions",
     "decode_allocated_claim",
@@ -66,6 +97,7 @@ __all__ = [
     "decode_class",
     "decode_slice",
     "decode_v1_slice",
+    "demands",
     "encode_pool",
     "encode_slice",
     "feasible_nodes",
@@ -74,4 +106,6 @@ __all__ = [
     "pools",
     "project",
     "v1_pools",
+    "weighed",
+    "with_share_ids",
 ]

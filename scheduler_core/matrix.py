@@ -38,7 +38,11 @@ class Matrix:
 
 
 def matrix(pool: Pool, features: Features = ALL) -> Matrix:
-    """Judge every pair of devices of a pool by what the ledger would say."""
+    """Judge every pair of devices of a pool by what the ledger would say.
+
+    Units: a shareable device is judged by a share of the size that a request without amounts gets.
+    Source: rules S2 to S11 of docs/semantics.md; KEP-5963 for groups and ``compatibleOnlyWith``.
+    """
     found = {}
     for one, other in combinations(pool.devices, 2):
         obstacle = _pair(pool, one, other, features) or _pair(pool, other, one, features)
@@ -66,7 +70,12 @@ def _share(device: Device) -> Share | None:
 
 
 def contradictions(pool: Pool) -> tuple[str, ...]:
-    """Return what is wrong with the pool's declarations, one sentence each; empty where all is well."""
+    """Return what is wrong with the pool's declarations, one sentence each; empty where all is well.
+
+    Shape: expressions that fail first, then those that judge one way only, then pairs that one declaration
+           joins and another parts; each in published order, naming both devices.
+    Source: KEP-5963, which leaves it to driver authors to declare both sides.
+    """
     judged = {device.name: _verdicts(pool, device) for device in pool.devices if device.only_with is not None}
     return (
         *(sentence for verdicts in judged.values() for sentence in verdicts.failures),
