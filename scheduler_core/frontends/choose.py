@@ -80,7 +80,7 @@ def answers(demand: Demand) -> Iterator[tuple[tuple[Unit, ...], list[list[Unit]]
         if demand.partitioned.is_binding:
             return
     offers = _offers(demand.together)
-    among = places(demand.first.usable, _everything(demand.first), offers)
+    among = places(_reachable(demand, demand.first), _everything(demand.first), offers)
     count = len(demand.first.units) if demand.first.count is None else demand.first.count
     ranked = [
         found
@@ -125,6 +125,16 @@ def _ranked(demand: Demand, first: Wanted, units: tuple[Unit, ...], partition: C
         return (*near, *ranks), units, cards
     ranks = tuple(number for one in sorted(units, key=lambda one: one.order) for number in one.order)
     return (*near, *compactness(units, _everything(first)), *ranks), units, cards
+
+
+def _reachable(demand: Demand, first: Wanted) -> tuple[Unit, ...]:
+    """Return the units below whose switch every type that must be there has a card."""
+    if not demand.is_same_pcie:
+        return first.usable
+    scopes = [{card.pcie for card in one.usable} for one in demand.together]
+    return tuple(
+        unit for unit in first.usable if unit.pcie is not None and all(unit.pcie in one for one in scopes)
+    )
 
 
 def _everything(wanted: Wanted) -> tuple[Unit, ...]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from scheduler_core.engine.policy import Policy
 from tangram.bench.agreement import agreeing
+from tangram.bench.joint import joining
 from tangram.bench.machine import Dgx
 from tangram.bench.many_nodes import changing, compiling, filtering
 from tangram.bench.nested import nesting
@@ -33,6 +34,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B5": compiling,
     "B6": changing,
     "B7": nesting,
+    "B8": joining,
     "B9": placing,
     "B10": agreeing,
 }
