@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
+from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import HardwareError
 from agent.hardware.late import LateGpus
 from agent.hardware.nvml import Nvml
@@ -145,9 +147,12 @@ def _machine(options: Options) -> Iterator[tuple[Readers, News]]:
             StateNews(options.machine),
         )
         return
-    gpus = LateGpus(Nvml.open)
+    files = DriverRoot.installed(options.driver_root, options.host_root)
+    is_elsewhere = files.root != Path("/")
+    gpus = LateGpus(lambda: Nvml.open(files.management_library() if is_elsewhere else None))
+    news = Uevents(options.host_root / "run/udev/control")
     try:
-        yield Readers(gpus, Sysfs(), ProcBoot()), Uevents()
+        yield Readers(gpus, Sysfs(options.host_root), ProcBoot()), news
     finally:
         gpus.close()
 

@@ -15,14 +15,13 @@ from agent.hardware.errors import NotSupported
 
 SUBSYSTEMS: Final = ("pci", "drm", "nvidia", "net", "infiniband")
 _DRIVER_MODULE: Final = "module"  # a driver that is loaded later announces no GPU of its own
-_UDEVD: Final = Path("/run/udev/control")
 _POLL_S: Final = 1.0  # how late the end may be noticed
 
 
 class Uevents:
-    """Listens for events of GPUs and NICs. Shape: ``udevd`` exists where udevd runs."""
+    """Listens for events of GPUs and NICs. Shape: ``udevd`` exists where udevd runs, as its socket does."""
 
-    def __init__(self, udevd: Path = _UDEVD) -> None:
+    def __init__(self, udevd: Path = Path("/run/udev/control")) -> None:
         self._udevd = udevd
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:

@@ -35,13 +35,13 @@ def test_where_the_gate_goes_off_only_what_exists_is_published_and_everything_ag
     with site.agent("--no-composite") as agent:
         full = site.published()
         site.cut("3g.20gb")
-        site.cut("1g.5gb")
+        site.cut("1g.5gb", place=4)
 
         control.set_feature_gates({"DRAPartitionableDevices": False})
         fixed = site.published(3, timeout_s=RESTARTED_S)
 
         assert [str(device.name) for device in fixed.devices] == [
-            "gpu-0-mig-1g-5gb-0",
+            "gpu-0-mig-1g-5gb-4",
             "gpu-0-mig-3g-20gb-0-3",
             "gpu-1",
         ]

@@ -350,9 +350,6 @@ def test_without_the_definition_the_agent_publishes_the_rest_and_says_so_once(
         site.published()
         eventually(lambda: agent.metrics().get("discoveries_total", 0) >= 3, "some time passes")
         assert agent.said().count("CompositeResourceSlices cannot be watched") == 1
-        _install(api)
-
-        eventually(lambda: composites(site), "they follow once it is installed", 90)
 
 
 def _install(api: KubeApi) -> None:

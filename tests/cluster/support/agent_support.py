@@ -111,15 +111,15 @@ class Site:
         ours = [one for one in found if (one.get("regarding") or {}).get("name") == self.name]
         return [one["reason"] for one in sorted(ours, key=lambda one: str(one.get("eventTime")))]
 
-    def cut(self, profile: str, gpu: int = 0) -> None:
-        """Create a MIG partition at the profile's first placement, as the plugin would."""
+    def cut(self, profile: str, place: int = 0, gpu: int = 0) -> None:
+        """Create a MIG partition at one of the profile's placements, as the plugin would."""
         gpus = self.machine.gpus
         uuid_ = gpus.gpus()[gpu].uuid
         mode = gpus.mig_mode(uuid_)
         if mode is not None and not mode.current:
             gpus.set_mig_mode(uuid_, True)
         found = next(one for one in gpus.profiles(uuid_) if one.name == profile)
-        gi_id = gpus.create_gpu_instance(MigSpec(uuid_, found.profile_id, found.placements[0]))
+        gi_id = gpus.create_gpu_instance(MigSpec(uuid_, found.profile_id, found.placements[place]))
         gpus.create_compute_instance(uuid_, gi_id)
 
 
