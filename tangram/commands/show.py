@@ -19,6 +19,7 @@ from tangram.commands import show_files
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.options import add_driver_name, checked_node_name, host_name
+from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
@@ -57,6 +58,7 @@ def add(parsers: Subparsers) -> None:
         "--node-name", metavar="NAME", help="the node's name with --real; default: the host's"
     )
     add_driver_name(parser)
+    add_partitions(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -76,7 +78,8 @@ def _run(options: Namespace, face: Face) -> int:
     if options.files:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
-        shown = shown_of(readers, name, options.driver_name or DEFAULT_DRIVER)
+        found = with_partitions(discover(readers, name), options)
+        shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
     elif options.json:
@@ -88,6 +91,8 @@ def _run(options: Namespace, face: Face) -> int:
 
 def _check(options: Namespace) -> None:
     """Refuse options that would have no effect: whoever gives them expects one."""
+    if options.partitions is not None and (options.sizes or options.files or options.cluster):
+        raise bad_argument("--partitions", options.partitions, "is for a node, not for written slices")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
@@ -102,7 +107,11 @@ def _check(options: Namespace) -> None:
 
 def shown_of(readers: Readers, node: str, driver: str) -> Shown:
     """Read a node and describe what can be prepared on it without an operator."""
-    inventory = discover(readers, node)
+    return described(discover(readers, node), driver)
+
+
+def described(inventory: Inventory, driver: str) -> Shown:
+    """Describe what can be prepared on a node without an operator."""
     return Shown(inventory, describe(as_mode_allows(inventory), driver))
 
 
