@@ -20,6 +20,7 @@ from scheduler_core.codec.composite import decode_slice, encode_slice
 from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.codec.v1 import pools as v1_pools
+from scheduler_core.elsewhere import Elsewhere, elsewhere
 from scheduler_core.engine import FIRST_FIT, Engine, best_fit
 from scheduler_core.errors import (
     CannotProject,
@@ -64,6 +65,7 @@ __all__ = [
     "Considered",
     "CoreError",
     "Demand",
+    "Elsewhere",
     "Engine",
     "Features",
     "Held",
@@ -98,6 +100,7 @@ __all__ = [
     "decode_slice",
     "decode_v1_slice",
     "demands",
+    "elsewhere",
     "encode_pool",
     "encode_slice",
     "feasible_nodes",

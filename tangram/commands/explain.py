@@ -5,9 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
+from scheduler_core.elsewhere import Elsewhere, elsewhere
 from scheduler_core.engine import Engine
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
@@ -26,11 +28,13 @@ from tangram.pictures.explanation import (
     spreads_picture,
 )
 from tangram.pictures.held import held_picture
-from tangram.pictures.weighing import weighed_picture
+from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy, engine_of
 from tangram.refusals import refusal_in_full
+
+_OTHERS: Final = 8  # other nodes that an answer is compared with
 
 
 def add(parsers: Subparsers) -> None:
@@ -69,7 +73,8 @@ def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
             is_weighed = options.policy == BEST_FIT and _is_covered(engine, allocation, asked)
-            explained = _weighed(allocation, asked) if is_weighed else _in_order(allocation, asked)
+            others = _elsewhere(allocation, asked, engine) if is_weighed else ()
+            explained = _weighed(allocation, asked, others) if is_weighed else _in_order(allocation, asked)
             _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
@@ -85,16 +90,24 @@ class _Explained:
     chosen_by: str
     choices: Sequence[Choice] | Sequence[Weighed]
     picture: RenderableType
+    others: Sequence[Elsewhere] = ()
 
 
 def _is_covered(engine: Engine, allocation: Allocation, asked: AllocationInput) -> bool:
     return engine.covers(asked.objects.claims, _node(allocation.node, asked))
 
 
-def _weighed(allocation: Allocation, asked: AllocationInput) -> _Explained:
+def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> tuple[Elsewhere, ...]:
+    others = [node for node in asked.nodes if node.name != allocation.node][:_OTHERS]
+    answers = [engine.allocate(asked.objects.claims, node) for node in others]
+    return elsewhere(allocation, answers, asked.cluster)
+
+
+def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[Elsewhere]) -> _Explained:
     found = weighed(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
     by = "what is left for later claims"
-    return _Explained(allocation, by, found, weighed_picture(found))
+    picture = Group(weighed_picture(found), elsewhere_picture(others))
+    return _Explained(allocation, by, found, picture, others)
 
 
 def _in_order(allocation: Allocation, asked: AllocationInput) -> _Explained:
@@ -112,6 +125,7 @@ def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, fac
                 "policy": options.policy,
                 "chosenBy": explained.chosen_by,
                 "choices": plain(explained.choices),
+                "elsewhere": plain(explained.others),
             }
         )
         return

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from scheduler_core.elsewhere import Elsewhere
 from scheduler_core.rooms import Room
 from scheduler_core.weighing import Rival, Weighed
 from tangram.pictures.counted import counted
@@ -40,22 +41,31 @@ def _grouped(rivals: Sequence[Rival]) -> Iterator[str]:
         yield f"and {counted(rest, 'device')} more, for other reasons"
 
 
+def elsewhere_picture(found: Sequence[Elsewhere]) -> RenderableType:
+    """Tell, per other node, what the claims would have cost there, or why they do not fit."""
+    return Group(*(Text(f"not node {one.node}: {_there(one)}") for one in found))
+
+
+def _there(one: Elsewhere) -> str:
+    if one.refused is not None:
+        return f"does not fit: {one.refused}"
+    return _cost(one.extra, one.rooms)
+
+
 def reason(rival: Rival) -> str:
     """Return why a rival was not taken."""
-    if rival.obstacle is not None:
-        return sentence(rival.obstacle)
-    if rival.extra == 0:
+    return sentence(rival.obstacle) if rival.obstacle is not None else _cost(rival.extra, rival.rooms)
+
+
+def _cost(extra: float, rooms: Sequence[Room]) -> str:
+    """Tell the rooms that make the difference: those that the other way lowers, or raises."""
+    if extra == 0:
         return "would leave as much"
-    told = "; ".join(map(_room, _telling(rival)))
-    if rival.extra > 0:
+    telling = [room for room in rooms if (room.left < room.kept) == (extra > 0)]
+    told = "; ".join(map(_room, telling[:_ROOMS]))
+    if extra > 0:
         return f"would cost more: {told}"
     return f"would cost less: {told}; weighed device by device, that was not seen"
-
-
-def _telling(rival: Rival) -> Sequence[Room]:
-    """Return the rooms that make the difference: those that the rival lowers, or raises."""
-    dearer = [room for room in rival.rooms if (room.left < room.kept) == (rival.extra > 0)]
-    return dearer[:_ROOMS]
 
 
 def _room(room: Room) -> str:

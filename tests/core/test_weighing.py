@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.allocate import Cluster
+from scheduler_core.elsewhere import elsewhere
 from scheduler_core.engine import Engine, best_fit
 from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAttribute, Request
+from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Hindrance
-from scheduler_core.model.result import Allocation
+from scheduler_core.model.result import Allocation, Cause
 from scheduler_core.names import qualified
 from scheduler_core.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 from scheduler_core.weighing import weighed
@@ -199,3 +201,20 @@ def can_be_held(cluster, names):
     )
     changed = replace(cluster, pools=(replace(only_pool, devices=named),))
     return isinstance(Engine.of(changed).allocate([wanted], NODE), Allocation)
+
+
+def test_another_node_is_told_by_what_the_claims_would_have_cost_there_or_why_they_do_not_fit():
+    here, there = pool(*board("b")), pool(*board("b"), node="node-2")
+    whole = cluster_of(*board("b"))
+    cluster = replace(whole, pools=(here, there), allocated=(held("b-1-at-3"), held("b-1-at-0", by="x")))
+    engine, asked = Engine.of(cluster, best_fit()), claim(request("r", size(1)))
+    nodes = [NODE, Node("node-2"), Node("node-3")]
+    answers = [engine.allocate([asked], node) for node in nodes]
+
+    fresh, none = elsewhere(answers[0], answers[1:], cluster)
+
+    assert (fresh.node, fresh.refused) == ("node-2", None)
+    assert fresh.extra > 0
+    weightiest = fresh.rooms[0]
+    assert (weightiest.like.device, weightiest.kept, weightiest.left) == ("b", 1, 0)
+    assert none.refused.cause is Cause.NO_MATCHING_DEVICE

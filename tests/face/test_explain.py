@@ -123,6 +123,20 @@ def test_what_neighbours_would_have_cost_is_told_as_json_too(tangram, files, sma
     assert (room["like"]["device"], room["kept"], room["left"]) == ("gpu-0-mig-2g-10gb-0-1", 6, 5)
 
 
+def test_best_fit_tells_what_another_node_would_have_cost(tangram, files, shipped, held, small, written):
+    full = tangram("show", "--machine", shipped("a100x2"), "--as", "composite").out.replace(
+        "a100x2", "second"
+    )
+    nodes = "{kind: Node, apiVersion: v1, metadata: {name: bare}}"
+    given = [*files, "-f", written("second.yaml", full), "-f", written("nodes.yaml", nodes), "-f", held]
+
+    answer = tangram("explain", *given, "-f", small(1, "4g.20gb"))
+
+    assert answer.status == 0
+    assert "not node bare: does not fit: default/mine request part-0: no device of node bare" in lines(answer)
+    assert "not node second: would " in lines(answer) or "not node a100x2: would " in lines(answer)
+
+
 def test_where_order_decides_best_fit_says_so(tangram, files, small, written):
     claim = json.loads(small(1, "7g.40gb").read_text())
     claim["spec"]["devices"]["requests"][0]["exactly"]["allocationMode"] = "All"
