@@ -172,10 +172,11 @@ class Engine:
         ``nodes`` None asks all nodes that own a pool, by name, without their labels.
         Raises: as ``allocate``; ValueError without a node.
         """
-        node = self._preferred(claims, nodes)
-        if node is None:
-            owners = self._sites.names if nodes is None else ()
-            node = next(iter(nodes or map(Node, owners)), None)
+        found = self._preferred(claims, nodes)
+        if found is not None:
+            return found
+        owners = self._sites.names if nodes is None else ()
+        node = next(iter(nodes or map(Node, owners)), None)
         if node is None:
             raise ValueError("allocate_somewhere needs at least one node")
         return self.allocate(claims, node)
@@ -184,32 +185,40 @@ class Engine:
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
     ) -> Allocation | None:
         """Return what ``allocate_somewhere`` does, but None where it would give reasons, or has no node."""
-        node = self._preferred(claims, nodes)
-        return None if node is None else self.decide(claims, node)
+        return self._preferred(claims, nodes)
 
-    def _preferred(self, claims: Sequence[Claim], nodes: Sequence[Node] | None) -> Node | None:
+    def _preferred(self, claims: Sequence[Claim], nodes: Sequence[Node] | None) -> Allocation | None:
+        """Return the allocation on the node that the policy prefers among those that fit."""
         scout = self._scout(claims)
         if nodes is None:
             fitting = (Node(name) for name in self._outlook.known(claims, scout))
         else:
             fitting = (node for node in nodes if self._outlook.fits(claims, scout, node))
-        return self._best(claims, scout, list(islice(fitting, self._chooser.compared)))
+        compared = list(islice(fitting, self._chooser.compared))
+        best = self._best(claims, scout, compared)
+        if best is not None:
+            return self._scribe.written(best[0], claims, best[1])
+        return self.decide(claims, compared[0]) if compared else None
 
-    def _best(self, claims: Sequence[Claim], scout: Scout, nodes: Sequence[Node]) -> Node | None:
-        """Return the node with the preferred alternatives at the least price, the first of equal ones."""
-        if len(nodes) < 2:
-            return nodes[0] if nodes else None
+    def _best(
+        self, claims: Sequence[Claim], scout: Scout, nodes: Sequence[Node]
+    ) -> tuple[Answer, Site] | None:
+        """Return the answer with the preferred alternatives at the least price, the first of equal ones.
+
+        None where none of the nodes has an answer with a price.
+        """
         best: tuple[tuple[int, ...], float] | None = None
-        chosen = nodes[0]
+        chosen: tuple[Answer, Site] | None = None
         for node in nodes:
+            site = self._sites.site(node)
             try:
-                found = self._answered(claims, scout, self._sites.site(node))
+                found = self._answered(claims, scout, site)
             except TooIrregular:
                 continue
             assert found is not None, "a node that fits has an answer"
             cost = (found[1].choice.options, found[0])
             if best is None or cost < best:
-                best, chosen = cost, node
+                best, chosen = cost, (found[1], site)
         return chosen
 
     def covers(self, claims: Sequence[Claim], node: Node) -> bool:

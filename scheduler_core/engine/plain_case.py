@@ -55,6 +55,10 @@ class PlainCase:
         """Whether there is an answer. Raises: TooIrregular."""
         if self.is_single:
             return self.members[0].cell.fits(states[0], self.counts)
+        if len(self.order) == 1:
+            column = self.order[0]
+            pairs = zip(self.members, states, strict=True)
+            return any(member.cell.lowest(state, column) >= 0 for member, state in pairs)
         return self._greedy(states) is not None or self._may_still_reach(states)
 
     def first(self, states: States) -> Picks | None:

@@ -9,6 +9,7 @@ over several components one after another, the largest first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import log
 from typing import Final
 
@@ -18,10 +19,35 @@ from scheduler_core.engine.component import Component
 from scheduler_core.engine.packing import Losses, Packing, lost, packings
 from scheduler_core.engine.plain_case import PlainCase
 from scheduler_core.engine.plan import Answer, Plan, PlannedCase
-from scheduler_core.engine.stock import Fit, ProfileKey, Stock
+from scheduler_core.engine.stock import ProfileKey, Stock
 
 Priced = tuple[float, Answer]
 _LIMIT: Final = 1 << 14
+
+
+@dataclass(slots=True, eq=False)
+class Ways:
+    """The ways to take some devices of one kind of component.
+
+    Shape: ``order`` has the columns wanted; ``cheapest`` the way to prefer in a state, None where there is
+           none, as prices were after so many changes: ``priced_at``; ``known`` the ways by state.
+    """
+
+    cell: Cell
+    stock: Stock
+    order: tuple[int, ...]
+    cheapest: dict[int, tuple[float, Packing] | None] = field(default_factory=dict)
+    priced_at: int = -1
+    known: dict[int, tuple[Packing, ...]] = field(default_factory=dict)
+
+    def of(self, state: int) -> tuple[Packing, ...]:
+        """Return the ways that there are in a state."""
+        found = self.known.get(state)
+        if found is None:
+            if len(self.known) >= _LIMIT:
+                self.known.clear()
+            found = self.known[state] = packings(self.cell, self.stock, state, self.order)
+        return found
 
 
 class Scarcity:
@@ -39,7 +65,11 @@ class Scarcity:
         self._weights: list[float] = []
         self._totals: list[int] = []
         self._global: dict[Stock, tuple[int, ...]] = {}
-        self._packings: dict[tuple[Cell, Stock, int, tuple[int, ...]], tuple[Packing, ...]] = {}
+        self._changes = 0
+        self._stocks: dict[tuple[Component, ...], tuple[Stock, ...]] = {}
+        self._same_stocks: dict[tuple[Stock, ...], tuple[Stock, ...]] = {}
+        self._members: dict[tuple[PlannedCase, tuple[Stock, ...]], tuple[Ways, ...]] = {}
+        self._known_ways: dict[tuple[Cell, Stock, tuple[int, ...]], Ways] = {}
 
     def entered(self, component: Component) -> None:
         """Count a new component."""
@@ -50,12 +80,14 @@ class Scarcity:
         """Count a component no more."""
         stock = self._stock_of(component)
         self._count(stock, stock.fit(component.state), -1)
+        self._stocks.clear()
 
     def moved(self, component: Component, before: int) -> None:
         """Count what a change of state gained and lost."""
         stock = self._stock_of(component)
-        self._count(stock, stock.fit(before), -1)
-        self._count(stock, stock.fit(component.state), 1)
+        was, now = stock.fit(before), stock.fit(component.state)
+        if was != now:
+            self._count(stock, [new - old for old, new in zip(was, now, strict=True)], 1)
 
     def choose(self, plan: Plan, components: Sequence[Component]) -> Priced | None:
         """Return the cheapest answer among those of the best alternatives, with its price.
@@ -74,34 +106,57 @@ class Scarcity:
 
     def _cheapest(self, planned: PlannedCase, components: Sequence[Component]) -> Priced | None:
         case = planned.case
-        stocks = [self._stock_of(components[number]) for number in planned.components]
-        states = tuple([components[number].state for number in planned.components])
+        ways = self._ways_of(planned, components)
+        states = [components[number].state for number in planned.components]
         if isinstance(case, PlainCase) and case.is_single:
-            return self._in_one(planned, stocks[0], states[0])
+            return self._in_one(planned, ways[0], states[0])
         if len(case.order) == 1:
-            return self._one(planned, stocks, states)
-        return self._one_by_one(planned, stocks, states)
+            return self._one(planned, ways, states)
+        return self._one_by_one(planned, [one.stock for one in ways], tuple(states))
 
-    def _in_one(self, planned: PlannedCase, stock: Stock, state: int) -> Priced | None:
+    def _ways_of(self, planned: PlannedCase, components: Sequence[Component]) -> tuple[Ways, ...]:
+        """Return the ways of each member. Nodes of one roster share them, but for demands given."""
+        site = tuple(components)
+        stocks = self._stocks.get(site)
+        if stocks is None:
+            found = tuple(map(self._stock_of, site))
+            stocks = self._stocks[site] = self._same_stocks.setdefault(found, found)
+        known = self._members.get((planned, stocks))
+        if known is None:
+            if len(self._members) >= _LIMIT:
+                self._members.clear()
+            pairs = zip(planned.case.members, planned.components, strict=True)
+            known = self._members[planned, stocks] = tuple(
+                self._ways(member.cell, stocks[number], planned.case.order) for member, number in pairs
+            )
+        return known
+
+    def _ways(self, cell: Cell, stock: Stock, order: tuple[int, ...]) -> Ways:
+        key = (cell, stock, order)
+        found = self._known_ways.get(key)
+        if found is None:
+            found = self._known_ways[key] = Ways(cell, stock, order)
+        return found
+
+    def _in_one(self, planned: PlannedCase, ways: Ways, state: int) -> Priced | None:
         """Choose among the packings of the only component."""
-        found = self._cheapest_packing(planned.case.members[0].cell, stock, state, planned.case.order)
+        found = self._cheapest_packing(ways, state)
         if found is None:
             return None
         price, packing = found
         return price, planned.answer(tuple([(0, position) for position in packing.positions]))
 
-    def _one(self, planned: PlannedCase, stocks: Sequence[Stock], states: Sequence[int]) -> Priced | None:
-        """Choose one device; of components that look alike the first."""
-        best: tuple[float, int, int] | None = None
-        seen: set[tuple[Cell, Stock, int]] = set()
-        for number, member in enumerate(planned.case.members):
-            key = (member.cell, stocks[number], states[number])
-            if key not in seen:
-                seen.add(key)
-                found = self._cheapest_packing(*key, planned.case.order)
-                if found is not None and (best is None or found[0] < best[0]):
-                    best = found[0], number, found[1].positions[0]
-        return None if best is None else (best[0], planned.answer((best[1:],)))
+    def _one(self, planned: PlannedCase, ways: Sequence[Ways], states: Sequence[int]) -> Priced | None:
+        """Choose one device, of those that cost the same the first."""
+        best: tuple[float, Packing] | None = None
+        chosen = 0
+        for number, state in enumerate(states):
+            if ways[number].known.get(state) == ():
+                continue
+            found = self._cheapest_packing(ways[number], state)
+            if found is not None and (best is None or found[0] < best[0]):
+                best, chosen = found, number
+        return None if best is None else (best[0], planned.answer(((chosen, best[1].positions[0]),)))
 
     def _one_by_one(self, planned: PlannedCase, stocks: Sequence[Stock], states: States) -> Priced | None:
         """Choose device by device, first without looking ahead, then with."""
@@ -155,20 +210,18 @@ class Scarcity:
         found.sort(key=lambda offer: offer[0])
         return found
 
-    def _cheapest_packing(
-        self, cell: Cell, stock: Stock, state: int, order: tuple[int, ...]
-    ) -> tuple[float, Packing] | None:
-        key = (cell, stock, state, order)
-        ways = self._packings.get(key)
-        if ways is None:
-            if len(self._packings) >= _LIMIT:
-                self._packings.clear()
-            ways = self._packings[key] = packings(cell, stock, state, order)
+    def _cheapest_packing(self, ways: Ways, state: int) -> tuple[float, Packing] | None:
+        if ways.priced_at != self._changes:
+            ways.cheapest.clear()
+            ways.priced_at = self._changes
+        elif state in ways.cheapest:
+            return ways.cheapest[state]
         best: tuple[float, Packing] | None = None
-        for way in ways:
-            price = self._price(stock, way.losses)
+        for way in ways.of(state):
+            price = self._price(ways.stock, way.losses)
             if best is None or price < best[0]:
                 best = price, way
+        ways.cheapest[state] = best
         return best
 
     def _price(self, stock: Stock, losses: Losses) -> float:
@@ -181,7 +234,8 @@ class Scarcity:
             price += self._weights[number] * log(total / (total - loss))
         return price
 
-    def _count(self, stock: Stock, fit: Fit, sign: int) -> None:
+    def _count(self, stock: Stock, fit: Sequence[int], sign: int) -> None:
+        self._changes += 1
         for number, count in zip(self._numbers_of(stock), fit, strict=True):
             self._totals[number] += sign * count
 
