@@ -121,7 +121,8 @@ def source_files() -> Iterator[Path]:
 def make_context(folder: Path) -> None:
     """Fill a folder with what the Containerfile copies: locked packages, our wheel. Raises: Failed."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(CONTAINERFILE, folder)
+    for file in CONTAINERFILE.parent.iterdir():
+        shutil.copy2(file, folder)
     with tempfile.TemporaryDirectory(prefix="tangram-image-") as made:
         lock, wheels = Path(made) / "locked.txt", Path(made) / "wheels"
         _uv("export", "--locked", "--no-dev", "--no-emit-project", "--quiet", "--output-file", str(lock))

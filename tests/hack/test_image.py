@@ -1,6 +1,8 @@
 """The image's builder rebuilds what changed, keeps little, and says what it lacks."""
 
 import os
+import subprocess
+import sys
 
 import image
 import pytest
@@ -76,3 +78,13 @@ def test_only_the_archives_that_were_used_last_are_kept(tmp_path):
 
     kept = {path.name for path in tmp_path.iterdir()}
     assert kept == {f"tangram-{age}.tar" for age in range(image.KEPT_ARCHIVES)}
+
+
+def test_a_base_that_lacks_something_ends_the_build_with_what_it_is():
+    without_packages = [sys.executable, "-I", "-S", image.CONTAINERFILE.parent / "check.py"]
+
+    done = subprocess.run(without_packages, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("build the image: the base has ")
+    assert done.stderr.strip().endswith("name another base with BASE")
