@@ -27,7 +27,7 @@ from scheduler_core.model.claim import (
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.taints import intolerable
+from scheduler_core.model.taints import Taint, intolerable
 from scheduler_core.names import qualified
 from scheduler_core.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
 from scheduler_core.search import Problem, Slot, Want
@@ -148,6 +148,11 @@ def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
     return (claim, *what, tuple(sorted(option.capacity.items())), bound)
 
 
+def untolerated(taint: Taint) -> str:
+    """Return why a taint keeps a device from a request."""
+    return f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
+
+
 def _tolerated(
     option: DeviceRequest, candidates: Sequence[Candidate] | Iterator[Candidate], features: Features
 ) -> Iterator[Candidate]:
@@ -157,9 +162,7 @@ def _tolerated(
         if taint is None or not features.DRADeviceTaints:
             yield candidate
         else:
-            yield replace(
-                candidate, barred=f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
-            )
+            yield replace(candidate, barred=untolerated(taint))
 
 
 def _open(candidates: Iterator[Candidate], kept: Reserved) -> Iterator[Candidate]:

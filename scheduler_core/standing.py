@@ -15,7 +15,7 @@ from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
-from scheduler_core.problem import Cluster, problem_of
+from scheduler_core.problem import Cluster, problem_of, untolerated
 from scheduler_core.search import Slot, Want
 from scheduler_core.shortage import obstacle
 
@@ -39,7 +39,8 @@ class Standing:
         if candidate.error is not None:
             return Obstacle(Hindrance.SELECTOR, str(candidate.error))
         if candidate.barred is not None:
-            return Obstacle(Hindrance.TAINT, candidate.barred)
+            is_taint = candidate.barred in map(untolerated, candidate.offer.device.taints)
+            return Obstacle(Hindrance.TAINT if is_taint else Hindrance.SCOPE, candidate.barred)
         if want.admin_access:
             return None
         pool, device = self._pools[candidate.offer.pool], candidate.offer.device

@@ -116,6 +116,8 @@ def _sources(spec: Fields) -> dict[SourceName, Mapping[str, Quantity]]:
         name = SourceName(read_label(fields, "name"))
         if name in found:
             raise fields.refuse("name", "is listed twice: names must be unique", name)
+        if not fields.optional("counters").values:
+            raise fields.refuse("counters", "is required: a counter set has at least one counter")
         found[name] = read_counters(fields.child("counters"))
     return found
 

@@ -34,6 +34,8 @@ class Hindrance(StrEnum):
     """Its expression, or that of a device in use, refuses the other."""
     TAINT = "Taint"
     """It has a taint that the request does not tolerate."""
+    SCOPE = "ExclusiveScope"
+    """It stands in a scope that another claim keeps to itself."""
     SELECTOR = "SelectorError"
     """A selector fails on it."""
     CONSTRAINT = "Constraint"

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler_core.allocate import Cluster, allocate
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.errors import InvalidSlice
 from scheduler_core.layout import Layout
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Cause
+from scheduler_core.testing import ANY, claim, request
 
 SPEC = {
     "driver": "d.example.com",
@@ -77,6 +82,20 @@ def test_the_claims_of_all_versions_mean_the_same(request_):
     assert (request.name, option.name, option.class_name, option.count) == ("r", "r", "c", 2)
 
 
-def test_a_counter_set_without_counters_is_refused_as_the_api_server_does():
+@pytest.mark.parametrize("counters", [{}, {"counters": None}, {"counters": {}}])
+def test_a_counter_set_without_counters_is_refused_as_the_api_server_does(counters):
     with pytest.raises(InvalidSlice, match=r"spec.sharedCounters\[0\].counters: is required"):
-        slice_of("v1", FLAT, sharedCounters=[{"name": "set"}])
+        slice_of("v1", FLAT, sharedCounters=[{"name": "set"} | counters])
+
+
+def test_a_device_held_of_an_invalid_pool_leaves_the_claims_refused_and_no_crash():
+    absent = FLAT | {"consumesCounters": [{"counterSet": "gone", "counters": {"units": {"value": "1"}}}]}
+    (pool,) = v1.pools([slice_of("v1", absent)])
+    holder = AllocatedClaim(
+        ref=ClaimRef("default", "h"), results=(AllocatedDevice("r", pool.id_of(pool.devices[0])),)
+    )
+    cluster = Cluster(pools=(pool,), classes={"any": ANY}, allocated=(holder,))
+
+    answer = allocate([claim(request("r"))], cluster, Node("n"))
+
+    assert answer.cause is Cause.POOL_INVALID

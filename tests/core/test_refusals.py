@@ -14,6 +14,7 @@ from scheduler_core.model.claim import (
     AllocatedDevice,
     ClaimRef,
     DeviceRequest,
+    ExclusiveScope,
     MatchAttribute,
     Request,
 )
@@ -125,6 +126,18 @@ def test_a_taint_and_a_failing_selector_are_obstacles():
 
     assert found["tainted"].hindrance is Hindrance.TAINT
     assert found["board"].hindrance is Hindrance.HELD
+
+
+@BOTH
+def test_a_scope_that_another_claim_keeps_to_itself_is_an_obstacle(ask):
+    alone = ExclusiveScope((COLOUR,))
+    keeper = replace(held("half-0", by="keeper"), exclusive=(alone,))
+    cluster = cluster_of(BOARD, allocated=[keeper])
+
+    found = obstacles(ask(cluster, claim(request("r", colour("red"), count=3))))
+
+    assert found["half-1"].hindrance is Hindrance.SCOPE
+    assert "default/keeper" in found["half-1"].text
 
 
 @pytest.mark.parametrize("kind", [Hindrance.GROUPS, Hindrance.EXPRESSION])
