@@ -21,7 +21,7 @@ def add_partitions(parser: Parser) -> None:
     parser.add_argument(
         "--partitions",
         metavar="TABLE",
-        help=f"GPUs that links join: {', '.join(shipped_boards())}, or a file with a table, or a Node with one",
+        help=f"GPUs that links join: {', '.join(shipped_boards())}, or a file with a table or a Node",
     )
     parser.add_argument(
         "--partition-policy",

@@ -15,9 +15,7 @@ from typing import Any
 from scheduler_core.allocate import Cluster
 from scheduler_core.errors import CoreError, message
 from scheduler_core.frontends.choose import Refused
-from scheduler_core.frontends.hints import GPU
-from scheduler_core.frontends.node_units import NodeUnits
-from scheduler_core.frontends.place import NodeTable, Placed, entered, node_table_of, offered, place_pod
+from scheduler_core.frontends.place import NodeTable, Placed, entered, offered, place_pod
 from scheduler_core.frontends.pods import PodAsk, decode_pod
 from scheduler_core.frontends.units import Unit
 from scheduler_core.model.claim import ClaimRef
@@ -26,6 +24,7 @@ from tangram.allocation_input import AllocationInput, read_present
 from tangram.documents import Document, read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.marked import tables_of
 from tangram.pictures.pods import offered_picture, placed_picture, refused_picture
 
 _SCALARS = (bool, int, str)
@@ -46,7 +45,7 @@ def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
     if not options.files:
         raise bad_argument("--pod", None, "needs -f FILE with the slices of the nodes")
     asked = read_present(options)
-    answers = list(_answers(_pods(options.pods), asked, _tables(asked)))
+    answers = list(_answers(_pods(options.pods), asked, tables_of(asked)))
     if options.json:
         face.out.json({"pods": [_plain(one, explains=explains) for one in answers]})
     else:
@@ -78,24 +77,6 @@ def _decoded(document: Document) -> PodAsk:
         return decode_pod(document.content)
     except CoreError as error:
         raise BadInput(f"{document.place}: {error}") from error
-
-
-def _tables(asked: AllocationInput) -> Mapping[str, NodeTable]:
-    """Return what the nodes of the files say of partitions. A table is checked against the node's GPUs."""
-    minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) for node in asked.nodes}
-    tables = {}
-    for document in asked.documents:
-        if document.content.get("kind") != "Node":
-            continue
-        name = str(document.content["metadata"]["name"])
-        try:
-            tables[name] = node_table_of(document.content, minors.get(name))
-        except CoreError as error:
-            raise BadInput(f"{document.place}: {error}") from error
-        table = tables[name].table
-        for warning in table.warnings if table is not None else ():
-            print(f"tangram: {warning}", file=sys.stderr)
-    return tables
 
 
 def _answers(

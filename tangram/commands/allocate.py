@@ -15,6 +15,7 @@ from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.marked import marked_answer
 from tangram.objects import Objects
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
@@ -45,7 +46,7 @@ def _run(options: Namespace, face: Face) -> int:
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
     engine = engine_of(asked.cluster, POLICIES[options.policy])
-    match engine.allocate_somewhere(objects.claims, asked.nodes):
+    match marked_answer(asked) or engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
             if options.json:
                 face.out.json(_answer(allocation, objects, pools))

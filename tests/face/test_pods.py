@@ -110,3 +110,31 @@ def test_a_bad_table_of_a_node_is_refused_loudly(tangram, slices, written, examp
 
     assert answer.status == 2
     assert "2[0].minors[1]: 9: the node has no such GPU" in answer.err
+
+
+def test_an_annotated_claim_gets_a_vf_for_every_switch_of_its_gpus(tangram, slices, examples):
+    files = ["-f", slices, "-f", examples / "device-classes.yaml", "-f", examples / "joint-claim.yaml"]
+
+    answer = tangram("allocate", *files, "--json")
+
+    results = answer.json["claims"][0]["status"]["allocation"]["devices"]["results"]
+    assert [one["request"] for one in results] == ["gpus"] * 4 + ["vfs"] * 2
+
+
+def test_an_annotation_that_names_no_request_is_refused(tangram, slices, written, examples):
+    text = (examples / "joint-claim.yaml").read_text().replace('"vfs"]', '"nics"]')
+    files = ["-f", slices, "-f", examples / "device-classes.yaml", "-f", written("claim.yaml", text)]
+
+    answer = tangram("allocate", *files)
+
+    assert answer.status == 2
+    assert "deviceTypes[1]: 'nics': must be one of gpus, vfs" in answer.err
+
+
+def test_a_claim_for_what_an_honored_table_lacks_is_refused(tangram, slices, examples):
+    files = ["-f", slices, "-f", examples / "device-classes.yaml", "-f", examples / "gpu-claim.yaml"]
+
+    answer = tangram("allocate", *files, "-f", examples / "pods" / "node-with-partitions.yaml")
+
+    assert answer.status == 1
+    assert "the table of partitions has no partition of 1; it has 2, 4" in answer.out

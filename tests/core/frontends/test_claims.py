@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.allocate import Cluster
-from scheduler_core.frontends.claims import Marks, allocate_marked, marks_of
+from scheduler_core.frontends.claim_demands import Marks
+from scheduler_core.frontends.claims import allocate_marked, marks_of
 from scheduler_core.frontends.errors import InvalidPod
 from scheduler_core.frontends.hints import Joint
 from scheduler_core.frontends.partition_table import PartitionSpec, table_of

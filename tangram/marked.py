@@ -1,0 +1,70 @@
+"""What files say beside the API: annotations of claims, and tables of partitions of nodes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from scheduler_core.errors import CoreError
+from scheduler_core.frontends.claim_demands import Marks
+from scheduler_core.frontends.claims import allocate_marked, marks_of
+from scheduler_core.frontends.hints import GPU
+from scheduler_core.frontends.node_units import NodeUnits
+from scheduler_core.frontends.place import NodeTable, node_table_of
+from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.result import Allocation, Unallocatable
+from tangram.allocation_input import AllocationInput
+from tangram.errors import BadInput
+
+
+def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
+    """Return what the nodes of the files say of partitions, by name; warnings go to standard error.
+
+    Raises: BadInput for a bad table. It is checked against the GPUs that the node publishes.
+    """
+    minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) for node in asked.nodes}
+    tables = {}
+    for document in asked.documents:
+        if document.content.get("kind") != "Node":
+            continue
+        name = str(document.content["metadata"]["name"])
+        try:
+            tables[name] = node_table_of(document.content, minors.get(name))
+        except CoreError as error:
+            raise BadInput(f"{document.place}: {error}") from error
+        table = tables[name].table
+        for warning in table.warnings if table is not None else ():
+            print(f"tangram: {warning}", file=sys.stderr)
+    return tables
+
+
+def marked_answer(asked: AllocationInput) -> Allocation | Unallocatable | None:
+    """Return the answer of the first node that fits, None where neither claims nor nodes are annotated.
+
+    Raises: BadInput for a bad annotation.
+    """
+    marks = _marks(asked)
+    tables = tables_of(asked)
+    if set(marks.values()) <= {Marks()} and all(table.is_silent for table in tables.values()):
+        return None
+    first: Unallocatable | None = None
+    for node in asked.nodes:
+        found = allocate_marked(asked.objects.claims, marks, asked.cluster, node, tables.get(node.name))
+        if isinstance(found, Allocation):
+            return found
+        first = first or found
+    return first
+
+
+def _marks(asked: AllocationInput) -> Mapping[ClaimRef, Marks]:
+    found = {}
+    for document in asked.documents:
+        if document.content.get("kind") != "ResourceClaim":
+            continue
+        metadata = document.content["metadata"]
+        try:
+            marks = marks_of(document.content)
+        except CoreError as error:
+            raise BadInput(f"{document.place}: {error}") from error
+        found[ClaimRef(metadata.get("namespace") or "default", metadata["name"])] = marks
+    return found
