@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ import msgspec
 
 from plugin import files
 from plugin.errors import RecordTooNew
+from plugin.prepare import State
 from plugin.records import Record, is_uid
 from scheduler_core.model.claim import ClaimUid
 
@@ -60,9 +61,15 @@ class Census:
 
 @dataclass(frozen=True, slots=True)
 class RecordStore:
-    """The records in one folder."""
+    """The records in one folder.
+
+    Records of completed claims are remembered as long as their files are the same: a prepare looks at all.
+    """
 
     folder: Path
+    _completed: dict[ClaimUid, tuple[tuple[int, ...], Record]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def load(self, uid: ClaimUid) -> Record | None:
         """Return a claim's record, None without one; a corrupt file is set aside and counts as none.
@@ -113,13 +120,17 @@ class RecordStore:
         """Read all records and change nothing. Raises: StorageFailed."""
         records, corrupt, too_new, empty = [], [], [], []
         listed = files.names(self.folder)
+        for gone in self._completed.keys() - set(_uids(listed, _SUFFIX)):
+            self._completed.pop(gone, None)
         for uid in _uids(listed, _SUFFIX):
             try:
-                data = files.read(self._path(uid))
-                if data:
-                    records.append(decode(data, uid))
-                elif data is not None:
-                    empty.append(uid)
+                match self._look(uid):
+                    case Record() as record:
+                        records.append(record)
+                    case b"":
+                        empty.append(uid)
+                    case _:
+                        pass  # it went since the folder was listed
             except Corrupt:
                 corrupt.append(uid)
             except RecordTooNew as error:
@@ -132,6 +143,27 @@ class RecordStore:
             set_aside=_uids(listed, _SUFFIX + _ASIDE),
             unfinished=(*_uids((name for name in temporary if name), _SUFFIX), *empty),
         )
+
+    def _look(self, uid: ClaimUid) -> Record | bytes | None:
+        """Return a claim's record, nothing for an empty file, None without one.
+
+        Raises: Corrupt, RecordTooNew, StorageFailed.
+        """
+        path = self._path(uid)
+        identity = files.identity(path)
+        known = self._completed.get(uid)
+        if known is not None and known[0] == identity:
+            return known[1]
+        data = files.read(path)
+        if not data:
+            return data
+        record = decode(data, uid)
+        # Only these: what is still worked on changes too often for a file's times to tell.
+        if identity is not None and record.state is State.COMPLETED:
+            self._completed[uid] = identity, record
+        else:
+            self._completed.pop(uid, None)
+        return record
 
     def _path(self, uid: ClaimUid) -> Path:
         return self.folder / f"{uid}{_SUFFIX}"

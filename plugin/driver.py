@@ -78,7 +78,7 @@ class Driver:
             gpus = plan.gpus | (record.gpus if record else frozenset())
             with self._gpus_locked(gpus, f"prepare claim {plan.ref}"):
                 kept = self._kept(record, plan) if record else None
-                return claims.answer(self._work.do(kept, plan) if kept else self._begin(plan))
+                return claims.answer(self._confirm(kept, plan) if kept else self._begin(plan))
 
     def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> bool:
         """Undo what was prepared for a claim; one that is not known is undone already.
@@ -128,6 +128,13 @@ class Driver:
         else:
             self._end(record)
         return None
+
+    def _confirm(self, record: Record, plan: PreparePlan) -> Record:
+        """Make sure that a claim which is prepared still is."""
+        found = self._work.do(record, plan)
+        if found != record:
+            self._store.note(found)
+        return found
 
     def _begin(self, plan: PreparePlan) -> Record:
         self._refuse_overlap(plan)

@@ -36,11 +36,9 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
            empty file: content and name reach the disk together, which takes half as long as in turn.
     Raises: StorageFailed; the file then has its old content, or where only the sync failed the new one.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     temporary = temporary_path(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(temporary, flags, mode), "wb") as file:
+        with os.fdopen(_opened(temporary, mode), "wb") as file:
             file.write(data)
             file.flush()
             temporary.replace(path)
@@ -76,6 +74,20 @@ def read(path: Path) -> bytes | None:
         raise StorageFailed("read", str(path), _reason(error)) from error
 
 
+def identity(path: Path) -> tuple[int, ...] | None:
+    """Return what tells a file from one that replaces it, None where it is not there.
+
+    Raises: StorageFailed.
+    """
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageFailed("read", str(path), _reason(error)) from error
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def move(path: Path, target: Path) -> None:
     """Rename a file within its folder. Raises: StorageFailed."""
     try:
@@ -100,6 +112,16 @@ def make_folder(folder: Path, mode: int) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as error:
         raise StorageFailed("make", f"folder {folder}", _reason(error)) from error
+
+
+def _opened(path: Path, mode: int) -> int:
+    """Return an empty file to write to; a folder that went away is made again."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, mode)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, flags, mode)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -63,11 +63,10 @@ class Locks:
     def _acquire(self, path: Path, subject: str, purpose: str) -> int:
         give_up_at = self.clock() + self.wait_s
         while True:
-            # Each time: a plugin whose start failed may have taken a new folder away again.
-            files.make_folder(self.folder, _FOLDER_MODE)
             descriptor = _try_lock(path)
             if descriptor is not None:
-                os.ftruncate(descriptor, 0)
+                if os.fstat(descriptor).st_size:  # somebody was killed with it
+                    os.ftruncate(descriptor, 0)
                 os.write(descriptor, purpose.encode()[:_HOLDER_BYTES])
                 return descriptor
             if self.clock() >= give_up_at:
@@ -79,9 +78,7 @@ class Locks:
 def _try_lock(path: Path) -> int | None:
     """Return a descriptor that holds the lock of the file at ``path``, None where somebody else does."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except FileNotFoundError:
-        return None
+        descriptor = _opened(path)
     except OSError as error:
         raise StorageFailed("open", f"lock file {path}", error.strerror or str(error)) from error
     try:
@@ -92,6 +89,15 @@ def _try_lock(path: Path) -> int | None:
         pass
     os.close(descriptor)
     return None
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:  # a plugin whose start failed may have taken a new folder away again
+        files.make_folder(path.parent, _FOLDER_MODE)
+        return os.open(path, flags, 0o600)
 
 
 def _holder(path: Path) -> str:

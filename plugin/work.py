@@ -1,7 +1,8 @@
 """The deed: a record made real on the machine, and undone again.
 
-Records enter, records that know more leave, and every id is durable as soon as it is known. Nothing is
-decided here about the life of a claim. The caller holds the locks of the claim and of its GPUs.
+Records enter, records that know more leave, for the caller to write down; the id of a GI is written down
+here, before anything is made in it. Nothing is decided here about the life of a claim. The caller holds the
+locks of the claim and of its GPUs.
 """
 
 from __future__ import annotations
@@ -98,12 +99,7 @@ class Work:
             self.store.note(record.with_device(held.with_gpu_instance(gi_id)))
 
         mode.turn_on(self.machine.gpus, gpu)
-        known = held.with_instance(mig.realise(self.machine.gpus, gpu, held, note))
-        if known == held:
-            return record
-        moved = record.with_device(known)
-        self.store.note(moved)
-        return moved
+        return record.with_device(held.with_instance(mig.realise(self.machine.gpus, gpu, held, note)))
 
 
 def _held(record: Record, planned: PlannedDevice) -> HeldDevice:

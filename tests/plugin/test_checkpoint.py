@@ -208,3 +208,17 @@ def test_an_empty_file_is_a_claim_for_which_nothing_was_done_before_the_power_we
     bench.restart()
 
     assert bench.leftovers() == []
+
+
+def test_the_census_sees_every_change_of_a_record_that_it_remembers(store: RecordStore) -> None:
+    completed = RECORD.in_state(State.COMPLETED)
+    store.save(completed)
+    first = store.census().records
+
+    store.note(completed.in_state(State.UNDOING))
+    second = store.census().records
+    store.remove(RECORD.uid)
+
+    assert first == (completed,)
+    assert second == (completed.in_state(State.UNDOING),)
+    assert store.census().records == ()

@@ -43,8 +43,8 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Callable[[str, str, in
 
 
 # Three steps for each write, two for each removal.
-# Prepare writes the record started, (GI, instance,) the document, the record completed.
-PREPARING = [(HALF, step) for step in range(1, 16)] + [("gpu-0", step) for step in range(1, 10)]
+# Prepare writes the record started, (the GI,) the document, the record completed.
+PREPARING = [(HALF, step) for step in range(1, 13)] + [("gpu-0", step) for step in range(1, 10)]
 # Unprepare writes the record undoing and removes document and record.
 UNDOING = range(1, 8)
 
@@ -70,7 +70,7 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
     bench: Any, dies: Callable[..., bool], device: str, step: int
 ) -> None:
     assert dies("prepare", device, step)
-    is_finished = (device, step) in {(HALF, 15), ("gpu-0", 9)}
+    is_finished = (device, step) in {(HALF, 12), ("gpu-0", 9)}
 
     bench.restart()
 
@@ -109,6 +109,6 @@ def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
 
 
 def test_no_step_was_forgotten(bench: Any, dies: Callable[..., bool]) -> None:
-    assert not dies("prepare", HALF, 16)
+    assert not dies("prepare", HALF, 13)
     assert not dies("unprepare", HALF, 8)
     assert not dies("prepare", "gpu-0", 10)
