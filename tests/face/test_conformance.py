@@ -186,12 +186,10 @@ def test_what_a_file_says_beside_its_cases_belongs_to_each_of_them(tangram, case
 @pytest.mark.parametrize(
     "case",
     [
-        {"name": "pod", "node": {"gpus": []}, "in_use": [], "pod": {"requests": {}}, "expect": {}},
-        {"name": "unit", "kind": "gpu_count", "input": {"requests": {}}, "expect": {"count": 1}},
         {"name": "classes", "devices": [], "classes": [], "expect": {"selected": {}}},
         stored("pool-order") | {"resourceClasses": []},
     ],
-    ids=["pod", "unit", "classes", "resource classes"],
+    ids=["classes", "resource classes"],
 )
 def test_a_case_whose_front_end_is_not_here_is_unsupported_and_ends_with_status_3(tangram, case_file, case):
     answer = tangram("conformance", case_file("any-name.json", [case, RIGHT]))
@@ -200,17 +198,8 @@ def test_a_case_whose_front_end_is_not_here_is_unsupported_and_ends_with_status_
     assert answer.out.splitlines()[-1] == "total: 1/2, 1 unsupported"
 
 
-@pytest.mark.parametrize("place", ["claim", "node"])
-def test_marks_of_joint_allocation_make_a_case_unsupported(tangram, case_file, place):
-    case = copy.deepcopy(stored("pool-order"))
-    marks = {"annotations": {"scheduling.koordinator.sh/any": "{}"}}
-    (case["claims"][0]["metadata"] if place == "claim" else case["node"]).update(marks)
-
-    assert tangram("conformance", case_file("c.json", case)).status == 3
-
-
 def test_a_failure_weighs_more_than_an_unsupported_case(tangram, case_file):
-    unsupported = {"name": "unit", "kind": "gpu_count", "input": {}, "expect": {}}
+    unsupported = {"name": "classes", "devices": [], "classes": [], "expect": {}}
 
     assert tangram("conformance", case_file("c.json", [unsupported, WRONG])).status == 1
 
