@@ -152,3 +152,21 @@ def test_the_engine_answers_scopes_as_the_plain_search_does():
     answer = engine.allocate([wanted], NODE)
 
     assert answer == allocate([wanted], cluster(*devices), NODE)
+
+
+def test_the_engine_keeps_later_claims_out_of_exclusive_scopes_until_they_are_released():
+    devices = [placed("a", n, pcieSwitch=f"s{n // 2}") for n in range(4)]
+    before = held("a-0")
+    mine = AllocatedClaim(
+        ref=before.ref, results=before.results, exclusive=(ExclusiveScope((SWITCH,), (), KIND, ("a",)),)
+    )
+    engine = Engine({"any": ANY})
+    engine.set_pool(pool(*devices))
+    wanted = claim(request("a", count=3))
+
+    engine.hold(mine)
+    while_held = engine.allocate([wanted], NODE)
+    engine.release(mine.ref)
+
+    assert while_held.cause is Cause.INSUFFICIENT
+    assert isinstance(engine.allocate([wanted], NODE), Allocation)
