@@ -6,6 +6,7 @@ the two leaves a stale tree: whoever attaches or changes something next renders 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +91,7 @@ class Store:
         for card in self.node.cards:
             if self.node.document.driver:
                 render_instances(files, card, state.gpus[card.uuid].instances)
-        Files(self.directory).write("rendered", _stamp(state))
+        self._note(state)
 
     def _follow(self, before: State, after: State) -> None:
         files = Files(self.root)
@@ -103,7 +104,15 @@ class Store:
             instances = after.gpus[card.uuid].instances
             if self.node.document.driver and before.gpus[card.uuid].instances != instances:
                 render_instances(files, card, instances)
-        Files(self.directory).write("rendered", _stamp(after))
+        self._note(after)
+
+    def _note(self, state: State) -> None:
+        """Remember which state the tree shows: in place, so that no change costs another file."""
+        descriptor = os.open(self.directory / "rendered", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.pwrite(descriptor, _stamp(state).encode(), 0)
+        finally:
+            os.close(descriptor)
 
 
 def boot_id(name: str, state: State) -> str:
@@ -123,7 +132,7 @@ def with_gpu(state: State, uuid: str, gpu: GpuState) -> State:
 
 
 def _stamp(state: State) -> str:
-    return f"layout {_LAYOUT} revision {state.revision}\n"
+    return f"layout {_LAYOUT:04} revision {state.revision:012}\n"
 
 
 def _render_boot(files: Files, name: str, state: State) -> None:
