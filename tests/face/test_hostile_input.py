@@ -171,6 +171,22 @@ NAMED = {
     },
 }
 
+SELECTOR = {
+    "name": "selector",
+    "expression": EXPRESSION,
+    "device": DEVICES["spec"]["devices"][0] | {"driver": DRIVER, "capacity": {"m": {"value": "1"}}},
+    "expect": {"match": True},
+    "maxCost": 1,
+    "cost": 1,
+}
+FEASIBLE = CASE | {
+    "expect": {
+        "feasible": True,
+        "firstFit": [[{"request": "r", "driver": DRIVER, "pool": "n", "device": "part-0"}]],
+    }
+}
+CASES = [CASE, NAMED, SELECTOR, FEASIBLE]
+
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield every place of a value: what holds it, and its key or index there."""
@@ -257,12 +273,30 @@ def test_inputs_with_mistakes_are_answered_or_told_in_one_message(tangram, tmp_p
 def test_cases_with_mistakes_are_judged_or_told_in_one_message(tangram, tmp_path, seed):
     chance = Random(seed)
     path = tmp_path / "case.json"
-    path.write_text(json.dumps(mutated(chance.choice([CASE, NAMED]), chance)))
+    path.write_text(json.dumps(mutated(chance.choice(CASES), chance)))
 
     answer = tangram("conformance", path)
 
     check(answer, 0, 1, 3)
     assert not any(word in answer.out for word in UNCLEAR), answer.out
+
+
+@settings(MUTATIONS, max_examples=200)
+@given(seed=SEEDS)
+def test_damaged_text_is_answered_or_told_in_one_message(tangram, tmp_path, seed):
+    chance = Random(seed)
+    path = written(tmp_path, FILES)
+    text = bytearray(path.read_bytes())
+    for _ in range(chance.randint(1, 5)):
+        place = chance.randrange(len(text))
+        text[place : place + chance.randint(0, 3)] = chance.choice(
+            [b"", b"\x00", b"\xff", b"{", b"&a *a", b"\n- "]
+        )
+    path.write_bytes(bytes(text))
+
+    answer = tangram("allocate", "-f", path)
+
+    check(answer, 0, 1)
 
 
 def written(folder: Path, documents: list[Any]) -> Path:
