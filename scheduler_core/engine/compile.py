@@ -1,6 +1,7 @@
 """Compile a pool: flat devices go in, components that share templates come out.
 
-Only what the tables cover is compiled; other pools are left to the plain search.
+Pools that the tables do not cover are left to the plain search, and so are claims that choose devices of
+components with shared ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 def is_regular(pool: Pool, features: Features = ALL) -> bool:
     """Whether the tables cover everything about the pool."""
-    return _is_whole(pool) and _are_plain(pool.devices, features)
+    is_shared = any(device.is_shareable for device in pool.devices)
+    return _is_whole(pool) and _are_plain(pool.devices, features) and not is_shared
 
 
 def _is_whole(pool: Pool) -> bool:
@@ -35,21 +37,17 @@ def _is_whole(pool: Pool) -> bool:
 
 
 def _are_plain(devices: Sequence[Device], features: Features) -> bool:
-    """Whether the tables cover the devices, and every feature is on that one of them needs."""
+    """Whether no device judges others, and every feature is on that one of them needs."""
     return (
-        all(map(_is_plain, devices))
-        and (features.DRAPartitionableDevices or not any(device.draws for device in devices))
+        all([device.only_with is None for device in devices])
+        and (features.DRAPartitionableDevices or not any([device.draws for device in devices]))
         and (
             features.DRADeviceCompatibilityGroups
             or not any([draw.groups for device in devices for draw in device.draws])
         )
-        and (features.binding or not any(device.binding.conditions for device in devices))
+        and (features.binding or not any([device.binding.conditions for device in devices]))
+        and (features.DRAConsumableCapacity or not any([device.is_shareable for device in devices]))
     )
-
-
-def _is_plain(device: Device) -> bool:
-    """Whether the device is taken as a whole or not at all, and judges no other one."""
-    return not (device.is_shareable or device.policies or device.only_with is not None)
 
 
 class Compiler:

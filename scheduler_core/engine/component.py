@@ -68,6 +68,8 @@ class Component:
             nodes=self.selection(position),
             taints=body.taints,
             binding=body.binding,
+            is_shareable=body.is_shareable,
+            policies=dict(body.policies),
         )
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:

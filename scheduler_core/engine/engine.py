@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from itertools import islice
-from typing import Final
 
 from scheduler_core.allocate import allocate
 from scheduler_core.candidates import located
@@ -19,7 +18,7 @@ from scheduler_core.engine.case import TooIrregular
 from scheduler_core.engine.compile import Compiler
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds
-from scheduler_core.engine.kind import Kind, content, kind_of, without_constraints
+from scheduler_core.engine.kind import without_constraints
 from scheduler_core.engine.outlook import Outlook
 from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.planner import Planner
@@ -27,6 +26,7 @@ from scheduler_core.engine.policy import BEST_FIT, FIRST_FIT, Policy, Priced
 from scheduler_core.engine.published import Publications, restored
 from scheduler_core.engine.roster import Site
 from scheduler_core.engine.scout import Scout
+from scheduler_core.engine.scouts import Scouts
 from scheduler_core.engine.sites import Sites
 from scheduler_core.engine.verdicts import Verdicts
 from scheduler_core.errors import SelectorError
@@ -38,9 +38,6 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.problem import Cluster, problem_of
-
-_KINDS: Final = 256  # kinds of claims kept before they start afresh
-_CLAIMS: Final = 1024  # claims whose kind is remembered by the object itself
 
 
 class Engine:
@@ -58,13 +55,11 @@ class Engine:
         self._chooser = policy.chooser(self._verdicts, self.effort)
         self._features = features
         self._compiler = Compiler(features)
-        self._planner = Planner(self.effort)
         self._sites = Sites(self._dropped)
         self._holds = Holds(self._sites.compiled, self._chooser.moved)
         self._outlook = Outlook(self._sites, self._fits_otherwise)
         self._published = Publications(features)
-        self._scouts: dict[object, Scout] = {}
-        self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
+        self._scouts = Scouts(Planner(self.effort), self._verdicts, features, self._outlook.forget)
         self.set_classes(classes)
 
     @classmethod
@@ -81,7 +76,7 @@ class Engine:
         """Replace all device classes."""
         self._classes = dict(classes)
         self._scribe = Scribe(self._classes)
-        self._forget_kinds()
+        self._scouts.set_classes(self._classes)
 
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool, or a new generation of it. What claims hold stays held."""
@@ -142,7 +137,7 @@ class Engine:
 
     def _decided(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
         site = self._sites.site(node)
-        found = self._answered(claims, self._scout(claims), site)
+        found = self._answered(claims, self._scouts.of(claims), site)
         return None if found is None else self._scribe.written(found[1], claims, site)
 
     def _answered(self, claims: Sequence[Claim], scout: Scout, site: Site) -> Priced | None:
@@ -157,8 +152,11 @@ class Engine:
         """Return what the careful search finds, and whether it looked at devices as it pleased."""
         if not (scout.kind.is_covered and site.is_regular):
             raise TooIrregular
+        looks = scout.looks(site)
+        if scout.meets_shared(site, looks):
+            raise TooIrregular
         lists = self._features.DRAListTypeAttributes
-        careful = Careful(scout.kind, site, scout.looks(site), lists=lists, effort=self.effort)
+        careful = Careful(scout.kind, site, looks, lists=lists, effort=self.effort)
         try:
             return careful.first(), not careful.is_exact
         except SelectorError as error:
@@ -189,7 +187,7 @@ class Engine:
 
     def _preferred(self, claims: Sequence[Claim], nodes: Sequence[Node] | None) -> Allocation | None:
         """Return the allocation on the node that the policy prefers among those that fit."""
-        scout = self._scout(claims)
+        scout = self._scouts.of(claims)
         if nodes is None:
             fitting = (Node(name) for name in self._outlook.known(claims, scout))
         else:
@@ -225,7 +223,7 @@ class Engine:
         """Whether the tables cover the claims there and the policy chooses; else order does, by search."""
         site = self._sites.site(node)
         try:
-            return self._chooser.choose(self._scout(claims).plan(site), site.components) is not None
+            return self._chooser.choose(self._scouts.of(claims).plan(site), site.components) is not None
         except TooIrregular:
             return False
 
@@ -234,43 +232,11 @@ class Engine:
 
         Raises: as ``allocate``.
         """
-        return self._outlook.feasible(claims, self._scout(claims), nodes) if nodes else ()
-
-    def _scout(self, claims: Sequence[Claim]) -> Scout:
-        """Return the kind of the claims at work. Claims met before are known by the objects they are."""
-        key = tuple(map(id, claims))
-        met = self._met.get(key)
-        if met is None:
-            if len(self._met) >= _CLAIMS:
-                self._met.clear()
-            met = self._met[key] = (self._scout_by_content(claims), tuple(claims))
-        return met[0]
-
-    def _scout_by_content(self, claims: Sequence[Claim]) -> Scout:
-        key = content(claims)
-        scout = self._scouts.get(key)
-        if scout is None:
-            if len(self._scouts) >= _KINDS:
-                self._forget_kinds()
-            kind = self._kind(claims)
-            scout = self._scouts[key] = Scout(kind, self._planner, self._verdicts)
-        return scout
-
-    def _kind(self, claims: Sequence[Claim]) -> Kind:
-        try:
-            return kind_of(claims, self._classes, self._features)
-        except SelectorError as error:
-            raise located(error, claims, self._classes) from None
-
-    def _forget_kinds(self) -> None:
-        self._scouts.clear()
-        self._met.clear()
-        self._outlook.forget()
+        return self._outlook.feasible(claims, self._scouts.of(claims), nodes) if nodes else ()
 
     def _dropped(self, site: Site) -> None:
         """Forget a site that is no more."""
-        for scout in self._scouts.values():
-            scout.forget(site)
+        self._scouts.forget(site)
         self._outlook.changed((site.node.name,))
 
     def _fits_otherwise(self, claims: Sequence[Claim], scout: Scout, node: Node) -> tuple[bool, bool]:
@@ -297,7 +263,7 @@ class Engine:
         def fits_without(dropped: Set[int] | None) -> bool:
             rest = without_constraints(claims, dropped)
             try:
-                return self._outlook.fits(rest, self._scout(rest), node)
+                return self._outlook.fits(rest, self._scouts.of(rest), node)
             except SelectorError:
                 return False  # what only the question looks at fails nobody's claim
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.engine.shape import Shape
-from scheduler_core.engine.skeleton import Body, Entries, Group, Groups, Skeleton, identity
+from scheduler_core.engine.skeleton import Body, Entries, Group, Groups, Policies, Skeleton, identity
 from scheduler_core.engine.structure import Structure, modes_of, scaled
 from scheduler_core.engine.template import Layout, Template
 from scheduler_core.features import Groups as GroupMeaning
@@ -14,10 +14,10 @@ from scheduler_core.model.device import Binding, DeviceName, QualifiedName, Sour
 from scheduler_core.model.taints import Taint
 from scheduler_core.quantity import Quantity
 
-Marks = tuple[tuple[Taint, ...], Binding]
+Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
 BodyKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks]
 """Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
-the positions of the parents; taints, and what must become true of the device.
+the positions of the parents; taints, what must become true of the device, how it is shared.
 """
 SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[Group, ...]]
 
@@ -83,8 +83,10 @@ class Library:
                 parents=parents,
                 taints=taints,
                 binding=binding,
+                is_shareable=is_shareable,
+                policies=policies,
             )
-            for capacity, draws, parents, (taints, binding) in body_keys
+            for capacity, draws, parents, (taints, binding, is_shareable, policies) in body_keys
         )
         sources = tuple(self._amounts[number] for number in source_numbers)
         structure = _structure(bodies, sources, self._meaning)

@@ -70,7 +70,7 @@ class Reader:
                 number_of(device.capacity) if capacity is None else capacity,
                 tuple(draws),
                 tuple([position_of[parent] for parent in device.parents]),
-                (device.taints, device.binding),
+                (device.taints, device.binding, device.is_shareable, tuple(device.policies.items())),
             ))  # fmt: skip
         return tuple(bodies)
 

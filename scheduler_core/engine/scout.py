@@ -6,6 +6,7 @@ values: those that selectors read, and which ones are equal among those that con
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler_core.engine.columns import Masks, Sight
@@ -101,10 +102,18 @@ class Scout:
         pairs = zip(site.components, site.roster.usable, strict=True)
         return tuple([self._look(component).within(usable) for component, usable in pairs])
 
+    def meets_shared(self, site: Site, looks: Sequence[Look]) -> bool:
+        """Whether some filter looks at a component with devices that serve many claims."""
+        pairs = zip(site.roster.templates, looks, strict=True)
+        return any(
+            template.skeleton.is_shared and any((*look.chosen, *look.barred, *look.failed))
+            for template, look in pairs
+        )
+
     def _sight(self, site: Site) -> Sight | None:
         """Return what the kind sees, None where a selector fails or a constraint meets a list."""
         looks = self.looks(site)
-        if any(any(look.failed) for look in looks):
+        if any(any(look.failed) for look in looks) or self.meets_shared(site, looks):
             return None
         values = tuple(self._values(site, number) for number in range(len(self.kind.rules)))
         if any(one is None for one in values):

@@ -16,6 +16,7 @@ from typing import Final
 from scheduler_core.engine.bits import mask_of
 from scheduler_core.engine.shape import Shape
 from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.taints import Taint, Toleration, intolerable
 from scheduler_core.names import qualified
 from scheduler_core.quantity import Quantity
@@ -47,6 +48,7 @@ def is_same(one: Entry, two: Entry) -> bool:
 
 
 Groups = frozenset[str] | None
+Policies = tuple[tuple[QualifiedName, RequestPolicy], ...]
 NO_BINDING: Final = Binding()
 
 
@@ -64,6 +66,8 @@ class Body:
     parents: tuple[int, ...]
     taints: tuple[Taint, ...] = ()
     binding: Binding = NO_BINDING
+    is_shareable: bool = False
+    policies: Policies = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +94,13 @@ class Skeleton:
 
     Shape: ``sources`` what each source holds; ``varying`` the numbers of entries in which components were
            seen to differ; ``own`` picks those out of all entries, ``common`` the others; ``places`` finds
-           the entries of an attribute; ``waits`` whether some device must first become ready.
+           the entries of an attribute; ``waits`` whether some device must first become ready;
+           ``is_shared`` whether some device serves many claims: tables cannot tell what is left of it.
     """
 
     __slots__ = (
-        "_barred", "_odd", "_seen", "bodies", "common", "driver", "groups", "own", "places", "shape",
-        "sources", "varying", "waits",
+        "_barred", "_odd", "_seen", "bodies", "common", "driver", "groups", "is_shared", "own", "places",
+        "shape", "sources", "varying", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -111,6 +116,7 @@ class Skeleton:
         self.bodies = bodies
         self.sources = sources
         self.groups = groups
+        self.is_shared = any(body.is_shareable for body in bodies)
         self.waits = any(body.binding.conditions for body in bodies)
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self.places: dict[QualifiedName, list[Place]] = {}

@@ -102,6 +102,7 @@ def _as_read(reads: Reads, component: Component, position: int) -> Device:
         capacity=body.capacity
         if amounts is None
         else {name: body.capacity[name] for name in amounts if name in body.capacity},
+        is_shareable=body.is_shareable,
     )
 
 
@@ -130,7 +131,8 @@ def _alike(reads: Reads, component: Component) -> dict[tuple[object, ...], int]:
             if number == 0 or differ:
                 pairs = component.said(position, names).items()
                 said = tuple([(name, identity(value)) for name, value in pairs])
-            key = (said, _amounts(skeleton.bodies[position], reads.capacity))
+            body = skeleton.bodies[position]
+            key = (said, body.is_shareable, _amounts(body, reads.capacity))
             alike[key] = alike.get(key, 0) | 1 << position
     return alike
 

@@ -190,18 +190,23 @@ class Situation:
 
 def situation_of(chance):
     pools = all_pools(chance)
-    ids = [one.id_of(device) for one in pools for device in one.devices]
+    ids = [(one.id_of(device), device) for one in pools for device in one.devices]
     held = [
         AllocatedClaim(
             ref=ClaimRef("default", f"held-{number}"),
-            results=tuple(
-                AllocatedDevice("r", wanted) for wanted in chance.choices(ids, k=chance.randint(0, 2))
-            ),
+            results=tuple(taken(chance, *wanted) for wanted in chance.choices(ids, k=chance.randint(0, 2))),
         )
         for number in range(chance.randint(0, 2))
     ]
     claims = [claim(chance, f"c{number}") for number in range(chance.choice([1, 1, 2]))]
     return Situation(pools, held, claims, features_of(chance))
+
+
+def taken(chance, wanted, device):
+    """A device in use, of a shareable one now and then a share."""
+    if device.is_shareable and chance.random() < 0.7:
+        return AllocatedDevice("r", wanted, share_id="s", consumed={"m": Quantity.of(1)})
+    return AllocatedDevice("r", wanted)
 
 
 def features_of(chance):
