@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import tarfile
@@ -15,6 +16,7 @@ from launcher.errors import LauncherError
 from launcher.images import write_images
 from launcher.install import machine_file
 from launcher.machine import find_program, knows_oci_1_0_only
+from launcher.namespaces import sweep
 from launcher.node_files import Runtime, cni_conflist, containerd_toml, kubelet_configuration, oci_runtime
 from launcher.node_objects import documents
 from launcher.settings import Settings, check, gates_argument, merged_gates, parse_gates
@@ -161,6 +163,29 @@ def test_a_cluster_has_a_cgroup_only_where_controllers_are_handed_down(tmp_path:
     assert made == [False, False, True]
     assert own_group(Path("/var/tmp/without"), tmp_path) is None
     assert own_group(Path("/var/tmp/mine"), tmp_path) == tmp_path / "mine"
+
+
+def test_folders_of_dead_clusters_are_swept_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    dead, living, other = (tmp_path / name for name in ("tangram-cluster-a", "tangram-cluster-b", "other"))
+    for folder in (dead, living, other):
+        folder.mkdir()
+        (folder / "lock").touch()
+
+    with (living / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sweep(tmp_path, now=living.stat().st_mtime + 3600)
+
+    assert {path.name for path in tmp_path.iterdir()} == {living.name, other.name}
+
+
+def test_a_folder_that_is_just_being_made_is_not_swept(tmp_path: Path) -> None:
+    young = tmp_path / "tangram-cluster-a"
+    young.mkdir()
+    (young / "lock").touch()
+
+    sweep(tmp_path, now=young.stat().st_mtime + 1)
+
+    assert young.exists()
 
 
 def test_the_images_are_the_same_bytes_for_the_same_busybox(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ class Cluster:
             specs |= {f"kubelet-{node.name}": node.kubelet_spec(self.gates) for node in self.nodes}
             restarted = [name for name in specs if name != "etcd"]
             for name in reversed(restarted):
+                self.parts[name].ask_to_end()
+            for name in restarted:
                 self.parts[name].stop()
             for name in restarted:
                 self.parts[name].start(specs[name])

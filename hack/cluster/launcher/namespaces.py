@@ -8,12 +8,15 @@ cgroup of the same name where one can be made.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,17 +29,23 @@ _PROGRAM = Path(__file__).resolve().parents[1]
 _PREFIX = "tangram-cluster-"
 _PARENT = Path("/var/tmp")  # on disk, unlike /tmp on many machines: durable writes cost what they cost
 _SECONDS_TO_REMOVE = 30.0
+_SECONDS_TO_LOCK = 60.0
+_LOCK = "lock"
 
 
 @contextmanager
 def folder(patience: Patience, keep_logs: Path | None) -> Iterator[Path]:
     """Give a folder for one cluster and remove it in the end, also when this process is killed."""
+    sweep(_PARENT, now=time.time())
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PARENT))
+    lock = (path / _LOCK).open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     watcher = subprocess.Popen(
         (sys.executable, str(_PROGRAM), "watch-folder", str(path), *([str(keep_logs)] if keep_logs else [])),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        pass_fds=(lock.fileno(),),  # locked as long as one of us two lives
         start_new_session=True,
     )
     assert watcher.stdin is not None
@@ -48,6 +57,28 @@ def folder(patience: Patience, keep_logs: Path | None) -> Iterator[Path]:
         remove(path, keep_logs, patience)
         watcher.stdin.close()
         watcher.wait()
+        lock.close()
+
+
+def sweep(parent: Path, now: float) -> None:
+    """Remove the folders of clusters that ended with everything around them, as in a power cut.
+
+    Units: ``now`` in seconds since the epoch; a folder younger than a minute may not be locked yet.
+    """
+    for path in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > _SECONDS_TO_LOCK and not _is_locked(path / _LOCK):
+                shutil.rmtree(path, ignore_errors=True)
+                remove_own(path)
+
+
+def _is_locked(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def remove(path: Path, keep_logs: Path | None, patience: Patience) -> None:

@@ -92,11 +92,16 @@ class Part:
             limit = f"{self.spec.limit_s:.0f} s"
             raise PartFailed(f"cannot start {self.spec.name}: not ready after {limit}\n{self.quoted_log()}")
 
+    def ask_to_end(self) -> None:
+        """Send SIGTERM and do not wait."""
+        if self._process is not None:
+            self._process.terminate()
+
     def stop(self, limit_s: float = 10.0) -> None:
         """Ask the program to end, then kill it: an API server without its etcd does not end for minutes."""
         if self._process is None:
             return
-        self._process.terminate()
+        self.ask_to_end()
         try:
             self._process.wait(limit_s)
         except subprocess.TimeoutExpired:
