@@ -23,19 +23,27 @@ def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
     Raises: BadInput for a bad table. It is checked against the GPUs that the node publishes.
     """
     minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) for node in asked.nodes}
-    tables = {}
+    tables = {one.node: one.table for one in asked.objects.reported}
+    for one in asked.objects.reported:
+        _tell(one.table)
     for document in asked.documents:
         if document.content.get("kind") != "Node":
             continue
         name = str(document.content["metadata"]["name"])
         try:
-            tables[name] = node_table_of(document.content, minors.get(name))
+            found = node_table_of(document.content, minors.get(name))
         except CoreError as error:
             raise BadInput(f"{document.place}: {error}") from error
-        table = tables[name].table
-        for warning in table.warnings if table is not None else ():
-            print(f"tangram: {warning}", file=sys.stderr)
+        _tell(found)
+        known = tables.get(name, NodeTable())
+        # A Device object's table is more than a Node's; without one there the Node's policy stands.
+        tables[name] = known if known.table is not None else found
     return tables
+
+
+def _tell(found: NodeTable) -> None:
+    for warning in found.table.warnings if found.table is not None else ():
+        print(f"tangram: {warning}", file=sys.stderr)
 
 
 def marked_answer(asked: AllocationInput) -> Allocation | Unallocatable | None:

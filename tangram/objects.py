@@ -14,6 +14,8 @@ from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.errors import CoreError, message
+from scheduler_core.frontends import device_object
+from scheduler_core.frontends.device_object import DeviceObject, decode_device
 from scheduler_core.mixins import pools as composite_pools
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
 from scheduler_core.model.composite import CompositeSlice
@@ -29,6 +31,7 @@ KINDS: Final = (
     "ResourceClaim",
     "ResourceClaimTemplate",
     "Node",
+    device_object.KIND,
 )
 _DRA: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"))
 _VERSIONS: Final = {
@@ -38,6 +41,7 @@ _VERSIONS: Final = {
     "ResourceClaim": _DRA,
     "ResourceClaimTemplate": _DRA,
     "Node": ("v1",),
+    device_object.KIND: (device_object.API_VERSION,),
 }
 _COMPOSITE_FIELDS: Final = ("deviceMixins", "nodeSelectionDelegated")
 _Decoded = TypeVar("_Decoded")
@@ -53,10 +57,12 @@ class Objects:
     claims: list[Claim] = field(default_factory=list)
     allocated: list[AllocatedClaim] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
+    reported: list[DeviceObject] = field(default_factory=list)
 
     def pools(self) -> tuple[Pool, ...]:
-        """Return the pools that the slices form, of both dialects."""
-        return (*composite_pools(self.composite_slices), *v1.pools(self.v1_slices))
+        """Return the pools that the slices form, of both dialects, and what Koordinator reports."""
+        slices = (*composite_pools(self.composite_slices), *v1.pools(self.v1_slices))
+        return (*slices, *(one.pool for one in self.reported))
 
 
 def read_objects(documents: Iterable[Document]) -> Objects:
@@ -96,6 +102,8 @@ def _read(document: Document, objects: Objects) -> None:
                 objects.allocated.append(held)
         case "Node":
             objects.nodes.append(_node(document))
+        case device_object.KIND:
+            objects.reported.append(_decoded(document, decode_device))
         case kind:
             raise BadInput(message(document.place, "kind", kind, f"must be one of {', '.join(KINDS)}"))
 

@@ -7,7 +7,7 @@ that names its card. What pods have of them becomes allocated claims.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from scheduler_core.frontends.amounts import Amounts
@@ -16,6 +16,7 @@ from scheduler_core.frontends.exclusive import exclusive_of
 from scheduler_core.frontends.hints import FPGA, GPU, RDMA, Exclusive
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import AttributeValue, Device, DeviceId, DeviceName, QualifiedName
+from scheduler_core.model.nodes import OnNode
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.taints import Taint
 from scheduler_core.names import qualified
@@ -79,7 +80,8 @@ def pool_of(node: str, devices: Sequence[ReportedDevice], numas: Sequence[int] |
             rule = "is there twice: devices of one type must differ in their minors"
             raise InvalidNode(f"Node {node}", "devices", one.name, rule)
         seen.add(one.name)
-    return Pool(id=PoolId(DRIVER, node), devices=tuple(flat))
+    here = tuple(replace(one, nodes=OnNode(node)) for one in flat)
+    return Pool(id=PoolId(DRIVER, node), devices=here, seen_from=(OnNode(node),))
 
 
 def held(

@@ -139,4 +139,4 @@ def test_no_gpu_is_aligned_where_every_vf_of_its_switch_is_taken(tangram, writte
 def test_every_pod_of_the_examples_can_be_read(examples):
     kinds = [yaml.safe_load(path.read_text())["kind"] for path in sorted((examples / "pods").glob("*.yaml"))]
 
-    assert sorted(set(kinds)) == ["Node", "Pod"]
+    assert sorted(set(kinds)) == ["Device", "Node", "Pod"]

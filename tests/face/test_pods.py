@@ -138,3 +138,27 @@ def test_a_claim_for_what_an_honored_table_lacks_is_refused(tangram, slices, exa
 
     assert answer.status == 1
     assert "the table of partitions has no partition of 1; it has 2, 4" in answer.out
+
+
+def test_pods_are_placed_on_what_koordinator_reports(tangram, examples):
+    pods = examples / "pods"
+
+    answer = tangram(
+        *("allocate", "-f", pods / "device.yaml", "--json"),
+        *("--pod", pods / "two-vfs.yaml", "--pod", pods / "partition.yaml"),
+    )
+
+    assert answer.status == 0
+    assert given(answer) == {"rdma": ["rdma-0", "rdma-1"]}
+    assert given(answer, 1) == {"gpu": ["gpu-0", "gpu-1"]}
+
+
+def test_two_gpus_of_one_minor_are_refused(tangram, written, examples):
+    text = (examples / "pods" / "device.yaml").read_text().replace("minor: 1, health", "minor: 0, health")
+
+    answer = tangram(
+        "allocate", "-f", written("device.yaml", text), "--pod", examples / "pods" / "two-vfs.yaml"
+    )
+
+    assert answer.status == 2
+    assert "'gpu-0': is there twice" in answer.err

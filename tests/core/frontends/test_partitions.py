@@ -126,6 +126,28 @@ def test_a_bad_table_is_refused_with_the_place_of_its_mistake(table, parts):
     assert all(part in str(refusal.value) for part in parts)
 
 
+PRINTED = """{
+  "1": [
+      "NVLINK": {
+          {
+            # Which GPUs are included
+            "minors": [
+                0
+            ],
+            "gpuLinkType": "NVLink",
+            "ringBusBandwidth": 400Gi
+            "allocationScore": "1",
+          },
+      }
+  ]
+}"""
+
+
+def test_the_listing_of_the_proposal_is_no_json_and_is_refused_loudly():
+    with pytest.raises(InvalidNode, match="is not JSON at line 3 column 15"):
+        table_of("Device node-1", PRINTED)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.sets(st.integers(0, 7)), st.sampled_from([1, 2, 3, 4, 8]))
 def test_honor_gives_a_partition_whenever_one_is_free(machine, used, count):

@@ -1,0 +1,63 @@
+"""Published devices as classes see them, and plain devices as they would be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler_core.frontends.classes.keys import KEYS, KIND, KINDS, TYPE, KeyRow
+from scheduler_core.frontends.classes.values import Amount, Value, value_of
+from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
+from scheduler_core.names import bare, qualified
+from scheduler_core.version import Version
+
+
+def properties_of(driver: str, device: Device) -> Mapping[str, Value]:
+    """Return what classes read of a device of ``driver``: attributes stand over capacities."""
+    found: dict[str, Value] = {
+        bare(name, driver): Amount(amount.nano) for name, amount in device.capacity.items()
+    }
+    found |= {bare(name, driver): _value(value) for name, value in device.attributes.items()}
+    kind = _kind(found)
+    if kind is not None:
+        found.setdefault(KIND, kind)
+    for row in KEYS:
+        value = device.attributes.get(qualified(row.attribute, driver))
+        if value is not None:
+            found.setdefault(row.key, _scaled(value, row))
+    return found
+
+
+def published(name: str, properties: Mapping[str, str], driver: str) -> Device:
+    """Return a plain device as a driver would publish it: each property a string attribute."""
+    attributes: dict[QualifiedName, AttributeValue] = {
+        qualified(key, driver): text for key, text in properties.items()
+    }
+    return Device(name=DeviceName(name), attributes=attributes)
+
+
+def _value(value: AttributeValue) -> Value:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return Amount(value * 10**9)
+        case str():
+            return value_of(value)
+        case Version():
+            return value
+        case _:
+            return ""  # a list: it is there, and equals nothing
+
+
+def _kind(found: Mapping[str, Value]) -> str | None:
+    for row in KINDS:
+        if found.get(TYPE) == row.type and (row.beside is None or row.beside in found):
+            return row.kind
+    return None
+
+
+def _scaled(value: AttributeValue, row: KeyRow) -> Value:
+    if row.unit:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return value_of(f"{value}{row.prefix}{row.unit}") if is_number else ""
+    return _value(value)

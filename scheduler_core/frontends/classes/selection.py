@@ -1,0 +1,48 @@
+"""Which devices a class selects: selectors are alternatives, the requirements in one must all hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler_core.frontends.classes.model import Operator, Requirement, ResourceClass
+from scheduler_core.frontends.classes.values import Value, equal, order, value_of
+
+
+def selects(resource_class: ResourceClass, properties: Mapping[str, Value]) -> bool:
+    """Whether a device with these properties belongs to the class. An empty selector selects nothing."""
+    return any(
+        bool(selector) and all(holds(one, properties) for one in selector)
+        for selector in resource_class.selectors
+    )
+
+
+def holds(requirement: Requirement, properties: Mapping[str, Value]) -> bool:
+    """Whether one requirement holds. A key that is absent holds under NotIn and DoesNotExist only."""
+    found = properties.get(requirement.key)
+    wanted = [value_of(text) for text in requirement.values]
+    match requirement.operator:
+        case Operator.EXISTS:
+            return found is not None
+        case Operator.DOES_NOT_EXIST:
+            return found is None
+        case Operator.NOT_IN:
+            return found is None or not any(equal(found, one) for one in wanted)
+        case Operator.IN | Operator.EQ:
+            return found is not None and any(equal(found, one) for one in wanted)
+        case _ as ordered:
+            return found is not None and _is_ordered(order(found, wanted[0]), ordered)
+
+
+def _is_ordered(relation: int | None, operator: Operator) -> bool:
+    """Whether a comparison came out as the operator asks; what cannot be compared never does."""
+    if relation is None:
+        return False
+    match operator:
+        case Operator.GT:
+            return relation > 0
+        case Operator.GT_EQ:
+            return relation >= 0
+        case Operator.LT:
+            return relation < 0
+        case _:
+            return relation <= 0

@@ -1,0 +1,86 @@
+"""What a device tells under a key, and what a class compares it with: amounts, versions, texts.
+
+Texts come in. An amount is a Kubernetes quantity (``30G``, ``1536Mi``), or a number with a prefix and a
+unit word (``40GBPS``); with a unit word the case of letters has no meaning. Never guesses: what is neither
+an amount nor a version is a text, and texts have no order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from scheduler_core.quantity import Quantity
+from scheduler_core.version import Version
+
+BYTES: Final = "B"
+"""The unit word that quantities of Kubernetes leave out: ``30GB`` is ``30G``."""
+
+PREFIXED: Final = "[+-]?[0-9.]+([KMGTPE]I?)?"
+"""An amount in capitals, before its unit word. A word begins with no letter that could be a prefix."""
+_WITH_UNIT: Final = re.compile(rf"(?P<amount>{PREFIXED})(?P<unit>[A-DFHJLNOQRSU-Z][A-Z]*)", re.ASCII)
+VERSION: Final = r"(0|[1-9][0-9]{0,17})([.](0|[1-9][0-9]{0,17})){2}"
+_VERSION: Final = re.compile(VERSION, re.ASCII)
+SPELLING: Final = (("K", "k"), ("kI", "Ki"), ("I", "i"))
+"""What turns a prefix in capitals into the one that quantities know, to be replaced in this order."""
+
+AMOUNT_RULE: Final = (
+    "must be an amount such as 30G, 1Gi or 40GBPS, or a version of three numbers such as 560.35.3"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """An exact amount. Units: ``nano`` billionths of ``unit``, which is empty for bytes and counts."""
+
+    nano: int
+    unit: str = ""
+
+
+Value = Amount | Version | str
+"""Shape: a text is empty where a device has the key and nothing under it can be compared."""
+
+
+@lru_cache(maxsize=4096)
+def value_of(text: str) -> Value:
+    """Return what a text stands for."""
+    try:
+        return Amount(Quantity.parse(text).nano)
+    except ValueError:
+        pass
+    if _VERSION.fullmatch(text):
+        return Version.parse(text)
+    found = _WITH_UNIT.fullmatch(text.upper()) if text.isascii() else None
+    if found is None:
+        return text
+    try:
+        nano = Quantity.parse(_spelled(found["amount"])).nano
+    except ValueError:
+        return text
+    return Amount(nano, "" if found["unit"] == BYTES else found["unit"])
+
+
+def _spelled(amount: str) -> str:
+    for capitals, prefix in SPELLING:
+        amount = amount.replace(capitals, prefix)
+    return amount
+
+
+def order(found: Value, wanted: Value) -> int | None:
+    """Return -1, 0 or 1, None where the two cannot be compared: texts, and amounts of different units."""
+    match found, wanted:
+        case Amount(), Amount() if found.unit == wanted.unit:
+            return (found.nano > wanted.nano) - (found.nano < wanted.nano)
+        case Version(), Version():
+            return (found > wanted) - (found < wanted)
+        case _:
+            return None
+
+
+def equal(found: Value, wanted: Value) -> bool:
+    """Whether two values are the same: amounts and versions by value, texts letter by letter."""
+    if isinstance(found, str) and isinstance(wanted, str):
+        return found == wanted
+    return order(found, wanted) == 0
