@@ -134,6 +134,22 @@ def _switched_off(lost: Iterable[str]) -> str:
     return f"the API server drops {', '.join(fields)}{likely}"
 
 
+def fields_of(slices: Iterable[Document]) -> frozenset[str]:
+    """Return which fields some slices use, of their spec, their devices and what these draw."""
+    return frozenset(field for one in slices for field in _fields(one["spec"]))
+
+
+def _fields(spec: Mapping[str, Any]) -> Iterator[str]:
+    yield from spec
+    for device in spec.get("devices") or ():
+        yield from _kind(device)
+
+
+def _kind(device: Mapping[str, Any]) -> frozenset[str]:
+    draws = device.get("consumesCounters") or ()
+    return frozenset({*device, *(f"draw.{field}" for draw in draws for field in draw)})
+
+
 def specimen(slices: Sequence[Document]) -> tuple[Document, ...]:
     """Return the smallest part of some slices that has every field they have, under names of its own."""
     seen: set[frozenset[str]] = set()
@@ -154,8 +170,7 @@ def _first_of_each_kind(
     devices: Iterable[Mapping[str, Any]], seen: set[frozenset[str]]
 ) -> Iterator[Mapping[str, Any]]:
     for device in devices:
-        draws = device.get("consumesCounters") or ()
-        kind = frozenset({*device, *(f"draw.{field}" for draw in draws for field in draw)})
+        kind = _kind(device)
         if kind not in seen:
             seen.add(kind)
             yield device

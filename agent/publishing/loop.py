@@ -24,7 +24,7 @@ from agent.publishing.watching import follow, listen
 
 _log = logging.getLogger("agent.publishing")
 _TURN_S: Final = 10.0  # the longest sleep: whoever asks whether the loop lives sees it turn
-_LOOKS: Final = Pace(first=0.5, most=30.0, calm=60.0)
+_LOOKS: Final = Pace(first=0.5, most=10.0, calm=30.0)
 _LOOK_AGAIN_S: Final = 5.0
 
 

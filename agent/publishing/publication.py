@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from agent.publishing.errors import NoNode, NotThere, Outdated, ServerError
+from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found
 from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
@@ -24,6 +24,7 @@ from scheduler_core.errors import CannotProject
 
 _log = logging.getLogger("agent.publishing")
 _HOPELESS_S: Final = 60.0  # what only people can mend is looked at again this often
+_LOST_S: Final = 300.0  # what is stored again lacks the same fields again
 _PACE: Final = Pace(first=0.2, most=30.0, calm=60.0)
 
 
@@ -105,10 +106,12 @@ class Publication:
             self._wait(now)
         except FieldsDropped as error:
             self._metrics.count("failures_total", kind=self.shelf.kind)
-            self.source.lost(error.fields)
-            self._wait(now)
+            self._wait(now, least_s=0.0 if self.source.lost(error.fields) else _LOST_S)
         except NotThere as error:
             self._failed(error, now, least_s=_HOPELESS_S if self.is_done else 1.0)
+        except Refused as error:
+            self.source.doubt()
+            self._failed(error, now)
         except ServerError as error:
             self._failed(error, now, asked_s=error.retry_after_s)
         except CannotProject as error:

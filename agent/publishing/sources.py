@@ -10,10 +10,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, documents, judge
+from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Notices
 from agent.slices import composite_slices, encoded
+from scheduler_core.errors import CannotProject
 
 Document = Mapping[str, Any]
 _log = logging.getLogger("agent.publishing")
@@ -29,8 +30,8 @@ class Source(Protocol):
         """Return the slices. Raises: CannotProject; ServerError from asking."""
         ...
 
-    def lost(self, fields: frozenset[str]) -> None:
-        """Take in that stored slices lack fields of ours."""
+    def lost(self, fields: frozenset[str]) -> bool:
+        """Take in that stored slices lack fields of ours; return whether other slices are wanted now."""
         ...
 
     def doubt(self) -> None:
@@ -51,6 +52,7 @@ class V1Source:
         self._notices = notices
         self._verdict: Verdict | None = None
         self._is_doubted = True
+        self._asked: frozenset[str] = frozenset()
 
     @property
     def is_full(self) -> bool:
@@ -58,17 +60,27 @@ class V1Source:
         return self._verdict is None or self._verdict.is_full
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
-        """Return the slices, asking first where the server may have changed its mind."""
+        """Return the slices, asking first where the server's answer is old or was about less."""
         verdict = self._verdict
-        if verdict is None or self._is_doubted:
-            verdict = judge(found, ask)
-            self._is_doubted = False
-            self._settle(verdict)
-        return documents(found, verdict)
+        if verdict is not None and not self._is_doubted:
+            try:
+                slices = documents(found, verdict)
+                if fields_of(slices) <= self._asked:
+                    return slices
+            except CannotProject as error:
+                _log.info("looking for another form: %s", error)
+        verdict = judge(found, ask)
+        self._is_doubted = False
+        self._settle(verdict)
+        slices = documents(found, verdict)
+        self._asked = fields_of(slices)
+        return slices
 
-    def lost(self, fields: frozenset[str]) -> None:
+    def lost(self, fields: frozenset[str]) -> bool:
         """Take in that stored slices lack fields of ours."""
-        self._settle(after_loss(self._verdict or Verdict(Form.SEPARATE), fields))
+        before = self._verdict or Verdict(Form.SEPARATE)
+        self._settle(after_loss(before, fields))
+        return before != self._verdict
 
     def doubt(self) -> None:
         """Ask the server again before the next slices."""
@@ -109,12 +121,13 @@ class CompositeSource:
         """Return the slices, each with the counts that a table of them shows."""
         return tuple(_counted(one) for one in encoded(composite_slices(found.devices)))
 
-    def lost(self, fields: frozenset[str]) -> None:
+    def lost(self, fields: frozenset[str]) -> bool:
         """Say that the installed definition is not ours."""
         _log.error(
             "CompositeResourceSlices lack %s: the administrator must install this version's definition",
             ", ".join(sorted(fields)),
         )
+        return False
 
     def doubt(self) -> None:
         """Nothing to ask."""

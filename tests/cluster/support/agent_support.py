@@ -106,9 +106,14 @@ class Site:
         return pool
 
     def events(self) -> list[str]:
-        """Return the reasons of the events about the node, in order of their making."""
+        """Return the reasons of the agent's events about the node, in order of their making."""
         found = [one.document for one in self.api.list(EVENTS).items]
-        ours = [one for one in found if (one.get("regarding") or {}).get("name") == self.name]
+        ours = [
+            one
+            for one in found
+            if (one.get("regarding") or {}).get("name") == self.name
+            and one.get("reportingController") == "tangram.dev/agent"
+        ]
         return [one["reason"] for one in sorted(ours, key=lambda one: str(one.get("eventTime")))]
 
     def cut(self, profile: str, place: int = 0, gpu: int = 0) -> None:
