@@ -155,3 +155,16 @@ def test_honor_gives_a_partition_whenever_one_is_free(machine, used, count):
 
     whole = [one["minors"] for one in HOPPER.get(str(count), []) if not used & set(one["minors"])]
     assert (found["gpu"] in whole) if whole else isinstance(found, Refused)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)), st.sampled_from([1, 2, 4]))
+def test_a_partition_with_all_its_nics_is_found_whenever_there_is_one(machine, used, without, count):
+    nics = " ".join(text for number, text in enumerate(EIGHT.split()) if number not in without)
+    joint = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
+    node = machine(EIGHT, nics, table=HOPPER, policy="Honor").use("gpu", *used)
+
+    found = node.place({"nvidia.com/gpu": count, "koordinator.sh/rdma": 1}, joint=joint)
+
+    good = [one["minors"] for one in HOPPER[str(count)] if not (used | without) & set(one["minors"])]
+    assert (found["gpu"] in good) if good else isinstance(found, Refused)
