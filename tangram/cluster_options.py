@@ -26,9 +26,13 @@ def add_cluster(parser: Parser, what: str) -> None:
     )
 
 
-def check_cluster(options: Namespace, others: tuple[str, ...]) -> None:
-    """Refuse options that do not go together: ``others`` name sources of their own. Raises: BadInput."""
-    for name in others if options.cluster else ("kubeconfig", "context"):
+def check_cluster(options: Namespace, others: tuple[str, ...], own: tuple[str, ...] = ()) -> None:
+    """Refuse options that do not go together.
+
+    Shape: ``others`` name sources of their own, ``own`` mean nothing without a cluster.
+    Raises: BadInput.
+    """
+    for name in others if options.cluster else ("kubeconfig", "context", *own):
         value = getattr(options, name)
         if value:
             option = "--file" if name == "files" else f"--{name.replace('_', '-')}"

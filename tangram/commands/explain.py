@@ -57,7 +57,7 @@ def add(parsers: Subparsers) -> None:
 def _run(options: Namespace, face: Face) -> int:
     if options.pods:
         return run_pods(options, face, explains=True)
-    check_cluster(options, ("files",))
+    check_cluster(options, ("files",), own=("claim",))
     options.policy = options.policy or (FIRST_FIT if options.cluster else BEST_FIT)
     if not options.cluster:
         check_files(options)
