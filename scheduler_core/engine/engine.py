@@ -18,7 +18,7 @@ from scheduler_core.engine.case import TooIrregular
 from scheduler_core.engine.compile import Compiler
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.holds import Holds
-from scheduler_core.engine.kind import without_constraints
+from scheduler_core.engine.kind import relaxed, without_constraints
 from scheduler_core.engine.outlook import Outlook
 from scheduler_core.engine.plan import Answer
 from scheduler_core.engine.planner import Planner
@@ -157,10 +157,20 @@ class Engine:
             raise TooIrregular
         lists = self._features.DRAListTypeAttributes
         careful = Careful(scout.kind, site, looks, lists=lists, effort=self.effort)
+        if not careful.is_exact and not self._may_fit(claims, site):
+            return None, True
         try:
             return careful.first(), not careful.is_exact
         except SelectorError as error:
             raise located(error, claims, self._classes) from None
+
+    def _may_fit(self, claims: Sequence[Claim], site: Site) -> bool:
+        """Whether what of the claims count vectors cover fits, as far as they can tell."""
+        counted = relaxed(claims)
+        try:
+            return not counted or self._scouts.of_new(counted).plan(site).fits(site.components)
+        except TooIrregular:
+            return True
 
     def allocate_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
@@ -263,7 +273,7 @@ class Engine:
         def fits_without(dropped: Set[int] | None) -> bool:
             rest = without_constraints(claims, dropped)
             try:
-                return self._outlook.fits(rest, self._scouts.of(rest), node)
+                return self._outlook.fits(rest, self._scouts.of_new(rest), node)
             except SelectorError:
                 return False  # what only the question looks at fails nobody's claim
 

@@ -158,7 +158,7 @@ def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], feature
         for request in claim.requests:
             slots.append(tuple(_wants(request, bound, filters, classes, features)))
     wants = [want for slot in slots for want in slot]
-    is_regular = _are_few(slots) and all(want.count is not None and not want.admin_access for want in wants)
+    is_regular = _are_few(slots) and all(map(_is_counted, wants))
     return Kind(
         filters=tuple(filters),
         rules=tuple(rules),
@@ -205,6 +205,20 @@ def _wants(
 
 def _known(constraints: Sequence[Constraint]) -> list[KnownRule]:
     return [one for one in constraints if isinstance(one, MatchAttribute | DistinctAttribute)]
+
+
+def relaxed(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return what of the claims count vectors cover: where that does not fit, the claims do not either."""
+    found = []
+    for claim in claims:
+        kept = tuple(request for request in claim.requests if all(map(_is_counted, request.alternatives)))
+        if kept:
+            found.append(replace(claim, requests=kept))
+    return tuple(found)
+
+
+def _is_counted(option: DeviceRequest | Want) -> bool:
+    return option.count is not None and not option.admin_access
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:

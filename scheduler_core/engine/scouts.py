@@ -52,15 +52,11 @@ class Scouts:
         if met is None:
             if len(self._met) >= _CLAIMS:
                 self._met.clear()
-            met = self._met[key] = (self._of_content(claims), tuple(claims))
+            met = self._met[key] = (self.of_new(claims), tuple(claims))
         return met[0]
 
-    def forget(self, site: Site) -> None:
-        """Forget a site that is no more."""
-        for scout in self._by_content.values():
-            scout.forget(site)
-
-    def _of_content(self, claims: Sequence[Claim]) -> Scout:
+    def of_new(self, claims: Sequence[Claim]) -> Scout:
+        """Return the same for claims that were just made, and that nobody will ask for again."""
         key = content(claims)
         scout = self._by_content.get(key)
         if scout is None:
@@ -68,6 +64,11 @@ class Scouts:
                 self._start_afresh()
             scout = self._by_content[key] = Scout(self._kind(claims), self._planner, self._verdicts)
         return scout
+
+    def forget(self, site: Site) -> None:
+        """Forget a site that is no more."""
+        for scout in self._by_content.values():
+            scout.forget(site)
 
     def _kind(self, claims: Sequence[Claim]) -> Kind:
         try:
