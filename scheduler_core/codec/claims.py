@@ -123,6 +123,8 @@ def _request(fields: Fields) -> Request:
     name = fields.text("name", rule=_request_name)
     if fields.has("firstAvailable"):
         fields.only("name", "firstAvailable")
+        if not fields.items("firstAvailable"):
+            raise fields.refuse("firstAvailable", "must have at least one alternative")
         alternatives = tuple(
             _device_request(child, f"{name}/{child.text('name', rule=_request_name)}")
             for child in fields.children("firstAvailable", limits.ALTERNATIVES)

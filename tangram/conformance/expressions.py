@@ -81,7 +81,7 @@ def _device(content: Mapping[str, Any]) -> DeviceView:
     device = Device(
         name=DeviceName(content.get("name", "device")),
         attributes={qualified(key, driver): _value(one) for key, one in attributes.items()},
-        capacity={qualified(key, driver): Quantity.parse(one["value"]) for key, one in capacity.items()},
+        capacity={qualified(key, driver): Quantity.parse(str(one["value"])) for key, one in capacity.items()},
         is_shareable=bool(content.get("allowMultipleAllocations")),
     )
     return view(driver, device)

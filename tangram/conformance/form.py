@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from scheduler_core.codec.fields import Fields
 from scheduler_core.errors import InvalidInput
+from scheduler_core.features import Features
 from tangram.conformance.kinds import Kind
 
 _RESULT: Final = ("request", "driver", "pool", "device")
@@ -66,9 +67,8 @@ def _situation(case: Fields) -> None:
         for one in case.children(key):
             one.optional("metadata")
     for one in case.children("slices"):
-        if one.has("spec"):
-            list(one.child("spec").children("devices"))
-    case.texts("features")
+        list(one.child("spec").children("devices"))
+    _features(case)
     nodes = list(case.children("nodes")) or [case.optional("node")]
     for node in nodes:
         described = node.optional("metadata") if node.has("metadata") else node
@@ -77,6 +77,13 @@ def _situation(case: Fields) -> None:
         for label in labels.values:
             labels.text(label)
     _allocated(case)
+
+
+def _features(case: Fields) -> None:
+    try:
+        Features.only(case.texts("features"))
+    except ValueError as unknown:
+        raise case.refuse("features", str(unknown)) from None
 
 
 def _allocated(case: Fields) -> None:
@@ -101,15 +108,30 @@ def _named(expect: Fields) -> None:
             _texts(one, _RESULT)
     for one in expect.children("accept"):
         _texts(one, ("kind", *_PROPERTIES.get(one.text("kind"), ())))
+    for key in ("allocatable", "feasibleNodes", "steps"):
+        if key in expect.values and not expect.has(key):
+            raise expect.refuse(key, "must be a list")
     for key in ("allocatable", "feasibleNodes"):
         expect.texts(key)
     for step in expect.children("steps"):
         step.texts("allocatable")
+        for key in ("allocate", "release"):
+            _step(step, key)
         if not step.has("allocatable"):
             raise step.refuse("allocatable", "is required")
 
 
+def _step(step: Fields, key: str) -> None:
+    """A step takes or gives back devices: one or several, by name or as an entry of results."""
+    value = step.values.get(key, [])
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, str):
+            Fields(one, step.subject, step.at(key), InvalidInput).text("device")
+
+
 def _listed(expect: Fields) -> None:
+    if expect.values.get("feasible") is True and not expect.has("firstFit"):
+        raise expect.refuse("firstFit", "is required where the claims fit")
     for one in expect.children("results"):
         for result in one.child("devices").children("results"):
             _texts(result, _RESULT)

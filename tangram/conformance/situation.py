@@ -58,7 +58,7 @@ def read_situation(content: Mapping[str, Any], *, by_name: bool) -> Situation:
 
 
 def _numbered(obj: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    return {**obj, "metadata": {**obj.get("metadata", {}), "namespace": f"claim-{number}"}}
+    return {**obj, "metadata": {**(obj.get("metadata") or {}), "namespace": f"claim-{number}"}}
 
 
 def _features(content: Mapping[str, Any]) -> Features:
@@ -68,7 +68,7 @@ def _features(content: Mapping[str, Any]) -> Features:
 
 
 def _node(obj: Mapping[str, Any]) -> Node:
-    found = obj.get("metadata", obj)
+    found = obj.get("metadata") or obj
     return Node(str(found.get("name", "")), found.get("labels") or {})
 
 
@@ -119,4 +119,4 @@ def _id(obj: Mapping[str, Any]) -> DeviceId:
 
 
 def _amounts(values: Mapping[str, str]) -> dict[str, Quantity]:
-    return {name: Quantity.parse(text) for name, text in values.items()}
+    return {name: Quantity.parse(str(text)) for name, text in values.items()}

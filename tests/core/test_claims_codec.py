@@ -47,6 +47,7 @@ def test_a_constraint_keeps_its_requests():
     [
         (claim_of({"name": "r/s", "deviceClassName": "g"}), "requests[0].name: 'r/s': must be a DNS label"),
         (claim_of({"name": "r"}), "requests[0].deviceClassName: is required"),
+        (claim_of({"name": "r", "firstAvailable": []}), "must have at least one alternative"),
         (claim_of(FLAT | {"count": 0}), "requests[0].count: 0: must be at least 1"),
         (claim_of(FLAT | {"count": "2"}), "requests[0].count: '2': must be an integer"),
         (claim_of(FLAT | {"allocationMode": "Some"}), "'Some': must be ExactCount or All"),
