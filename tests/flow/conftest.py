@@ -201,9 +201,9 @@ def site(site_of: Callable[..., Site]) -> Site:
 
 @pytest.fixture
 def kubelet_of() -> Iterator[Callable[[Site], Kubelet]]:
-    """Make a kubelet that looks at a site; its connections are closed at the end."""
+    """Make a kubelet that looks at a site, or at one instance there; its connections are closed at the end."""
     with ExitStack() as kubelets:
-        yield lambda site: kubelets.enter_context(Kubelet(site.options))
+        yield lambda site, options=None: kubelets.enter_context(Kubelet(options or site.options))
 
 
 @pytest.fixture

@@ -37,6 +37,9 @@ def test_everything_lies_where_the_kubelet_expects_it() -> None:
         ({"node_name": ""}, "--node-name"),
         ({"kubelet_dir": Path("relative")}, "--kubelet-dir 'relative': must be absolute"),
         ({"cdi_dir": Path("relative")}, "--cdi-dir 'relative': must be absolute"),
+        ({"host_root": Path("host")}, "--host-root 'host': must be absolute"),
+        ({"driver_root": Path("run")}, "--driver-root 'run': must be absolute"),
+        ({"pod_uid": "../x"}, "--pod-uid '../x': must be 1 to 64 letters, digits and dashes"),
         ({"lock_wait_s": 45.0}, "lock wait '45.0': must lie between 0 and 45 s"),
     ],
 )

@@ -106,6 +106,17 @@ def test_telling_twice_says_the_same(bench: Any, cluster: Cluster, reports: Repo
     assert cluster.said["u1"] == first
 
 
+def test_what_a_reboot_ended_is_not_told_any_more(bench: Any, cluster: Cluster, reports: Reports) -> None:
+    bench.prepare("u1", HALF)
+    bench.simulated.reboot()
+
+    reports.all_again()
+    bench.restart()
+    reports.deliver()
+
+    assert cluster.said == {"u1": []}
+
+
 def test_a_failure_is_tried_again_later_and_later(
     bench: Any, cluster: Cluster, reports: Reports, clock: Any
 ) -> None:
