@@ -201,7 +201,7 @@ def site(site_of: Callable[..., Site]) -> Site:
 
 @pytest.fixture
 def kubelet_of() -> Iterator[Callable[[Site], Kubelet]]:
-    """Make a kubelet that looks at a site, or at one instance there; its connections are closed at the end."""
+    """Make a kubelet that looks at a site, or at one instance there; it hangs up at the end."""
     with ExitStack() as kubelets:
         yield lambda site, options=None: kubelets.enter_context(Kubelet(options or site.options))
 
