@@ -13,6 +13,8 @@ from scheduler_core.errors import CoreError
 from tangram.conformance.allocations import Feasible, Listed
 from tangram.conformance.answering import answer_of, feasible_nodes
 from tangram.conformance.case_files import Case, read_cases
+from tangram.conformance.class_cases import counted
+from tangram.conformance.class_claims import with_device_classes
 from tangram.conformance.decisions import Decisions
 from tangram.conformance.expressions import evaluated
 from tangram.conformance.form import check_form
@@ -60,7 +62,7 @@ def _report(path: Path, case: Case, policy: str, decisions: Decisions) -> CaseRe
 
 
 def _judged(case: Case, kind: Kind, policy: str, decisions: Decisions) -> tuple[Verdict, str, Any]:
-    content, mark = case.content, case.content.get("agrees_with_seed")
+    content, mark = with_device_classes(case.content), case.content.get("agrees_with_seed")
     if mark is False and "seed_accept" not in content:
         return Verdict.SKIPPED, "what the mission asks for instead is not said", None
     expect = content["expect"]
@@ -95,6 +97,8 @@ def _run(content: Mapping[str, Any], kind: Kind, policy: str) -> Run:
             return _named(content, policy)
         case Kind.POD:
             return placed(content)
+        case Kind.CLASSES:
+            return counted(content)
         case Kind.RULE:
             return applied(content["kind"], content["input"])
         case Kind.LISTED | Kind.FEASIBLE:

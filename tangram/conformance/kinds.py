@@ -17,6 +17,7 @@ class Kind(Enum):
     FEASIBLE = "whether claims fit, and what they get first"
     POD = "what an annotated pod gets"
     RULE = "one rule of the pod front end"
+    CLASSES = "what resource classes select, count and give to pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,6 @@ def kind_of(content: Mapping[str, Any]) -> Kind | Unsupported | None:
 
 
 def _unsupported(content: Mapping[str, Any]) -> Unsupported | None:
-    keys = content.keys()
-    if "resourceClasses" in keys or ({"classes", "devices"} <= keys and "slices" not in keys):
-        return Unsupported("resource classes")
     if content.get("listTypeAttributes") is False:
         return Unsupported("an expression language without lists")
     return None
@@ -50,7 +48,8 @@ def _kind(content: Mapping[str, Any]) -> Kind | None:
     if {"kind", "input"} <= content.keys():
         return Kind.RULE
     if "slices" not in content:
-        return None
+        is_of_classes = "devices" in content and {"classes", "events"} & content.keys()
+        return Kind.CLASSES if is_of_classes else None
     if "feasible" in expected:
         return Kind.FEASIBLE
     if "results" in expected or "error" in expected:

@@ -17,7 +17,7 @@ def properties_of(driver: str, device: Device) -> Mapping[str, Value]:
         bare(name, driver): Amount(amount.nano) for name, amount in device.capacity.items()
     }
     found |= {bare(name, driver): _value(value) for name, value in device.attributes.items()}
-    kind = _kind(found)
+    kind = _kind(driver, device)
     if kind is not None:
         found.setdefault(KIND, kind)
     for row in KEYS:
@@ -49,9 +49,10 @@ def _value(value: AttributeValue) -> Value:
             return ""  # a list: it is there, and equals nothing
 
 
-def _kind(found: Mapping[str, Value]) -> str | None:
+def _kind(driver: str, device: Device) -> str | None:
+    told = {bare(name, driver): value for name, value in device.attributes.items()}
     for row in KINDS:
-        if found.get(TYPE) == row.type and (row.beside is None or row.beside in found):
+        if told.get(TYPE) == row.type and (row.beside is None or row.beside in told):
             return row.kind
     return None
 

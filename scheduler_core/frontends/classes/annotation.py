@@ -1,0 +1,79 @@
+"""What a pod was given, as annotations of the pod, and back.
+
+The usual form is the proposal's: ``scheduler.alpha.kubernetes.io/resClass_<class>_<device>=<quantity>``.
+The name of an annotation has at most 63 characters; where that is too short for both names, the name ends
+in a digest and the value says all three: ``<quantity> <class> <device>``. Names have no underscore, so a
+name with one underscore is the short form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from scheduler_core.frontends.classes.model import Use
+from scheduler_core.frontends.errors import InvalidPod
+from scheduler_core.limits import LABEL_LENGTH
+
+PREFIX: Final = "scheduler.alpha.kubernetes.io/resClass_"
+_DOMAIN: Final = PREFIX.partition("/")[0]
+_ROOM: Final = LABEL_LENGTH - len(PREFIX.partition("/")[2])
+_DIGEST: Final = 16
+_QUANTITY: Final = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+_NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?", re.ASCII)
+_FORMS: Final = (
+    "must be resClass_<class>_<device>=<quantity>, or resClass_<shortened>=<quantity> <class> <device>"
+)
+
+
+def annotations_of(uses: tuple[Use, ...]) -> Mapping[str, str]:
+    """Return the annotations that tell a pod's uses. Shape: a use per class and device."""
+    return dict(_annotation(use) for use in uses)
+
+
+def _annotation(use: Use) -> tuple[str, str]:
+    name = f"{use.class_name}_{use.device}"
+    if len(name) <= _ROOM:
+        return f"{PREFIX}{name}", str(use.quantity)
+    return f"{PREFIX}{_shortened(use)}", f"{use.quantity} {use.class_name} {use.device}"
+
+
+def _shortened(use: Use) -> str:
+    """Return what is left of the class's name and a digest of both names."""
+    digest = hashlib.sha256(f"{use.class_name}_{use.device}".encode()).hexdigest()[:_DIGEST]
+    begin = use.class_name[: _ROOM - _DIGEST - 1].rstrip("-.")
+    return f"{begin}.{digest}"
+
+
+def uses_in(subject: str, annotations: Mapping[str, object]) -> tuple[Use, ...]:
+    """Return the uses that a pod's annotations tell, in the order of their names.
+
+    Raises: InvalidPod for an annotation of this prefix that says no use; nothing is returned then.
+    """
+    return tuple(
+        _use(f"{subject}: annotation {key}", key.removeprefix(PREFIX), annotations[key])
+        for key in sorted(annotations)
+        if key.startswith(PREFIX)
+    )
+
+
+def _use(where: str, name: str, value: object) -> Use:
+    if not isinstance(value, str):
+        raise InvalidPod(where, "", value, "must be a text")
+    class_name, underscore, device = name.partition("_")
+    amount = value
+    if not underscore:
+        parts = value.split(" ")
+        if len(parts) != 3:
+            raise InvalidPod(where, "", value, _FORMS)
+        amount, class_name, device = parts
+    if not _QUANTITY.fullmatch(amount):
+        raise InvalidPod(where, "quantity", amount, "must be a whole number, at least 1")
+    if not _NAME.fullmatch(class_name) or not _NAME.fullmatch(device):
+        raise InvalidPod(where, "", f"{class_name} {device}", _FORMS)
+    use = Use(class_name, device, int(amount))
+    if f"{PREFIX}{name}" != _annotation(use)[0]:
+        raise InvalidPod(where, "", value, "does not belong to this name: the digest is another one's")
+    return use

@@ -1,0 +1,87 @@
+"""A resource class as a DeviceClass: one CEL expression that selects the same devices.
+
+A class comes in, an API object leaves. What API servers would refuse (length, cost) is refused here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from scheduler_core.errors import SelectorError
+from scheduler_core.frontends.classes.errors import CannotCompile
+from scheduler_core.frontends.classes.model import Operator, Requirement, ResourceClass, Selector
+from scheduler_core.frontends.classes.readers import FALSE, Reader, readers_of
+from scheduler_core.frontends.classes.values import value_of
+from scheduler_core.limits import EXPRESSION_LENGTH
+from scheduler_core.selectors import compile_selector
+
+MOST_COST: Final = 1_000_000
+"""What API servers let one expression cost. Source: resource.k8s.io/v1, CELSelectorExpressionMaxCost."""
+_RELATIONS: Final = {
+    Operator.GT: "> 0",
+    Operator.GT_EQ: ">= 0",
+    Operator.LT: "< 0",
+    Operator.LT_EQ: "<= 0",
+}
+
+
+def device_class_of(resource_class: ResourceClass) -> dict[str, Any]:
+    """Return the DeviceClass of the same name that selects the same devices.
+
+    Raises: CannotCompile for a class too long, or too expensive to evaluate, for API servers.
+    """
+    expression = expression_of(resource_class)
+    size = len(expression.encode())
+    if size > EXPRESSION_LENGTH:
+        reason = f"its expression has {size} bytes; at most {EXPRESSION_LENGTH} are allowed"
+        raise CannotCompile(resource_class.name, reason)
+    try:
+        cost = compile_selector(expression).max_cost
+    except SelectorError as error:
+        raise CannotCompile(resource_class.name, error.reason) from error
+    if cost > MOST_COST:
+        reason = f"its expression may cost {cost}; at most {MOST_COST} is allowed"
+        raise CannotCompile(resource_class.name, reason)
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": resource_class.name},
+        "spec": {"selectors": [{"cel": {"expression": expression}}]},
+    }
+
+
+def expression_of(resource_class: ResourceClass) -> str:
+    """Return the expression that is true for what the class selects."""
+    blocks = [_block(selector) for selector in resource_class.selectors if selector]
+    return " || ".join(blocks) if blocks else FALSE
+
+
+def _block(selector: Selector) -> str:
+    return "(" + " && ".join(_requirement(one) for one in selector) + ")"
+
+
+def _requirement(requirement: Requirement) -> str:
+    """Return the chain of places: where one is there it answers, else the next one."""
+    answer = "true" if requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST) else FALSE
+    for reader in reversed(readers_of(requirement.key)):
+        answer = f"({reader.presence} ? {_test(requirement, reader)} : {answer})"
+    return answer
+
+
+def _test(requirement: Requirement, reader: Reader) -> str:
+    wanted = [value_of(text) for text in requirement.values]
+    match requirement.operator:
+        case Operator.EXISTS:
+            return "true"
+        case Operator.DOES_NOT_EXIST:
+            return FALSE
+        case Operator.IN | Operator.EQ:
+            return _any([reader.compared(one, "== 0") for one in wanted])
+        case Operator.NOT_IN:
+            return f"!{_any([reader.compared(one, '== 0') for one in wanted])}"
+        case ordered:
+            return f"({reader.compared(wanted[0], _RELATIONS[ordered])})"
+
+
+def _any(tests: list[str]) -> str:
+    return f"({' || '.join(dict.fromkeys(tests))})"

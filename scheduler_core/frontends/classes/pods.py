@@ -1,0 +1,117 @@
+"""A pod as its manifest says it: what it asks of classes, and what it was given before.
+
+A class is asked for in a container's resources, by its bare name; names that Kubernetes gives a meaning
+(``cpu``, ``memory``, ``hugepages-1Gi``, names with a domain) are no classes. Amounts count as Kubernetes
+counts them: a limit stands for a missing request, containers and sidecars add up, and an init container
+counts where it alone, with the sidecars before it, asks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.classes.annotation import uses_in
+from scheduler_core.frontends.classes.model import Placement
+from scheduler_core.frontends.errors import InvalidPod
+from scheduler_core.quantity import Quantity
+
+_NATIVE: Final = ("cpu", "memory", "ephemeral-storage", "storage", "pods")
+_HUGE_PAGES: Final = "hugepages-"
+_ENDED: Final = ("Succeeded", "Failed")
+_RULE: Final = "must be a whole number, not negative"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPod:
+    """A pod and classes.
+
+    Shape: ``name`` is ``namespace/name``; ``requests`` by class, without zeros, in the manifest's order;
+           ``placement`` what its annotations tell, None where they tell nothing.
+    """
+
+    name: str
+    requests: Mapping[str, int]
+    placement: Placement | None
+    has_ended: bool
+
+
+def decode_class_pod(obj: Mapping[str, Any]) -> ClassPod:
+    """Read a pod. Raises: InvalidPod for the first thing that is wrong, with its place."""
+    subject = subject_of(obj, "Pod")
+    top = Fields(obj, subject, "", InvalidPod)
+    metadata, spec = top.child("metadata"), top.child("spec")
+    uses = uses_in(subject, metadata.optional("annotations").values)
+    node = spec.text("nodeName", "")
+    if uses and not node:
+        raise spec.refuse("nodeName", "is required: the pod's annotations say what it was given on a node")
+    return ClassPod(
+        name=f"{metadata.text('namespace', 'default')}/{metadata.text('name')}",
+        requests=_pod_requests(spec),
+        placement=Placement(node, uses) if uses else None,
+        has_ended=top.optional("status").text("phase", "") in _ENDED,
+    )
+
+
+def requests_of(subject: str, requests: object) -> Mapping[str, int]:
+    """Return amounts by class that are summed already, without zeros. Raises: InvalidPod."""
+    fields = Fields(requests, subject, "requests", InvalidPod)
+    return {key: amount for key in fields.values if (amount := _amount(fields, key))}
+
+
+def _pod_requests(spec: Fields) -> Mapping[str, int]:
+    running: dict[str, int] = {}
+    for container in spec.children("containers"):
+        _add(running, _container(container))
+    sidecars: dict[str, int] = {}
+    most: dict[str, int] = {}
+    for container in spec.children("initContainers"):
+        mine = _container(container)
+        if container.values.get("restartPolicy") == "Always":
+            _add(sidecars, mine)
+            mine = {}
+        for name in {**sidecars, **mine}:
+            most[name] = max(most.get(name, 0), sidecars.get(name, 0) + mine.get(name, 0))
+    _add(running, sidecars)
+    names = {**running, **most}
+    return {name: asked for name in names if (asked := max(running.get(name, 0), most.get(name, 0)))}
+
+
+def _container(container: Fields) -> dict[str, int]:
+    resources, found = container.optional("resources"), dict[str, int]()
+    for part in ("limits", "requests"):  # a request stands over a limit
+        listed = resources.optional(part)
+        found |= {str(key): _amount(listed, key) for key in listed.values if _is_class(str(key))}
+    return found
+
+
+def _is_class(name: str) -> bool:
+    if "/" in name or name in _NATIVE:
+        return False
+    return not (name.startswith(_HUGE_PAGES) and _is_quantity(name.removeprefix(_HUGE_PAGES)))
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _amount(fields: Fields, key: str) -> int:
+    value = fields.values[key]
+    try:
+        quantity = Quantity.parse(str(value))
+    except ValueError:
+        raise fields.refuse(key, _RULE, value) from None
+    if isinstance(value, bool) or quantity.nano < 0 or not quantity.is_whole:
+        raise fields.refuse(key, _RULE, value)
+    return quantity.whole
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount

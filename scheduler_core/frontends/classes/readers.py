@@ -1,0 +1,167 @@
+"""Where an expression finds what a class compares: a test of presence and a test of each value.
+
+A reader answers for one place (an attribute, a capacity, a row of the table of keys) with CEL text that
+fails on no device, whatever types its attributes have, and that API servers find cheap enough.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from scheduler_core.frontends.classes.keys import KIND, KINDS, TYPE, KeyRow, KindRow, row_of
+from scheduler_core.frontends.classes.values import BYTES, PREFIXED, SPELLING, VERSION, Amount, Value
+from scheduler_core.names import domain_and_identifier
+from scheduler_core.quantity import Quantity
+from scheduler_core.version import Version
+
+FALSE: Final = "false"
+# Comparing types themselves has no known cost; lists of one type have.
+_TEXT: Final = '([type(v)] == [string] || [type(v)] == [int] || [type(v)] == [bool] ? string(v) : "")'
+_IS_NUMBER: Final = "[type(v)] == [int]"
+_IS_VERSION: Final = '[type(v)] == [type(semver("0.0.0"))]'
+
+
+class Reader(Protocol):
+    """One place where a key may be found."""
+
+    @property
+    def presence(self) -> str:
+        """Return the expression that is true where the device has it."""
+        ...
+
+    def compared(self, wanted: Value, relation: str) -> str:
+        """Return the expression that compares it, where it is there. Shape: ``relation`` such as ``>= 0``."""
+        ...
+
+
+def readers_of(key: str) -> tuple[Reader, ...]:
+    """Return the places of a key, the first that a device has counts."""
+    own: tuple[Reader, ...] = (Attribute(key), Capacity(key))
+    row = row_of(key)
+    if key == KIND:
+        return (*own, Kind())
+    if row is None:
+        return own
+    return (*own, Scaled(row) if row.unit else Attribute(row.attribute))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute, the driver's own where the key has no domain."""
+
+    key: str
+
+    @property
+    def presence(self) -> str:
+        """Return the expression that is true where the device has it."""
+        return _presence("attributes", self.key)
+
+    def compared(self, wanted: Value, relation: str) -> str:
+        """Return the expression that compares it as whatever it is: text, number, truth or version."""
+        match wanted:
+            case Amount():
+                test = f"[{_TEXT}].exists(t, {_amount_in_text(wanted, relation)})"
+            case Version():
+                version = f"compareTo(semver({_quoted(wanted.semver)})) {relation}"
+                in_text = f"t.matches({_quoted(f'^{VERSION}$')}) && semver(t).{version}"
+                test = f"({_IS_VERSION} ? v.{version} : [{_TEXT}].exists(t, {in_text}))"
+            case str():
+                test = f"{_TEXT} == {_quoted(wanted)}"
+        return f"[{_at('attributes', self.key)}].exists(v, {test})"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """A capacity, the driver's own where the key has no domain."""
+
+    key: str
+
+    @property
+    def presence(self) -> str:
+        """Return the expression that is true where the device has it."""
+        return _presence("capacity", self.key)
+
+    def compared(self, wanted: Value, relation: str) -> str:
+        """Return the expression that compares it; capacities have no unit word."""
+        if not isinstance(wanted, Amount) or wanted.unit:
+            return FALSE
+        return f"{_at('capacity', self.key)}.{_compared(wanted, relation)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """An attribute that counts in a unit of its own."""
+
+    row: KeyRow
+
+    @property
+    def presence(self) -> str:
+        """Return the expression that is true where the device has it."""
+        return _presence("attributes", self.row.attribute)
+
+    def compared(self, wanted: Value, relation: str) -> str:
+        """Return the expression that compares it with amounts of its unit."""
+        if not isinstance(wanted, Amount) or wanted.unit != self.row.unit:
+            return FALSE
+        amount = f"quantity(string(v) + {_quoted(self.row.prefix)}).{_compared(wanted, relation)}"
+        return f"[{_at('attributes', self.row.attribute)}].exists(v, {_IS_NUMBER} && {amount})"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the type of a device stands for."""
+
+    @property
+    def presence(self) -> str:
+        """Return the expression that is true where the type is one of the table's."""
+        return "(" + " || ".join(_is_kind(row) for row in KINDS) + ")"
+
+    def compared(self, wanted: Value, relation: str) -> str:
+        """Return the expression that says whether the device is of the kind."""
+        rows = [row for row in KINDS if row.kind == wanted and relation == "== 0"]
+        return _is_kind(rows[0]) if rows else FALSE
+
+
+def _is_kind(row: KindRow) -> str:
+    name = Attribute(TYPE)
+    parts = [name.presence, name.compared(row.type, "== 0")]
+    if row.beside is not None:
+        parts.append(_presence("attributes", row.beside))
+    return f"({' && '.join(parts)})"
+
+
+def _amount_in_text(wanted: Amount, relation: str) -> str:
+    """Return the comparison of text ``t``: as a quantity, or as a number with the wanted unit word."""
+    word = wanted.unit or BYTES
+    number = f"t.upperAscii().substring(0, t.size() - {len(word)})"
+    for capitals, prefix in SPELLING:
+        number += f".replace({_quoted(capitals)}, {_quoted(prefix)})"
+    plain = f"quantity(t).{_compared(wanted, relation)}" if not wanted.unit else FALSE
+    pattern = _quoted(f"^{PREFIXED}{word}$")
+    with_word = f"[{number}].exists(n, isQuantity(n) && quantity(n).{_compared(wanted, relation)})"
+    return f"isQuantity(t) ? {plain} : t.upperAscii().matches({pattern}) && {with_word}"
+
+
+def _compared(wanted: Amount, relation: str) -> str:
+    return f"compareTo(quantity({_quoted(str(Quantity(wanted.nano)))})) {relation}"
+
+
+def _presence(field: str, key: str) -> str:
+    domain, identifier = domain_and_identifier(key)
+    return f"{_quoted(identifier)} in device.{field}[{_domain(domain)}]"
+
+
+def _at(field: str, key: str) -> str:
+    domain, identifier = domain_and_identifier(key)
+    return f"device.{field}[{_domain(domain)}][{_quoted(identifier)}]"
+
+
+def _domain(domain: str) -> str:
+    return _quoted(domain) if domain else "device.driver"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a CEL literal. JSON's escapes mean the same there."""
+    return json.dumps(text)
