@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 DRIVER = "d.example.com"
-EXPRESSION = f"device.attributes['{DRIVER}'].kind == 'part'"
+EXPRESSION = f"device.driver == '{DRIVER}' && device.attributes['{DRIVER}'].kind == 'part'"
 POOL = {"name": "n", "generation": 1, "resourceSliceCount": 2}
 SPEC = {"driver": DRIVER, "pool": POOL, "nodeName": "n"}
 V1 = "resource.k8s.io/v1"
@@ -31,7 +31,7 @@ COUNTERS = {
     "metadata": {"name": "counters"},
     "spec": {
         **SPEC,
-        "sharedCounters": [{"name": "board", "counters": {"m": {"value": "4Gi"}, "slot": {"value": "1"}}}],
+        "sharedCounters": [{"name": "board", "counters": {"m": {"value": "8Gi"}, "slot": {"value": "1"}}}],
     },
 }
 DEVICES = {
@@ -75,7 +75,7 @@ COMPOSITE = {
                     "includes": [{"name": "mixin"}],
                     "consumesCapacityFrom": [{"name": "board", "compatibilityGroups": ["a"]}],
                     "attributes": {"kind": {"string": "part"}, "v": {"version": "1.2"}},
-                    "compatibleOnlyWith": "true",
+                    "compatibleOnlyWith": {"expression": "true"},
                 },
             },
         ],
@@ -242,6 +242,17 @@ def check(answer: Any, *allowed: int) -> None:
 
 UNCLEAR = ("object is not", "object has no", "KeyError", "NoneType", "unhashable", "not subscriptable")
 """What Python says to a programmer, and what nobody else can use."""
+
+
+def test_without_a_mistake_the_claims_fit(tangram, tmp_path):
+    path = tmp_path / "input.json"
+    path.write_text(json.dumps(QUESTION))
+
+    allocated = tangram("allocate", "-f", written(tmp_path, FILES))
+    timed = tangram("bench", "--json", "--input", path)
+
+    assert allocated.status == timed.status == 0
+    assert timed.json["fits"] == ["n"]
 
 
 @pytest.mark.parametrize("command", ["allocate", "explain"])
