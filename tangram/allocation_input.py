@@ -69,7 +69,7 @@ def read_present(options: Namespace) -> AllocationInput:
     _refuse_broken(objects)
     pools = objects.pools()
     _tell_left_out(pools)
-    cluster = Cluster(pools=pools, classes=objects.classes, allocated=tuple(objects.allocated))
+    cluster = Cluster(pools=pools, classes=objects.classes, allocated=objects.held(pools))
     return AllocationInput(objects, cluster, nodes_of(options.node_name, objects, pools), documents)
 
 

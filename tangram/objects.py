@@ -6,7 +6,7 @@ the core is passed on with the file and line in front.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -15,6 +15,7 @@ from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, de
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.errors import CoreError, message
 from scheduler_core.frontends import device_object
+from scheduler_core.frontends.allocated import held_by
 from scheduler_core.frontends.device_object import DeviceObject, decode_device
 from scheduler_core.mixins import pools as composite_pools
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
@@ -32,6 +33,7 @@ KINDS: Final = (
     "ResourceClaimTemplate",
     "Node",
     device_object.KIND,
+    "Pod",
 )
 _DRA: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"))
 _VERSIONS: Final = {
@@ -42,6 +44,7 @@ _VERSIONS: Final = {
     "ResourceClaimTemplate": _DRA,
     "Node": ("v1",),
     device_object.KIND: (device_object.API_VERSION,),
+    "Pod": ("v1",),
 }
 _COMPOSITE_FIELDS: Final = ("deviceMixins", "nodeSelectionDelegated")
 _Decoded = TypeVar("_Decoded")
@@ -58,11 +61,17 @@ class Objects:
     allocated: list[AllocatedClaim] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     reported: list[DeviceObject] = field(default_factory=list)
+    pods: list[Document] = field(default_factory=list)
 
     def pools(self) -> tuple[Pool, ...]:
         """Return the pools that the slices form, of both dialects, and what Koordinator reports."""
         slices = (*composite_pools(self.composite_slices), *v1.pools(self.v1_slices))
         return (*slices, *(one.pool for one in self.reported))
+
+    def held(self, pools: Sequence[Pool]) -> tuple[AllocatedClaim, ...]:
+        """Return what claims and running pods hold of the pools. Raises: BadInput for a bad annotation."""
+        held = (_decoded(one, lambda content: held_by(content, pools)) for one in self.pods)
+        return (*self.allocated, *(one for one in held if one is not None))
 
 
 def read_objects(documents: Iterable[Document]) -> Objects:
@@ -102,6 +111,8 @@ def _read(document: Document, objects: Objects) -> None:
                 objects.allocated.append(held)
         case "Node":
             objects.nodes.append(_node(document))
+        case "Pod":
+            objects.pods.append(document)
         case device_object.KIND:
             objects.reported.append(_decoded(document, decode_device))
         case kind:

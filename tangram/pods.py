@@ -6,6 +6,7 @@ is looked at.
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ from typing import Any
 
 from scheduler_core.allocate import Cluster
 from scheduler_core.errors import CoreError, message
+from scheduler_core.frontends.allocated import ALLOCATED, allocated_annotation
 from scheduler_core.frontends.choose import Refused
 from scheduler_core.frontends.place import NodeTable, Placed, entered, offered, place_pod
 from scheduler_core.frontends.pods import PodAsk, decode_pod
+from scheduler_core.frontends.reading import SCHEDULING
 from scheduler_core.frontends.units import Unit
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.nodes import Node
@@ -121,6 +124,7 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
             ]
             for kind, units in answer.placed.units.items()
         }
+        found["annotation"] = {SCHEDULING + ALLOCATED: json.dumps(allocated_annotation(answer.placed))}
     else:
         found["reasons"] = {
             node: {"type": one.kind, "cause": one.cause, "detail": one.detail}

@@ -110,7 +110,7 @@ def _results(node: str, use: ReportedUse, total: Amounts) -> Iterator[AllocatedD
     amounts = {key: Quantity.of(share[key]) for key in share if key in total}
     yield AllocatedDevice(use.kind, DeviceId(DRIVER, node, name), share_id="share", consumed=amounts)
     for bus_id in use.vfs:
-        yield AllocatedDevice(use.kind, DeviceId(DRIVER, node, _vf_name(name, bus_id)))
+        yield AllocatedDevice(use.kind, DeviceId(DRIVER, node, vf_name(name, bus_id)))
 
 
 def _devices(device: ReportedDevice, numas: Sequence[int] | None) -> Iterator[Device]:
@@ -143,7 +143,7 @@ def _devices(device: ReportedDevice, numas: Sequence[int] | None) -> Iterator[De
             _ADDRESS: vf.bus_id,
         }
         attributes = _known(common | own | _labels(vf.labels))
-        yield Device(name=_vf_name(name, vf.bus_id), attributes=attributes, taints=taints)
+        yield Device(name=vf_name(name, vf.bus_id), attributes=attributes, taints=taints)
 
 
 def _taints(device: ReportedDevice, numas: Sequence[int] | None) -> Iterator[Taint]:
@@ -153,7 +153,8 @@ def _taints(device: ReportedDevice, numas: Sequence[int] | None) -> Iterator[Tai
         yield Taint(f"{DRIVER}/outside-numa-affinity")
 
 
-def _vf_name(card: DeviceName, bus_id: str) -> DeviceName:
+def vf_name(card: DeviceName, bus_id: str) -> DeviceName:
+    """Return the name of a VF in the pool."""
     return DeviceName(f"{card}-vf-{bus_id}")
 
 

@@ -42,7 +42,7 @@ FILES = {
     "no object": ("- 1\n", ["wrong.yaml:1", "must be an object", "list"]),
     "deep nesting": ("a: " + "[" * 3000 + "]" * 3000, ["wrong.yaml", "64 levels"]),
     "no kind": ("metadata: {name: x}\n", ["wrong.yaml:1", "kind", "must be one of", "ResourceClaim"]),
-    "an unknown kind": ("kind: Pod\n", ["wrong.yaml:1", "'Pod'", "must be one of", "ResourceSlice"]),
+    "an unknown kind": ("kind: Service\n", ["wrong.yaml:1", "'Service'", "must be one of", "ResourceSlice"]),
     "an object given twice": (GOOD_CLAIM + "---\n" + GOOD_CLAIM, ["wrong.yaml:5", "mine", "twice", ":1"]),
     "a wrong type": (
         claim("{name: one, exactly: {deviceClassName: any, count: many}}"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import yaml
 
 
 @pytest.fixture
@@ -151,6 +154,56 @@ def test_pods_are_placed_on_what_koordinator_reports(tangram, examples):
     assert answer.status == 0
     assert given(answer) == {"rdma": ["rdma-0", "rdma-1"]}
     assert given(answer, 1) == {"gpu": ["gpu-0", "gpu-1"]}
+
+
+def running(answer, examples, name, node):
+    """The pod as it runs: bound, with the annotation that the answer gave it."""
+    pod = yaml.safe_load((examples / "pods" / f"{name}.yaml").read_text())
+    pod["metadata"]["annotations"] |= answer.json["pods"][0]["annotation"]
+    pod["spec"]["nodeName"] = node
+    return json.dumps(pod)
+
+
+def test_what_running_pods_hold_is_held_on_the_next_call_too(place, written, examples):
+    first = place("same-pcie-exclusive")
+    file = written("running.json", running(first, examples, "same-pcie-exclusive", "dgx-a100"))
+
+    second = place("two-vfs", more=("-f", file))
+
+    taken = {one["pcie"] for one in first.json["pods"][0]["devices"]["rdma"]}
+    assert not taken & {one["pcie"] for one in second.json["pods"][0]["devices"]["rdma"]}
+
+
+def test_what_koordinator_gave_is_held_by_minor_and_bus_id(tangram, written, examples):
+    given_there = {
+        "gpu": [{"minor": 0, "resources": {"koordinator.sh/gpu-core": "100"}}],
+        "rdma": [
+            {
+                "minor": 0,
+                "resources": {"koordinator.sh/rdma": "1"},
+                "extension": {"vfs": [{"minor": 0, "busID": "0000:3d:00.2"}]},
+            }
+        ],
+    }
+    pod = {
+        "kind": "Pod",
+        "metadata": {
+            "name": "earlier",
+            "annotations": {"scheduling.koordinator.sh/device-allocated": json.dumps(given_there)},
+        },
+        "spec": {"nodeName": "node-1", "containers": []},
+    }
+    pods = examples / "pods"
+    files = ["-f", pods / "device.yaml", "-f", written("pod.json", json.dumps(pod))]
+
+    answer = tangram(
+        "explain", *files, "--pod", pods / "joint.yaml", "--pod", pods / "two-vfs.yaml", "--json"
+    )
+
+    joint, vfs = answer.json["pods"]
+    assert not joint["allocated"]
+    assert "is consumed by default/earlier" in joint["reasons"]["node-1"]["detail"]
+    assert vfs["devices"]["rdma"][0]["devices"][1].endswith("0000:3d:00.3")
 
 
 def test_two_gpus_of_one_minor_are_refused(tangram, written, examples):
