@@ -99,6 +99,9 @@ class NodeUnits:
         """Return what a unit takes, or why it cannot be had."""
         lead = card.whole or card.vfs[0]
         if lead.device.is_shareable:
+            users = self._ledger(lead).taken.get(lead.device.name)
+            if kind == GPU and not ask.is_shared and users is not None:
+                return f"is used in part by {users}"
             share = self._share(lead, ask)
             if not isinstance(share, str) and hint.vf_selector is not None:
                 vf = self._free_vf(card, hint)

@@ -56,6 +56,12 @@ def test_device_level_stays_off_nics_that_others_use_and_keeps_them_off(machine)
     assert held.place({RDMA: 1}) == {"rdma": [1]}
 
 
+def test_a_whole_gpu_is_one_that_nobody_uses_in_part(machine):
+    node = machine("0:0 1:0").use("gpu", 0, gpu_core=50)
+
+    assert node.place({"koordinator.sh/gpu-memory-ratio": 100}) == {"gpu": [1]}
+
+
 @pytest.mark.parametrize(
     ("scope", "fits"), [("Device", False), ("PCIe", False), ("NUMANode", True), ("Node", True)]
 )
