@@ -19,6 +19,7 @@ from tangram.allocation_input import AllocationInput, add_allocation_input, read
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.explanation import (
     choices_picture,
@@ -32,7 +33,7 @@ from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy, engine_of
-from tangram.refusals import refusal_in_full
+from tangram.refusals import refusal_in_full, refusal_value
 
 _OTHERS: Final = 8  # other nodes that an answer is compared with
 
@@ -69,6 +70,9 @@ def _run(options: Namespace, face: Face) -> int:
 
 
 def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
+    marked = marked_answer(asked)
+    if marked is not None:
+        return _tell_marked(marked, asked, face, as_json=options.json)
     engine = engine_of(asked.cluster, POLICIES[options.policy])
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
@@ -80,6 +84,28 @@ def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
         case Unallocatable() as refusal:
             _explain_refusal(refusal, asked, face, as_json=options.json)
             return DOES_NOT_FIT
+
+
+def _tell_marked(
+    found: Allocation | Unallocatable, asked: AllocationInput, face: Face, *, as_json: bool
+) -> int:
+    """Tell what annotations led to: nobody else's policy chose here."""
+    if isinstance(found, Unallocatable):
+        if as_json:
+            face.out.json(refusal_value(found))
+        else:
+            face.out.show(refusal_picture(found))
+        return DOES_NOT_FIT
+    by = "annotations: the closest devices, the best partition"
+    if as_json:
+        face.out.json(
+            {"allocated": True, "node": found.node, "chosenBy": by, "allocation": plain(found.results)}
+        )
+    else:
+        cluster = asked.cluster
+        face.out.show(allocation_picture(found, cluster.pools, cluster.allocated, face.out.width))
+        face.out.show("", f"chosen by {by}")
+    return DONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,15 @@ def test_an_annotated_claim_gets_a_vf_for_every_switch_of_its_gpus(tangram, slic
     assert [one["request"] for one in results] == ["gpus"] * 4 + ["vfs"] * 2
 
 
+def test_explain_tells_that_annotations_chose(tangram, slices, examples):
+    files = ["-f", slices, "-f", examples / "device-classes.yaml", "-f", examples / "joint-claim.yaml"]
+
+    answer = tangram("explain", *files)
+
+    assert answer.status == 0
+    assert "chosen by annotations" in answer.out
+
+
 def test_an_annotation_that_names_no_request_is_refused(tangram, slices, written, examples):
     text = (examples / "joint-claim.yaml").read_text().replace('"vfs"]', '"nics"]')
     files = ["-f", slices, "-f", examples / "device-classes.yaml", "-f", written("claim.yaml", text)]
