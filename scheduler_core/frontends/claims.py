@@ -16,7 +16,7 @@ from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.choose import Refused, answers, refusal, short
 from scheduler_core.frontends.claim_demands import Marks, Pins, SlotDemand, pinned, slot_demands
 from scheduler_core.frontends.errors import InvalidPod
-from scheduler_core.frontends.hints import JOINT, joint_of
+from scheduler_core.frontends.hints import HINT, JOINT, joint_of
 from scheduler_core.frontends.loosened import loosened
 from scheduler_core.frontends.partition_table import SPEC, spec_of
 from scheduler_core.frontends.place import NodeTable
@@ -34,6 +34,9 @@ def marks_of(obj: Mapping[str, Any]) -> Marks:
     fields = Fields(obj, subject, "", InvalidPod)
     annotations = fields.optional("metadata").optional("annotations")
     joint = spec = None
+    if annotations.has(SCHEDULING + HINT):
+        rule = "is for pods: a claim says it with selectors, counts and constraints"
+        raise annotations.refuse(SCHEDULING + HINT, rule)
     if annotations.has(SCHEDULING + JOINT):
         requests = fields.child("spec").optional("devices").children("requests")
         names = tuple(one.text("name") for one in requests)

@@ -75,6 +75,9 @@ def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) ->
     for kind, resource in CARDS.items():
         if resource in amounts:
             asks[kind] = card_ask(kind, amounts[resource], hints.get(kind, Hint()))
+    warnings = list(_without_effect(subject, hints, asks))
+    if SPEC in annotations and (gpus is None or gpus.is_shared):
+        warnings.append(f"{subject}: {SPEC} has no effect: the pod asks for no whole GPU")
     return PodAsk(
         subject=subject,
         amounts=amounts,
@@ -82,7 +85,7 @@ def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) ->
         hints=hints,
         joint=joint_of(subject, annotations[JOINT]) if JOINT in annotations else None,
         spec=spec_of(subject, annotations[SPEC]) if SPEC in annotations else None,
-        warnings=tuple(_without_effect(subject, hints, asks)),
+        warnings=tuple(warnings),
     )
 
 

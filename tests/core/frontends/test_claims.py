@@ -137,3 +137,10 @@ def test_marks_of_a_claim_name_its_requests():
 
     with pytest.raises(InvalidPod, match="'disk': must be one of gpu, nic"):
         marks_of(obj)
+
+
+def test_a_hint_on_a_claim_is_refused_since_claims_have_their_own_words():
+    name = "scheduling.koordinator.sh/device-allocate-hint"
+
+    with pytest.raises(InvalidPod, match="is for pods"):
+        marks_of({"metadata": {"name": "c", "annotations": {name: "{}"}}, "spec": {}})

@@ -112,4 +112,7 @@ def test_what_has_no_effect_is_told():
 
     found = decode_pod(pod(container({GPU: 1}), device_allocate_hint=hint))
 
+    assert decode_pod(pod(container({RDMA: 1}), gpu_partition_spec="{}")).warnings == (
+        "Pod d/p: gpu-partition-spec has no effect: the pod asks for no whole GPU",
+    )
     assert ["rdma" in one or "ApplyForAll" in one for one in found.warnings] == [True, True]
