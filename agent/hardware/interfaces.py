@@ -21,6 +21,8 @@ from agent.hardware.types import Bdf
 _UPLINK_PORT: Final = re.compile(r"p\d+(s\d+)?")
 _DIGITS: Final = re.compile(r"(\d+)")
 _LINK_TYPES: Final = {1: "ethernet", 32: "infiniband"}  # ARPHRD_ETHER, ARPHRD_INFINIBAND of if_arp.h
+_RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec .*")
+_ACTIVE: Final = "4: ACTIVE"
 _NO_GUID: Final = "0000:0000:0000:0000"
 
 _Rank = tuple[bool, int, int, tuple[str | int, ...]]
@@ -59,6 +61,22 @@ class Interfaces:
             layers = (text(ports / port / "link_layer") for port in names(ports))
             return next((layer.lower() for layer in layers if layer), None)
         return None
+
+    def link_speed_mbps(self, bdf: Bdf) -> int | None:
+        """Return how fast the link runs, None where it is down or nobody tells.
+
+        Units: millions of bits per second. A netdev tells -1 or EINVAL while it is down; an RDMA port goes
+               on telling a rate, so its state is asked as well.
+        """
+        speed = number(self.netdevs[bdf] / "speed") if bdf in self.netdevs else None
+        if speed is not None and speed > 0:
+            return speed
+        if bdf not in self.rdma_devices:
+            return None
+        ports = self.rdma_devices[bdf] / "ports"
+        active = (port for port in names(ports) if text(ports / port / "state") == _ACTIVE)
+        rates = (_RATE.fullmatch(text(ports / port / "rate") or "") for port in active)
+        return next((int(rate[1]) * 1000 + int(rate[2] or 0) * 100 for rate in rates if rate), None)
 
     def card_id(self, bdf: Bdf) -> str:
         """Return what the ports of one card have in common: the card's GUID, else its slot's address."""

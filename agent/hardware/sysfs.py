@@ -116,6 +116,7 @@ class Sysfs:
             netdev=interfaces.netdev(bdf),
             rdma_device=interfaces.rdma_device(bdf),
             link_type=interfaces.link_type(bdf),
+            link_speed_mbps=interfaces.link_speed_mbps(bdf),
             card_id=interfaces.card_id(bdf),
             total_vfs=attributes.number(self._folder(bdf) / "sriov_totalvfs") or 0,
             vfs=tuple(vf for vf in vfs if isinstance(vf, VirtualFunction)),

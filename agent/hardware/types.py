@@ -207,12 +207,14 @@ class PhysicalFunction:
 
     Shape: ``vfs`` by index; ``total_vfs`` is 0 where the function has no SR-IOV;
            ``link_type`` is ``ethernet``, ``infiniband`` or None; ``card_id`` groups ports of one card.
+    Units: ``link_speed_mbps`` millions of bits per second, None while the link is down.
     """
 
     function: PciFunction
     netdev: str | None = None
     rdma_device: str | None = None
     link_type: str | None = None
+    link_speed_mbps: int | None = None
     card_id: str | None = None
     total_vfs: int = 0
     vfs: tuple[VirtualFunction, ...] = ()

@@ -68,6 +68,7 @@ class NicDescriber:
         found: dict[str, AttributeValue | None] = {
             "vendorID": pf.function.vendor_id,
             "linkType": pf.link_type,
+            "linkSpeedMbps": pf.link_speed_mbps,
             "cardID": pf.card_id,
             "pfPciAddress": str(pf.function.bdf),
         }

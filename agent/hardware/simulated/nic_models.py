@@ -17,12 +17,29 @@ _AMBIGUOUS: Final = "bluefield"
 
 @dataclass(frozen=True, slots=True)
 class NicModel:
-    """One NIC product. Shape: ids are four lower-case hex digits."""
+    """One NIC product.
+
+    Shape: ids are four lower-case hex digits; ``speed_gbps`` of its fastest port, None where none is known.
+    """
 
     name: str
     vendor_id: str
     pf_device_id: str
     vf_device_id: str
+    speed_gbps: int | None = None
+
+
+# Source: NVIDIA's product briefs of the adapters, the fastest single port.
+_SPEEDS_GBPS: Final = {
+    "connectx-5": 100,
+    "connectx-6": 200,
+    "connectx-6-dx": 200,
+    "connectx-6-lx": 50,
+    "connectx-7": 400,
+    "connectx-8": 800,
+    "bluefield-2": 200,
+    "bluefield-3": 400,
+}
 
 
 @cache
@@ -32,7 +49,13 @@ def nic_models() -> Mapping[str, NicModel]:
     shared_vf = next(row.device_id for row in file.nics if row.function == "VF" and "family" in row.name)
     own_vf = {row.key: row.device_id for row in file.nics if row.function == "VF"}
     return {
-        row.key: NicModel(row.key, file.mellanox_vendor_id, row.device_id, own_vf.get(row.key, shared_vf))
+        row.key: NicModel(
+            row.key,
+            file.mellanox_vendor_id,
+            row.device_id,
+            own_vf.get(row.key, shared_vf),
+            _SPEEDS_GBPS.get(row.key),
+        )
         for row in file.nics
         if row.function == "PF" and row.key != _AMBIGUOUS
     }

@@ -21,6 +21,7 @@ _PREFIX: Final = {"ethernet": "en", "infiniband": "ib"}
 _ARPHRD: Final = {"ethernet": 1, "infiniband": 32}
 _LAYER: Final = {"ethernet": "Ethernet", "infiniband": "InfiniBand"}
 _ADDRESS_BYTES: Final = {"ethernet": 6, "infiniband": 20}
+_LANES: Final = {50: "1X HDR", 100: "4X EDR", 200: "4X HDR", 400: "4X NDR", 800: "4X XDR"}
 _VERBS_MAJOR: Final = 231
 _FIRST_VERBS_MINOR: Final = 192
 
@@ -103,6 +104,11 @@ def _render(files: Files, port: _Port, device_id: str) -> None:
     files.write(f"{rdma}/sys_image_guid", f"{_digest(nic.bdf.rpartition('.')[0], 8, ':', 2)}\n")
     files.write(f"{rdma}/ports/1/state", "4: ACTIVE\n")
     files.write(f"{rdma}/ports/1/link_layer", f"{_LAYER[link]}\n")
+    if nic.model.speed_gbps is not None:
+        files.write(f"{net}/speed", f"{nic.model.speed_gbps * 1000}\n")
+        files.write(
+            f"{rdma}/ports/1/rate", f"{nic.model.speed_gbps} Gb/sec ({_LANES[nic.model.speed_gbps]})\n"
+        )
     verbs = f"{folder}/infiniband_verbs/uverbs{port.verbs}"
     files.write(f"{verbs}/ibdev", f"{port.rdma_device}\n")
     files.write(f"{verbs}/dev", f"{_VERBS_MAJOR}:{_FIRST_VERBS_MINOR + port.verbs}\n")

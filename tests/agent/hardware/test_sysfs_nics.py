@@ -166,6 +166,32 @@ def test_without_a_netdev_the_rdma_port_tells_the_link_type(tree) -> None:
     assert (nic.netdev, nic.rdma_device, nic.link_type) == (None, "mlx5_0", "infiniband")
 
 
+@pytest.mark.parametrize(("told", "speed"), [("200000", 200_000), ("-1", None), ("0", None), ("", None)])
+def test_the_netdev_tells_the_link_speed_while_it_is_up(tree, told: str, speed: int | None) -> None:
+    tree.function(PF)
+    tree.netdev("ens1f0", PF, speed=told)
+
+    assert only_nic(tree).link_speed_mbps == speed
+
+
+@pytest.mark.parametrize(
+    ("rate", "state", "speed"),
+    [
+        ("200 Gb/sec (4X HDR)", "4: ACTIVE", 200_000),
+        ("2.5 Gb/sec (1X SDR)", "4: ACTIVE", 2_500),
+        ("10 Gb/sec (4X SDR)", "1: DOWN", None),
+        ("<unknown>", "4: ACTIVE", None),
+    ],
+)
+def test_without_a_netdev_an_active_rdma_port_tells_the_link_speed(
+    tree, rate: str, state: str, speed: int | None
+) -> None:
+    tree.function(PF)
+    tree.rdma_device("mlx5_0", PF, **{"ports/1/rate": rate, "ports/1/state": state})
+
+    assert only_nic(tree).link_speed_mbps == speed
+
+
 def test_a_bare_function_has_no_link_type(tree) -> None:
     tree.function(PF)
 
