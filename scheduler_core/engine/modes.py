@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from scheduler_core.engine.bits import positions
+from scheduler_core.engine.bits import mask_of, positions
 from scheduler_core.engine.structure import Places
 
 _ANY: Final = -1
@@ -21,7 +21,7 @@ class Modes:
     Shape: ``all`` what the users of each source have in common as long as there are none.
     """
 
-    __slots__ = ("_excluded", "_needs", "_own", "all")
+    __slots__ = ("_above", "_excluded", "_needs", "_own", "all")
 
     def __init__(self, modes: tuple[Places, ...], above: tuple[int, ...]) -> None:
         numbers: dict[int, int] = {}
@@ -30,12 +30,11 @@ class Modes:
                 numbers.setdefault(source, len(numbers))
         self._own = tuple(tuple((numbers[source], mask) for source, mask in mine) for mine in modes)
         self.all = (_ANY,) * len(numbers)
+        self._above = above
         self._needs: list[dict[int, int]] = [{} for _ in numbers]
         for position in range(len(modes)):
-            for member in (position, *positions(above[position])):
-                for number, mask in self._own[member]:
-                    needs = self._needs[number]
-                    needs[position] = needs.get(position, _ANY) & mask
+            for number, mask in self._needed(position, 0).items():
+                self._needs[number][position] = mask
         self._excluded: list[dict[int, int]] = [{} for _ in numbers]
 
     def narrowed(self, common: tuple[int, ...], members: Iterable[int]) -> tuple[int, ...]:
@@ -46,8 +45,23 @@ class Modes:
                 found[number] &= mask
         return tuple(found)
 
-    def excluded(self, common: tuple[int, ...]) -> int:
-        """Return the positions that have no mode in common with what is in use."""
+    def _needed(self, position: int, active: int) -> dict[int, int]:
+        """Return the modes in which the position can be used with the ancestors that it makes real."""
+        needs: dict[int, int] = {}
+        for member in (position, *positions(self._above[position] & ~active)):
+            for number, mask in self._own[member]:
+                needs[number] = needs.get(number, _ANY) & mask
+        return needs
+
+    def excluded(self, common: tuple[int, ...], active: int) -> int:
+        """Return the positions that have no mode in common with what is in use: ``active`` ancestors too."""
+        if 0 in common:
+            # Claims hold what cannot be together. Ancestors in use are then no reason to refuse a part.
+            return mask_of(
+                position
+                for position in range(len(self._own))
+                if any(not mask & common[number] for number, mask in self._needed(position, active).items())
+            )
         found = 0
         for number, left in enumerate(common):
             known = self._excluded[number].get(left)

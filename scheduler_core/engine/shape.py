@@ -88,7 +88,7 @@ class Shape:
         free = self.everything & ~(state | active | under | self._blocked(short, active))
         if self._modes is not None:
             common = self._modes.narrowed(self._modes.all, positions(state | active))
-            free &= ~self._modes.excluded(common)
+            free &= ~self._modes.excluded(common, active)
         return self._keep(state, (self._unstacked(free, active, left), active, short, left, common))
 
     def _with(self, state: int, position: int) -> _Situation:
@@ -104,7 +104,7 @@ class Shape:
         free &= ~(1 << position | active | self.below[position] | self._blocked(short, active))
         if self._modes is not None:
             common = self._modes.narrowed(common, members)
-            free &= ~self._modes.excluded(common)
+            free &= ~self._modes.excluded(common, active)
         free = self._unstacked(free, active, left)
         return self._keep(state | 1 << position, (free, active, short, left, common))
 
