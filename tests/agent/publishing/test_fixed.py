@@ -89,13 +89,13 @@ def test_existing_instances_stand_for_their_gpu_under_the_names_of_the_full_pool
 def test_the_vfs_of_a_nic_stand_for_it(machine, look):
     chosen = fixed(look(machine("dgx-a100")))
 
-    kinds = {name.partition("-vf-")[0] for name in names(chosen) if "-vf-" in name}
-    assert kinds
-    assert not kinds & set(names(chosen))
+    nics = {name.partition("-vf-")[0] for name in names(chosen) if "-vf-" in name}
+    assert nics
+    assert not nics & set(names(chosen))
 
 
 def test_nothing_that_is_fixed_draws_from_a_counter(machine, look):
-    chosen = fixed(look(machine("dgx-a100")))
+    chosen = fixed(look(machine("a100x2")))
 
     assert chosen.sources == {}
     assert all(device.draws == () for device in chosen.devices)

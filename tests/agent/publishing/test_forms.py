@@ -24,9 +24,9 @@ from agent.publishing.forms import (
 GATE = frozenset({"sharedCounters", "consumesCounters"})
 
 
-@pytest.fixture
-def found(tmp_path):
-    machine = SimulatedMachine.open(load_node("dgx-a100"), tmp_path / "machine")
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    machine = SimulatedMachine.open(load_node("dgx-a100"), tmp_path_factory.mktemp("machine"))
     inventory = discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), "node-1")
     return Found.of(inventory, describe(inventory))
 

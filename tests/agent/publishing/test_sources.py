@@ -46,9 +46,9 @@ class Server:
         return Taken(self.lost & sent)
 
 
-@pytest.fixture
-def inventory(tmp_path):
-    machine = SimulatedMachine.open(load_node("a100x2"), tmp_path / "machine")
+@pytest.fixture(scope="module")
+def inventory(tmp_path_factory):
+    machine = SimulatedMachine.open(load_node("a100x2"), tmp_path_factory.mktemp("machine"))
     return discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), "node-1")
 
 
