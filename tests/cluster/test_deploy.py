@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cluster_support import Document, eventually
 from launcher.client import ClusterControl
-from story import ROOT, Gpu, allocated, claim, create, devices, free_gpu, sight
+from story import ROOT, Gpu, allocated, claim, create, free_gpu, published, sight
 
 from kube_api import (
     DEVICE_CLASSES,
@@ -199,8 +199,9 @@ def test_a_pod_of_a_device_plugin_gets_a_whole_gpu_without_a_word_changed(
     seen = sight(api, pod, namespace)
 
     (device,) = allocated(claim(api, pod, namespace)).values()
-    assert devices(api, node)[device]["type"] == "gpu"
-    assert seen.devices == {devices(api, node)[device]["uuid"]}
+    known = published(api, pod, namespace)[device]
+    assert known["type"] == "gpu"
+    assert seen.devices == {known["uuid"]}
     assert len(seen.gpus) == 1
     assert not seen.capabilities
 

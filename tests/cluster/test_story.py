@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from cluster_support import eventually, phase
 from launcher.client import ClusterControl
-from story import Gpu, allocated, claim, create, devices, free_gpu, prepared, refusal, sight, sights
+from story import Gpu, allocated, claim, create, free_gpu, prepared, published, refusal, sight, sights
 
 from kube_api import PODS, RESOURCE_CLAIMS, KubeApi, NotFound
 
@@ -29,10 +29,10 @@ def test_the_claim_of_kep_4815_becomes_a_container_that_sees_its_four_instances_
 
     seen = sight(api, pod, namespace)
 
-    found = allocated(claim(api, pod, namespace))
-    published = devices(api, node)
-    profiles = sorted(published[device]["profile"] for device in found.values())
-    (minor,) = {published[device]["parentMinor"] for device in found.values()}
+    known = published(api, pod, namespace)
+    found = [known[device] for device in allocated(claim(api, pod, namespace)).values()]
+    profiles = sorted(device["profile"] for device in found)
+    (minor,) = {device["parentMinor"] for device in found}
     assert profiles == ["1g.5gb", "1g.5gb", "2g.10gb", "3g.20gb"]
     assert len(seen.devices) == 4
     assert seen.devices == prepared(api, pod, namespace)
@@ -105,7 +105,7 @@ def test_the_first_that_is_available_is_the_whole_gpu_where_it_is_free(
 
 
 def test_the_first_that_is_available_is_the_3g_partition_where_the_gpu_is_not_free(
-    api: KubeApi, namespace: str, node: str, gpu: Gpu
+    api: KubeApi, namespace: str, gpu: Gpu
 ) -> None:
     sights(api, create(api, "shared-partition", namespace, gpu), namespace)
 
@@ -114,7 +114,7 @@ def test_the_first_that_is_available_is_the_3g_partition_where_the_gpu_is_not_fr
 
     ((request, device),) = allocated(claim(api, pod, namespace)).items()
     assert request == "compute/part"
-    assert devices(api, node)[device]["profile"] == "3g.20gb"
+    assert published(api, pod, namespace)[device]["profile"] == "3g.20gb"
     assert seen.devices == prepared(api, pod, namespace)
     assert len(seen.capabilities) == 2
 

@@ -24,8 +24,9 @@ _GPU_NODE = re.compile(r"/dev/nvidia(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that nobody holds anything of."""
+    """A GPU that nobody holds anything of. Simulated nodes may have GPUs of the same UUIDs."""
 
+    node: str
     name: str
     uuid: str
     minor: int
@@ -49,8 +50,10 @@ def example(name: str) -> tuple[list[Document], Document]:
 
 
 def create(api: KubeApi, name: str, namespace: str, gpu: Gpu | None = None) -> str:
-    """Create an example's objects, its devices narrowed to one GPU if one is given; return the pod's name."""
+    """Create an example's objects, narrowed to one GPU if one is given; return the pod's name."""
     templates, pod = example(name)
+    if gpu is not None:
+        pod["spec"]["affinity"] = _only_on(gpu.node)
     for template in templates:
         if gpu is not None:
             _narrow(template, gpu)
@@ -66,6 +69,11 @@ def sights(api: KubeApi, pod: str, namespace: str) -> dict[str, Sight]:
         container["name"]: _sight(api, pod, namespace, container["name"])
         for container in document["spec"]["containers"]
     }
+
+
+def published(api: KubeApi, pod: str, namespace: str) -> dict[str, dict[str, Any]]:
+    """Return the published devices of the node that the pod is on, as ``devices`` does."""
+    return devices(api, api.get(PODS, pod, namespace).document["spec"]["nodeName"])
 
 
 def sight(api: KubeApi, pod: str, namespace: str) -> Sight:
@@ -131,20 +139,25 @@ def slices(api: KubeApi, node: str, driver: str = DRIVER) -> list[Document]:
 
 def free_gpu(api: KubeApi, node: str) -> Gpu:
     """Return a GPU of the node of which no claim holds anything."""
-    published = devices(api, node)
+    known = devices(api, node)
     held = {
-        device
+        result["device"]
         for found in api.list(RESOURCE_CLAIMS).items
-        if found.document.get("status", {}).get("allocation")
-        for device in allocated(dict(found.document)).values()
+        if (allocation := found.document.get("status", {}).get("allocation"))
+        for result in allocation["devices"]["results"]
+        if (result["driver"], result["pool"]) == (DRIVER, node)
     }
-    taken = {
-        published[name].get("parentUUID", published[name].get("uuid")) for name in held & published.keys()
-    }
-    for name, attributes in sorted(published.items()):
+    taken = {known[name].get("parentUUID", known[name].get("uuid")) for name in held & known.keys()}
+    for name, attributes in sorted(known.items()):
         if attributes["type"] == "gpu" and attributes["uuid"] not in taken:
-            return Gpu(name, attributes["uuid"], attributes["minor"])
+            return Gpu(node, name, attributes["uuid"], attributes["minor"])
     raise AssertionError(f"every GPU of {node} is held")
+
+
+def _only_on(node: str) -> Document:
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
 def _narrow(template: Document, gpu: Gpu) -> None:
