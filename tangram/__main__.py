@@ -43,7 +43,7 @@ from plugin.options import Options
 from plugin.server import Running, start
 from scheduler_core.codec import composite
 from scheduler_core.errors import CoreError
-from tangram.commands import allocate, bench, conformance, demo, explain, node, show
+from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
 from tangram.machines import NodeSummary
@@ -100,7 +100,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"tangram {version('tangram-dra')}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (demo, show, allocate, conformance, explain, bench, node):
+    for command in (demo, show, allocate, conformance, explain, classes, bench, node):
         command.add(parsers)
     parsers.add_parser("agent", help="publish this node's devices: tangram agent --help")
     parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")

@@ -10,7 +10,7 @@ from typing import Any, Final
 from scheduler_core.errors import SelectorError
 from scheduler_core.frontends.classes.errors import CannotCompile
 from scheduler_core.frontends.classes.model import Operator, Requirement, ResourceClass, Selector
-from scheduler_core.frontends.classes.readers import FALSE, Reader, readers_of
+from scheduler_core.frontends.classes.readers import FALSE, Kind, Reader, readers_of
 from scheduler_core.frontends.classes.values import value_of
 from scheduler_core.limits import EXPRESSION_LENGTH
 from scheduler_core.selectors import compile_selector
@@ -64,7 +64,11 @@ def _requirement(requirement: Requirement) -> str:
     """Return the chain of places: where one is there it answers, else the next one."""
     answer = "true" if requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST) else FALSE
     for reader in reversed(readers_of(requirement.key)):
-        answer = f"({reader.presence} ? {_test(requirement, reader)} : {answer})"
+        test = _test(requirement, reader)
+        if isinstance(reader, Kind) and answer == FALSE and test != "true":
+            answer = test  # a device of that kind has one
+        else:
+            answer = f"({reader.presence} ? {test} : {answer})"
     return answer
 
 
@@ -80,8 +84,9 @@ def _test(requirement: Requirement, reader: Reader) -> str:
         case Operator.NOT_IN:
             return f"!{_any([reader.compared(one, '== 0') for one in wanted])}"
         case ordered:
-            return f"({reader.compared(wanted[0], _RELATIONS[ordered])})"
+            return _any([reader.compared(wanted[0], _RELATIONS[ordered])])
 
 
 def _any(tests: list[str]) -> str:
-    return f"({' || '.join(dict.fromkeys(tests))})"
+    possible = [test for test in dict.fromkeys(tests) if test != FALSE]
+    return f"({' || '.join(possible)})" if possible else FALSE

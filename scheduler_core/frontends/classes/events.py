@@ -94,4 +94,5 @@ class Refused:
     reason: str
 
 
-Outcome = Done | Placed | Unplaced | Refused
+PodOutcome = Placed | Unplaced | Refused
+Outcome = Done | PodOutcome

@@ -1,0 +1,136 @@
+"""``tangram classes``: resource classes, what they have and what is in use, and pods that ask for them."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler_core.errors import CoreError
+from scheduler_core.frontends.classes.annotation import annotations_of
+from scheduler_core.frontends.classes.compile import device_class_of
+from scheduler_core.frontends.classes.events import Placed, PodOutcome, Refused, Unplaced
+from scheduler_core.frontends.classes.state import in_use, selected, statuses
+from tangram.class_input import CLASS_KINDS, ClassInput, read_class_input
+from tangram.documents import read_documents
+from tangram.errors import BadInput
+from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.pictures.classes import classes_table, placement_picture, unplaced_picture
+
+DEVICE_CLASSES = "device-classes"
+_Answers = Sequence[tuple[str, PodOutcome]]
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    parser = add_command(
+        parsers,
+        "classes",
+        "show resource classes and place the pods that ask for them (exit status 1: one does not fit)",
+        "tangram show --node dgx-a100 --as v1 | tangram classes -f - \\\n"
+        "    -f deploy/examples/resource-classes/classes.yaml",
+        _run,
+    )
+    parser.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        required=True,
+        metavar="FILE",
+        dest="files",
+        help=f"YAML or JSON with any of {', '.join(CLASS_KINDS)}; - for standard input; may be repeated",
+    )
+    parser.add_argument(
+        "--as",
+        choices=(DEVICE_CLASSES,),
+        dest="form",
+        help="print the DeviceClasses that select the same devices, and nothing else",
+    )
+
+
+def _run(options: Namespace, face: Face) -> int:
+    found = read_class_input([one for path in options.files for one in read_documents(path)])
+    if not found.state.classes:
+        raise BadInput(f"{', '.join(options.files)}: no ResourceClass: nothing to show")
+    if options.form == DEVICE_CLASSES:
+        face.out.documents(_device_classes(found), as_json=options.json)
+        return DONE
+    for note in found.books.notes:
+        print(f"tangram: {note}", file=sys.stderr)
+    answers = [(pod.name, found.place(pod)) for pod in found.pods]
+    if options.json:
+        face.out.json({"classes": _plain_classes(found), "pods": [_plain_pod(*one) for one in answers]})
+    else:
+        _draw(found, answers, face)
+    return DONE if all(isinstance(outcome, Placed) for _, outcome in answers) else DOES_NOT_FIT
+
+
+def _device_classes(found: ClassInput) -> list[dict[str, Any]]:
+    try:
+        return [device_class_of(one) for one in found.state.classes.values()]
+    except CoreError as error:
+        raise BadInput(str(error)) from error
+
+
+def _draw(found: ClassInput, answers: _Answers, face: Face) -> None:
+    devices = {
+        name: [f"{node}/{device.name}" for node, device in selected(found.state, name)]
+        for name in found.state.classes
+    }
+    face.out.show(classes_table(statuses(found.state), _free(found), devices))
+    for pod, outcome in answers:
+        match outcome:
+            case Placed(placement):
+                face.out.show("", placement_picture(pod, placement))
+            case Unplaced(reason) | Refused(reason):
+                face.out.show("", unplaced_picture(pod, reason))
+
+
+def _free(found: ClassInput) -> dict[str, int]:
+    """Return the units by class that a pod could get, if it asked for this class alone on every node."""
+    blocked = found.books.blocked
+    used = {node: in_use(found.state, node) for node in found.state.nodes}
+    return {
+        name: sum(
+            max(0, device.quantity - used[node].get(device.name, 0))
+            for node, device in selected(found.state, name)
+            if (node, device.name) not in blocked
+        )
+        for name in found.state.classes
+    }
+
+
+def _plain_classes(found: ClassInput) -> list[dict[str, Any]]:
+    free, used = _free(found), {node: in_use(found.state, node) for node in found.state.nodes}
+    return [
+        {
+            "name": name,
+            "allocatable": status.allocatable,
+            "requested": status.requested,
+            "free": free[name],
+            "devices": [
+                {
+                    "node": node,
+                    "device": device.name,
+                    "quantity": device.quantity,
+                    "requested": used[node].get(device.name, 0),
+                }
+                for node, device in selected(found.state, name)
+            ],
+        }
+        for name, status in statuses(found.state).items()
+    ]
+
+
+def _plain_pod(pod: str, outcome: PodOutcome) -> dict[str, Any]:
+    match outcome:
+        case Placed(placement):
+            uses = [
+                {"class": use.class_name, "device": use.device, "quantity": use.quantity}
+                for use in placement.uses
+            ]
+            annotations = annotations_of(placement.uses)
+            return {"pod": pod, "node": placement.node, "devices": uses, "annotations": annotations}
+        case Unplaced(reason) | Refused(reason):
+            return {"pod": pod, "unschedulable": True, "reason": reason}
