@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_support import COMPOSITES, Site, is_installed, write_kubeconfig
+from agent_support import COMPOSITES, Site, is_installed, registered, write_kubeconfig
 from cluster_support import eventually
 from launcher.client import ClusterControl
 from meddling_proxy import MeddlingProxy, meddling_proxy
 
 from agent.hardware.simulated import Lost
-from kube_api import NODES, RESOURCE_SLICES, KubeApi, NotFound, PatchKind
+from kube_api import NODES, RESOURCE_SLICES, KubeApi, PatchKind
 
 pytestmark = pytest.mark.layout
 PROMPT_S = 5.0  # far less than the 30 s after which others look again; slow machines get some slack
@@ -21,17 +21,8 @@ PROMPT_S = 5.0  # far less than the 30 s after which others look again; slow mac
 
 @pytest.fixture
 def site(api: KubeApi, kubeconfig: Path, tmp_path: Path) -> Iterator[Site]:
-    """A registered node; what was published for it is gone after the test."""
-    made = Site(api, kubeconfig, tmp_path)
-    made.register()
-    yield made
-    made.unregister()
-    for resource in (RESOURCE_SLICES, COMPOSITES):
-        for name in made.versions(resource) if is_installed(api, resource) else ():
-            try:
-                api.delete(resource, name)
-            except NotFound:
-                continue  # the garbage collector was faster
+    with registered(api, kubeconfig, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_support import Site
+from agent_support import Site, registered
 from cluster_support import eventually
 from launcher.client import ClusterControl
 
-from kube_api import RESOURCE_SLICES, KubeApi, NotFound
+from kube_api import KubeApi
 
 pytestmark = pytest.mark.layout
 RESTARTED_S = 90.0
@@ -18,15 +18,8 @@ RESTARTED_S = 90.0
 
 @pytest.fixture
 def site(api: KubeApi, kubeconfig: Path, tmp_path: Path) -> Iterator[Site]:
-    made = Site(api, kubeconfig, tmp_path)
-    made.register()
-    yield made
-    made.unregister()
-    for name in made.versions():
-        try:
-            api.delete(RESOURCE_SLICES, name)
-        except NotFound:
-            continue
+    with registered(api, kubeconfig, tmp_path) as made:
+        yield made
 
 
 def test_where_the_gate_goes_off_only_what_exists_is_published_and_everything_again_when_it_is_back(

@@ -128,6 +128,21 @@ class Site:
         gpus.create_compute_instance(uuid_, gi_id)
 
 
+@contextmanager
+def registered(api: KubeApi, kubeconfig: Path, folder: Path) -> Iterator[Site]:
+    """A registered node; what was published for it is gone after the block."""
+    site = Site(api, kubeconfig, folder)
+    site.register()
+    try:
+        yield site
+    finally:
+        site.unregister()
+        for resource in (RESOURCE_SLICES, COMPOSITES):
+            for name in site.versions(resource) if is_installed(api, resource) else ():
+                with suppress(NotFound):  # the garbage collector was faster
+                    api.delete(resource, name)
+
+
 _ROOT = str(Path(__file__).parents[3])
 
 
