@@ -30,10 +30,11 @@ from agent.hardware.uevents import Uevents
 from agent.inventory import as_mode_allows, describe, discover
 from agent.options import InvalidOptions, Options, read_options
 from agent.publishing import errors
+from agent.publishing.documents import Document
 from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Change, Document, Gone, Interrupted, Listed, News, Stored
+from agent.publishing.ports import Change, Gone, Interrupted, Listed, News, Stored
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
 from kube_api import (

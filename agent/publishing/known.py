@@ -7,12 +7,9 @@ late the watch tells of its life. Safe to use from the watch's thread and the pu
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
 
+from agent.publishing.documents import Document, name_of
 from agent.publishing.ports import Change, Gone, Interrupted, Listed, Stored
-
-Document = Mapping[str, Any]
 
 
 class Known:
@@ -41,7 +38,7 @@ class Known:
             before = {name: _version(one) for name, one in self._objects.items()}
             match change:
                 case Listed(documents=documents):
-                    self._objects = {_name(one): one for one in documents}
+                    self._objects = {name_of(one): one for one in documents}
                     self._deleted.clear()
                     self._is_listed, was_listed = True, self._is_listed
                     if not was_listed:
@@ -67,21 +64,17 @@ class Known:
                 del self._objects[name]
 
     def _keep(self, document: Document) -> None:
-        known = self._objects.get(_name(document))
+        known = self._objects.get(name_of(document))
         if _uid(document) in self._deleted:
             return
         if known is None or _uid(known) != _uid(document) or _version(known) <= _version(document):
-            self._objects[_name(document)] = document
+            self._objects[name_of(document)] = document
 
     def _forget(self, document: Document) -> None:
-        known = self._objects.get(_name(document))
+        known = self._objects.get(name_of(document))
         self._deleted.discard(_uid(document))
         if known is not None and _uid(known) == _uid(document):
-            del self._objects[_name(document)]
-
-
-def _name(document: Document) -> str:
-    return str(document["metadata"]["name"])
+            del self._objects[name_of(document)]
 
 
 def _uid(document: Document) -> str:

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from agent.publishing.documents import Document, name_of
 from agent.publishing.sameness import same
-
-Document = Mapping[str, Any]
 
 _FIXED: Final = ("driver", "nodeName")  # the API server lets nobody change them, nor the pool's name
 
@@ -55,21 +54,21 @@ def plan(desired: Sequence[Document], actual: Sequence[Document]) -> tuple[Write
            its generation is ours to choose. ``actual`` are all objects of the node and driver.
            Metadata of ``desired`` (annotations, labels, owners) is added where it is missing.
     """
-    by_name = {_name(one): one for one in actual}
+    by_name = {name_of(one): one for one in actual}
     kept = {
-        _name(one): by_name[_name(one)]
+        name_of(one): by_name[name_of(one)]
         for one in desired
-        if _name(one) in by_name and _is_changeable(one, by_name[_name(one)])
+        if name_of(one) in by_name and _is_changeable(one, by_name[name_of(one)])
     }
-    deletions = [_delete(one) for one in actual if _name(one) not in kept]
+    deletions = [_delete(one) for one in actual if name_of(one) not in kept]
     generation = _generation(desired, actual, kept)
     numbered = [_with_generation(one, generation) for one in desired]
     updates = [
-        _update(one, kept[_name(one)])
+        _update(one, kept[name_of(one)])
         for one in numbered
-        if _name(one) in kept and not _is_stored(one, kept[_name(one)])
+        if name_of(one) in kept and not _is_stored(one, kept[name_of(one)])
     ]
-    creations = [Create(one) for one in numbered if _name(one) not in kept]
+    creations = [Create(one) for one in numbered if name_of(one) not in kept]
     return (*deletions, *updates, *creations)
 
 
@@ -77,7 +76,7 @@ def _generation(desired: Sequence[Document], actual: Sequence[Document], kept: M
     """Return the present generation where that is safe, else the next."""
     pools = {one["spec"]["pool"]["name"] for one in desired}
     current = max((_generation_of(one) for one in actual if one["spec"]["pool"]["name"] in pools), default=0)
-    wanted = {_name(one): _with_generation(one, current)["spec"] for one in desired}
+    wanted = {name_of(one): _with_generation(one, current)["spec"] for one in desired}
     changed = {name for name, one in kept.items() if not same(wanted[name], one["spec"])}
     if len(kept) == len(desired) and len(changed) <= 1:
         return current
@@ -121,11 +120,6 @@ def _delete(stored: Document) -> Delete:
 def _with_generation(document: Document, generation: int) -> Document:
     spec = document["spec"]
     return {**document, "spec": {**spec, "pool": {**spec["pool"], "generation": generation}}}
-
-
-def _name(document: Document) -> str:
-    name: str = document["metadata"]["name"]
-    return name
 
 
 def _generation_of(document: Document) -> int:

@@ -6,12 +6,11 @@ Adapters are made by ``agent.__main__``. Every call of a door may raise a ``Serv
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-Document = Mapping[str, Any]
-"""One API object as the server writes it."""
+from agent.publishing.documents import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from agent.publishing.documents import Document
 from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found
 from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
 from agent.publishing.pace import Backoff, Pace
-from agent.publishing.ports import Document, Nodes, Shelf
+from agent.publishing.ports import Nodes, Shelf
 from agent.publishing.publisher import FieldsDropped, Publisher
 from agent.publishing.sources import Source
 from scheduler_core.errors import CannotProject

@@ -7,9 +7,9 @@ The caller waits and tries again. Never decides what is wanted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from agent.publishing.documents import Document
 from agent.publishing.errors import NotThere, Outdated, Refused
 from agent.publishing.forms import NotTaken, Taken
 from agent.publishing.known import Known
@@ -18,7 +18,6 @@ from agent.publishing.plan import Create, Delete, Update, Write, plan
 from agent.publishing.ports import Shelf
 from agent.publishing.sameness import dropped
 
-Document = Mapping[str, Any]
 _log = logging.getLogger("agent.publishing")
 
 

@@ -7,16 +7,15 @@ that changes; it writes nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from agent.publishing.documents import Document
 from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Notices
 from agent.slices import composite_slices, encoded
 from scheduler_core.errors import CannotProject
 
-Document = Mapping[str, Any]
 _log = logging.getLogger("agent.publishing")
 _COUNTED: Final = "PartitionsPublished"
 _NOT_COUNTED: Final = "PartitionsNotPublished"
