@@ -168,10 +168,8 @@ def reserved(pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Reserved:
     found = []
     for claim in held:
         for constraint in claim.exclusive:
-            scope = compared(
-                constraint.scopes, (one for one in devices.values() if is_rival(constraint, one))
-            )
-            mine = (one for one in _held(claim, devices) if is_rival(constraint, one))
+            mine = [one for one in _held(claim, devices) if is_rival(constraint, one)]
+            scope = compared(constraint.scopes, mine)
             values = frozenset(one.attributes[scope] for one in mine if scope in one.attributes)
             found.append((constraint, scope, values, str(claim.ref)))
     return found

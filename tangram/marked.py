@@ -22,7 +22,7 @@ def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
 
     Raises: BadInput for a bad table. It is checked against the GPUs that the node publishes.
     """
-    minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) for node in asked.nodes}
+    minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) or None for node in asked.nodes}
     tables = {one.node: one.table for one in asked.objects.reported}
     for one in asked.objects.reported:
         _tell(one.table)

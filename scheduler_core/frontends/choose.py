@@ -120,9 +120,6 @@ def _ranked(demand: Demand, first: Wanted, units: tuple[Unit, ...], partition: C
     if partition:
         left, place = partition
         return (left, *near, place), units, cards
-    if first.is_listed_order:
-        ranks = tuple(number for one in units for number in one.order)
-        return (*near, *ranks), units, cards
     ranks = tuple(number for one in sorted(units, key=lambda one: one.order) for number in one.order)
     return (*near, *compactness(units, _everything(first)), *ranks), units, cards
 

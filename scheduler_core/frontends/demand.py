@@ -23,7 +23,6 @@ class Wanted:
     count: int | None
     others: tuple[Unit, ...] = ()
     may_grow: bool = False
-    is_listed_order: bool = False
     deepest: int = 3
 
     @property

@@ -15,6 +15,8 @@ from scheduler_core.names import qualified
 PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
 DEVICE_TYPES: Final = {GPU: ("gpu",), RDMA: ("nic", "vf")}
 """What the attribute ``type`` says of the devices that make up a unit. Shape: by type of the annotations."""
+_RIVALS: Final = {**DEVICE_TYPES, GPU: ("gpu", "mig", "gpu-partition")}
+"""What counts as use of a type: a part of a GPU, and a group of them, too."""
 
 
 def scopes_of(driver: str) -> tuple[QualifiedName, ...]:
@@ -26,5 +28,5 @@ def exclusive_of(kind: str, policy: Exclusive, driver: str) -> ExclusiveScope:
     """Return the constraint of a policy for one type of device."""
     card = qualified("uuid" if kind == GPU else "pfPciAddress", driver)
     scopes = scopes_of(driver) if policy is Exclusive.PCIE else (card,)
-    types = DEVICE_TYPES.get(kind, (kind,))
+    types = _RIVALS.get(kind, (kind,))
     return ExclusiveScope(scopes=scopes, kind=qualified("type", driver), values=types)

@@ -6,25 +6,24 @@ project's agent publishes, and what ``reported`` makes of Koordinator's reports.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from scheduler_core.candidates import Offer, offers
 from scheduler_core.frontends.amounts import CARDS, MEMORY, Amounts, Ask, filled
-from scheduler_core.frontends.exclusive import DEVICE_TYPES, exclusive_of, scopes_of
+from scheduler_core.frontends.exclusive import DEVICE_TYPES, scopes_of
 from scheduler_core.frontends.hints import GPU, Exclusive, Hint
 from scheduler_core.frontends.reported import LABELS
 from scheduler_core.frontends.scoring import Scoring, device_score
 from scheduler_core.frontends.units import Take, Unit
 from scheduler_core.ledger import Ledger, Share
-from scheduler_core.model.claim import ExclusiveScope
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.taints import intolerable
 from scheduler_core.names import bare, qualified
 from scheduler_core.problem import Cluster, books
 from scheduler_core.quantity import Quantity
-from scheduler_core.scopes import Alone, Reserved, Scope, alone, bar, compared, reserved
+from scheduler_core.scopes import Reserved, Scope, bar, reserved
 
 NUMA_NODE = QualifiedName("resource.kubernetes.io/numaNode")
 ADDRESS = QualifiedName("resource.kubernetes.io/pciBusID")
@@ -47,8 +46,7 @@ class NodeUnits:
         self._scoring = scoring
         self._offers = offers(cluster.pools, node, cluster.features)
         self._kept: Reserved = reserved(cluster.pools, cluster.allocated)
-        self._switches = self._have_switches()
-        self._alones: dict[ExclusiveScope, Alone] = {}
+        self._has_switches = self._tells_switches()
 
     def numbers(self, kind: str) -> list[int]:
         """Return the minors of a type of device, as published."""
@@ -56,13 +54,15 @@ class NodeUnits:
 
     def units(self, kind: str, ask: Ask, hint: Hint) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
         """Return the units of a type that match the hint's selector, and the others."""
+        cards = self._cards(kind)
+        found = [self._unit(kind, card, place, ask, hint) for place, card in enumerate(cards)]
+        used = {one.pcie for one in found if one.is_touched}
         matching: list[Unit] = []
         others: list[Unit] = []
-        for place, card in enumerate(self._cards(kind)):
-            unit = self._unit(kind, card, place, ask, hint)
+        for card, unit in zip(cards, found, strict=True):
             labels = _labels(card.whole or card.vfs[0])
             is_match = hint.selector is None or hint.selector.admits(labels)
-            (matching if is_match else others).append(unit)
+            (matching if is_match else others).append(_alone(unit, hint, used))
         return tuple(matching), tuple(others)
 
     def _cards(self, kind: str) -> list[Card]:
@@ -80,7 +80,7 @@ class NodeUnits:
     def _unit(self, kind: str, card: Card, place: int, ask: Ask, hint: Hint) -> Unit:
         lead = card.whole or card.vfs[0]
         found = self._takes(kind, card, ask, hint)
-        barred = self._barred(kind, card, hint)
+        barred = self._barred(card)
         why = barred or (found if isinstance(found, str) else "")
         given = self._given(lead, ask)
         return Unit(
@@ -158,7 +158,7 @@ class NodeUnits:
         held = next((self._ledger(vf).obstacle(vf.device.name) for vf in card.vfs), None)
         return "has no free VF that matches" + (f": {held}" if held else "")
 
-    def _barred(self, kind: str, card: Card, hint: Hint) -> str | None:
+    def _barred(self, card: Card) -> str | None:
         for one in (card.whole, *card.vfs[:1]):
             if one is None:
                 continue
@@ -168,17 +168,7 @@ class NodeUnits:
             held = bar(one.device, self._kept)
             if held is not None:
                 return f"is kept: {held}"
-        if hint.exclusive is not None:
-            lead = card.whole or card.vfs[0]
-            if not self._alone(kind, hint.exclusive, lead).admits(lead.device):
-                return f"is not free for {hint.exclusive}: others use it or what is beside it"
         return None
-
-    def _alone(self, kind: str, policy: Exclusive, lead: Offer) -> Alone:
-        constraint = exclusive_of(kind, policy, lead.view.driver)
-        if constraint not in self._alones:
-            self._alones[constraint] = alone(constraint, self._cluster.pools, self._cluster.allocated)
-        return self._alones[constraint]
 
     def _is_touched(self, card: Card) -> bool:
         devices = [one for one in (card.whole, *card.vfs) if one is not None]
@@ -206,18 +196,13 @@ class NodeUnits:
 
     def _scope(self, lead: Offer) -> Scope | None:
         switch, root = scopes_of(lead.view.driver)
-        return lead.device.attributes.get(switch if lead.pool in self._switches else root)
+        return lead.device.attributes.get(switch if self._has_switches else root)
 
-    def _have_switches(self) -> set[int]:
-        """Return the pools whose GPUs and cards all tell their switch."""
+    def _tells_switches(self) -> bool:
+        """Whether every GPU and card of the node tells its switch; otherwise none is compared by it."""
         types = {one for several in DEVICE_TYPES.values() for one in several}
-        found = set()
-        for index, pool in enumerate(self._cluster.pools):
-            scopes = scopes_of(pool.id.driver)
-            mine = [one.device for one in self._offers if one.pool == index and _text(one, "type") in types]
-            if mine and compared(scopes, mine) == scopes[0]:
-                found.add(index)
-        return found
+        mine = (one for one in self._offers if _text(one, "type") in types)
+        return all(scopes_of(one.view.driver)[0] in one.device.attributes for one in mine)
 
     def _number(self, card: Card, place: int) -> int:
         minor = _own(card.whole or card.vfs[0], "minor")
@@ -225,6 +210,23 @@ class NodeUnits:
 
     def _ledger(self, offer: Offer) -> Ledger:
         return self.ledgers[offer.pool]
+
+
+def _alone(unit: Unit, hint: Hint, used: Set[Scope | None]) -> Unit:
+    """Return the unit, without what it takes where the pod may not have it for others' sake.
+
+    Shape: ``used`` are the PCIe scopes of the type in which others have anything.
+    """
+    match hint.exclusive:
+        case Exclusive.DEVICE if unit.is_touched:
+            why = "is used by others, which DeviceLevel does not bear"
+        case Exclusive.PCIE if unit.pcie is None:
+            why = "does not tell its PCIe scope, which PCIeLevel needs"
+        case Exclusive.PCIE if unit.pcie in used:
+            why = "stands below a PCIe scope that others use, which PCIeLevel does not bear"
+        case _:
+            return unit
+    return replace(unit, takes=(), why=unit.why or why)
 
 
 def _card(devices: Sequence[Offer]) -> Card:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from scheduler_core.allocate import Cluster
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.choose import Refused, choose
+from scheduler_core.frontends.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
 from scheduler_core.frontends.demand import Demand, Partitioned, Wanted
 from scheduler_core.frontends.errors import InvalidNode
 from scheduler_core.frontends.exclusive import exclusive_of
@@ -35,10 +36,10 @@ from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 
 _DEPTHS: Final = {
-    TopologyScope.DEVICE: 0,
-    TopologyScope.PCIE: 1,
-    TopologyScope.NUMA: 2,
-    TopologyScope.NODE: 3,
+    TopologyScope.DEVICE: DEVICE,
+    TopologyScope.PCIE: SWITCH,
+    TopologyScope.NUMA: NUMA_NODE,
+    TopologyScope.NODE: MACHINE,
 }
 
 
@@ -181,7 +182,7 @@ def _wanted(kind: str, ask: PodAsk, offered: NodeUnits) -> Wanted:
         units=units,
         others=others,
         count=ask.asks[kind].count,
-        deepest=_DEPTHS[hint.scope] if hint.scope is not None else 3,
+        deepest=_DEPTHS[hint.scope] if hint.scope is not None else MACHINE,
     )
 
 

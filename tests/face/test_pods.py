@@ -211,7 +211,7 @@ def test_what_koordinator_gave_is_held_by_minor_and_bus_id(tangram, written, exa
 
     joint, vfs = answer.json["pods"]
     assert not joint["allocated"]
-    assert "is consumed by default/earlier" in joint["reasons"]["node-1"]["detail"]
+    assert "is used in part by default/earlier" in joint["reasons"]["node-1"]["detail"]
     assert vfs["devices"]["rdma"][0]["devices"][1].endswith("0000:3d:00.3")
 
 
@@ -224,3 +224,24 @@ def test_two_gpus_of_one_minor_are_refused(tangram, written, examples):
 
     assert answer.status == 2
     assert "'gpu-0': is there twice" in answer.err
+
+
+def test_a_mig_partition_in_use_keeps_an_exclusive_pod_off_its_switch(tangram, slices, written, examples):
+    pod = yaml.safe_load((examples / "pods" / "joint.yaml").read_text())
+    name = "scheduling.koordinator.sh/device-allocate-hint"
+    pod["metadata"]["annotations"][name] = '{"gpu": {"exclusivePolicy": "PCIeLevel"}}'
+    claim = yaml.safe_load((examples / "mig-claim.yaml").read_text())
+    result = {
+        "request": "mig-1g-5gb-0",
+        "driver": "tangram.dev",
+        "pool": "dgx-a100",
+        "device": "gpu-1-mig-1g-5gb-0",
+    }
+    claim["status"] = {"allocation": {"devices": {"results": [result]}}}
+    files = ["-f", slices, "-f", written("claim.json", json.dumps(claim))]
+
+    answer = tangram("explain", *files, "--pod", written("pod.json", json.dumps(pod)), "--json")
+
+    (found,) = answer.json["pods"]
+    assert [one["number"] for one in found["devices"]["gpu"]] == [2, 3, 4, 5]
+    assert "PCIeLevel does not bear" in found["offers"]["gpu"][0]["why"]
