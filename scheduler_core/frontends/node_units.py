@@ -42,6 +42,7 @@ class NodeUnits:
 
     def __init__(self, cluster: Cluster, node: Node, scoring: Scoring | None = None) -> None:
         self.ledgers = books(cluster.pools, cluster.allocated, cluster.features)
+        self._taken = tuple(ledger.taken for ledger in self.ledgers)
         self._cluster = cluster
         self._scoring = scoring
         self._offers = offers(cluster.pools, node, cluster.features)
@@ -60,8 +61,7 @@ class NodeUnits:
         matching: list[Unit] = []
         others: list[Unit] = []
         for card, unit in zip(cards, found, strict=True):
-            labels = _labels(card.whole or card.vfs[0])
-            is_match = hint.selector is None or hint.selector.admits(labels)
+            is_match = hint.selector is None or hint.selector.admits(_labels(card.whole or card.vfs[0]))
             (matching if is_match else others).append(_alone(unit, hint, used))
         return tuple(matching), tuple(others)
 
@@ -99,7 +99,7 @@ class NodeUnits:
         """Return what a unit takes, or why it cannot be had."""
         lead = card.whole or card.vfs[0]
         if lead.device.is_shareable:
-            users = self._ledger(lead).taken.get(lead.device.name)
+            users = self._taken[lead.pool].get(lead.device.name)
             if kind == GPU and not ask.is_shared and users is not None:
                 return f"is used in part by {users}"
             share = self._share(lead, ask)
@@ -172,7 +172,7 @@ class NodeUnits:
 
     def _is_touched(self, card: Card) -> bool:
         devices = [one for one in (card.whole, *card.vfs) if one is not None]
-        if any(one.device.name in self._ledger(one).taken for one in devices):
+        if any(one.device.name in self._taken[one.pool] for one in devices):
             return True
         whole = card.whole
         return whole is not None and not whole.device.is_shareable and not self._admits(whole)
