@@ -37,10 +37,9 @@ class Node:
         self.name = name
         self._settings, self._runtime = settings, runtime
         self.folder = settings.folder / name
-        self._holder: subprocess.Popen[str] | None = None
         self._write_files()
         self._holder = self._hold()
-        self.containerd = Part(self._containerd_spec(), logs)
+        self.containerd = Part(self.containerd_spec(), logs)
         self.kubelet = Part(self.kubelet_spec({}), logs)
 
     @property
@@ -81,7 +80,6 @@ class Node:
 
     def boot(self) -> None:
         """Come back after ``kill_everything``: a new mount namespace with a fresh /run."""
-        assert self._holder is not None
         self._holder.kill()
         self._holder.wait()
         self._holder = self._hold()
@@ -107,9 +105,6 @@ class Node:
 
     def containerd_spec(self) -> PartSpec:
         """Return how containerd starts, which after a boot is in another namespace."""
-        return self._containerd_spec()
-
-    def _containerd_spec(self) -> PartSpec:
         programs = self._settings.containerd
         return PartSpec(
             name=f"containerd-{self.name}",
@@ -152,7 +147,6 @@ class Node:
         return holder
 
     def _holder_pid(self) -> int:
-        assert self._holder is not None
         return self._holder.pid
 
 
