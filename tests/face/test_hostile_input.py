@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -223,7 +224,7 @@ def mutated(original: Any, chance: Random) -> Any:
 
 SEEDS = st.integers(0, 2**48)
 MUTATIONS = settings(
-    max_examples=500,
+    max_examples=int(os.environ.get("TANGRAM_MUTATIONS", "100")),  # 500 and more now and then
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -292,7 +293,7 @@ def test_cases_with_mistakes_are_judged_or_told_in_one_message(tangram, tmp_path
     assert not any(word in answer.out for word in UNCLEAR), answer.out
 
 
-@settings(MUTATIONS, max_examples=200)
+@MUTATIONS
 @given(seed=SEEDS)
 def test_damaged_text_is_answered_or_told_in_one_message(tangram, tmp_path, seed):
     chance = Random(seed)
