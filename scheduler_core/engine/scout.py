@@ -19,7 +19,6 @@ from scheduler_core.engine.roster import Roster, Site
 from scheduler_core.engine.skeleton import identity
 from scheduler_core.engine.template import Template
 from scheduler_core.engine.verdicts import Verdicts, open_slots
-from scheduler_core.model.device import AttributeValue
 
 _Values = tuple[tuple[tuple[int, int], ...], ...]
 
@@ -43,10 +42,14 @@ class Look:
 
 
 class Scout:
-    """The plans of a kind, kept per site, and shared by sites that look the same to the kind."""
+    """The plans of a kind, kept per site, and shared by sites that look the same to the kind.
 
-    def __init__(self, kind: Kind, planner: Planner, verdicts: Verdicts) -> None:
+    Shape: ``lists`` tells whether constraints compare lists by their members; else they are no values.
+    """
+
+    def __init__(self, kind: Kind, planner: Planner, verdicts: Verdicts, *, lists: bool) -> None:
         self.kind = kind
+        self._lists = lists
         self._planner = planner
         self._verdicts = verdicts
         self._plans: dict[Site, Plan] = {}
@@ -111,7 +114,7 @@ class Scout:
         )
 
     def _sight(self, site: Site) -> Sight | None:
-        """Return what the kind sees, None where a selector fails or a constraint meets a list."""
+        """Return what the kind sees, None where a selector fails or lists overlap."""
         looks = self.looks(site)
         if any(any(look.failed) for look in looks) or self.meets_shared(site, looks):
             return None
@@ -149,16 +152,22 @@ class Scout:
         return slots
 
     def _values(self, site: Site, rule: int) -> _Values | None:
-        """Return the values that a rule compares, numbered as they are met; None where one is a list."""
+        """Return the values that a rule compares, numbered as they are met.
+
+        A list counts as one value where lists are either equal or have nothing in common; None where not.
+        """
         attribute = self.kind.rules[rule].attribute
-        numbers: dict[tuple[type, AttributeValue], int] = {}
+        numbers: dict[frozenset[tuple[type, object]], int] = {}
         found = []
         for component in site.components:
             mine: dict[int, int] = {}
             for value, mask in component.template.blocks(attribute, component.own):
-                if isinstance(value, tuple):
-                    return None
-                number = numbers.setdefault((type(value), value), len(numbers))
+                if isinstance(value, tuple) and not self._lists:
+                    continue
+                several = value if isinstance(value, tuple) else (value,)
+                key = frozenset([(type(each), each) for each in several])
+                number = numbers.setdefault(key, len(numbers))
                 mine[number] = mine.get(number, 0) | mask
             found.append(tuple(mine.items()))
-        return tuple(found)
+        is_apart = len(frozenset().union(*numbers)) == sum(map(len, numbers))
+        return tuple(found) if is_apart else None

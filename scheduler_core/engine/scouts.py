@@ -62,7 +62,8 @@ class Scouts:
         if scout is None:
             if len(self._by_content) >= _KINDS:
                 self._start_afresh()
-            scout = self._by_content[key] = Scout(self._kind(claims), self._planner, self._verdicts)
+            kind, lists = self._kind(claims), self._features.DRAListTypeAttributes
+            scout = self._by_content[key] = Scout(kind, self._planner, self._verdicts, lists=lists)
         return scout
 
     def forget(self, site: Site) -> None:

@@ -98,6 +98,15 @@ def waiting(chance, one):
     return replace(one, binding=Binding(("ready",), to_node=True)) if rarely(chance) else one
 
 
+def listed(_, one):
+    """What constraints compare is a list, of as many as a board has sockets."""
+    lists = {
+        key: (value, f"{value}'") if key.endswith("/board") else value
+        for key, value in one.attributes.items()
+    }
+    return replace(one, attributes=lists)
+
+
 def rarely(chance):
     return chance.random() < 0.3
 
@@ -116,6 +125,7 @@ VARIANTS = {
     "amounts wanted": (lambda _, one: one, demanding),
     "compatibility groups": (grouped, lambda option: option),
     "binding conditions": (waiting, lambda option: option),
+    "lists that are compared": (listed, lambda option: option),
 }
 
 
