@@ -27,6 +27,8 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 CONTAINERFILE: Final = ROOT / "deploy/image/Containerfile"
 TAG: Final = "localhost/tangram:test"
+BASE_TAG: Final = "localhost/tangram-base:present"
+PULL_S: Final = 300
 CACHE: Final = Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools") / "image"
 PACKAGES: Final = ("scheduler_core", "kube_api", "agent", "plugin", "tangram")
 SOURCES: Final = (
@@ -167,23 +169,39 @@ def _build(base: str | None, archive: Path) -> None:
 
 
 def _base(podman: Sequence[str], wanted: str | None) -> str:
-    """Return a base that is in the storage: the wanted or default one, else Debian's by debootstrap."""
+    """Put a base into the storage: the wanted or default one, else Debian's by debootstrap."""
     reference = wanted or _default_base()
-    pull = subprocess.run(
-        [*podman, "pull", "--quiet", reference], capture_output=True, text=True, check=False
-    )
-    if pull.returncode == 0:
-        return reference
-    if wanted is not None:
-        raise Failed(
-            f"pull base {wanted}: {_last_line(pull.stderr)}: name another --base, or none for Debian's"
-        )
-    print(
-        f"image: {reference.partition('@')[0]} cannot be pulled: {_last_line(pull.stderr)}", file=sys.stderr
-    )
-    made = "localhost/tangram-base:bookworm"
-    _run(*podman, "import", "--quiet", str(_debian()), made)
-    return made
+    key = hashlib.sha256(f"{reference} {platform.machine()}".encode()).hexdigest()[:16]
+    kept = CACHE / f"base-{key}.tar"
+    if kept.exists():
+        _run(*podman, "load", "--quiet", "--input", str(kept))
+        return BASE_TAG
+    try:
+        image = _pulled(podman, reference)
+    except Failed as failure:
+        if wanted is not None:
+            raise
+        print(f"image: {failure}", file=sys.stderr)
+        _run(*podman, "import", "--quiet", str(_debian()), BASE_TAG)
+        return BASE_TAG
+    _run(*podman, "tag", image, BASE_TAG)
+    if "@sha256:" in reference:  # a name without a digest may mean something else tomorrow
+        _run(*podman, "save", "--quiet", "--format", "docker-archive", "--output", f"{kept}.new", BASE_TAG)
+        Path(f"{kept}.new").replace(kept)
+    return BASE_TAG
+
+
+def _pulled(podman: Sequence[str], reference: str) -> str:
+    """Return the id of a pulled image. Raises: Failed."""
+    advice = "name another --base, or none for Debian's"
+    command = (*podman, "pull", "--quiet", reference)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PULL_S)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"pull base {reference}: no answer in {PULL_S} s: {advice}") from error
+    if done.returncode != 0:
+        raise Failed(f"pull base {reference}: {_last_line(done.stderr)}: {advice}")
+    return done.stdout.strip()
 
 
 def _default_base() -> str:

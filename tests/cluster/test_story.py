@@ -121,19 +121,25 @@ def test_the_first_that_is_available_is_the_3g_partition_where_the_gpu_is_not_fr
 
 @pytest.fixture
 def instances(control: ClusterControl, node: str) -> Callable[[Gpu], set[str]]:
-    """What GPU instances the machine itself knows, whatever anybody has written down about them."""
+    """The capability nodes of every GPU and compute instance that the machine itself knows."""
     machine = control.node_root(node) / "var/lib/tangram/machine/root"
-    folder = machine / "proc/driver/nvidia/capabilities"
-    return lambda gpu: {path.name for path in (folder / f"gpu{gpu.minor}/mig").glob("gi*")}
+
+    def nodes(gpu: Gpu) -> set[str]:
+        folder = machine / f"proc/driver/nvidia/capabilities/gpu{gpu.minor}/mig"
+        files = (*folder.glob("gi*/access"), *folder.glob("gi*/ci*/access"))
+        minors = {file.read_text().split()[1] for file in files}  # DeviceFileMinor: 12
+        return {f"/dev/nvidia-caps/nvidia-cap{minor}" for minor in minors}
+
+    return nodes
 
 
 def test_with_the_pod_its_instances_go_and_a_claim_of_another_shape_fits(
     api: KubeApi, namespace: str, gpu: Gpu, instances: Callable[[Gpu], set[str]]
 ) -> None:
     pod = create(api, "four-partitions", namespace, gpu)
-    sight(api, pod, namespace)
+    seen = sight(api, pod, namespace)
     name = claim(api, pod, namespace)["metadata"]["name"]
-    assert len(instances(gpu)) == 4
+    assert seen.capabilities == instances(gpu)
 
     api.delete(PODS, pod, namespace)
 
