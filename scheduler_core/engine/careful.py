@@ -203,7 +203,7 @@ class Careful:
 
     def _may_do(self, index: int) -> bool:
         """Whether there is enough in number from here on: devices, and values that differ."""
-        free = [self._takeable(number) for number in range(len(self._kind.filters))]
+        free = self._free_counts()
         wanted: dict[int, int] = {}
         values: dict[int, int] = {}
         for slot in self._kind.slots[index:]:
@@ -214,30 +214,37 @@ class Careful:
                 wanted[want.filter] = wanted.get(want.filter, 0) + (0 if want.admin_access else count)
                 for rule in want.rules:
                     values[rule] = values.get(rule, 0) + count
-        if any(count > len(free[number]) for number, count in wanted.items()):
+        if any(count > free[number] for number, count in wanted.items()):
             return False
-        return all(self._may_differ(rule, count, free) for rule, count in values.items())
+        return all(self._may_differ(rule, count) for rule, count in values.items())
 
-    def _takeable(self, number: int) -> list[Place]:
-        """Return the free devices that a filter does not bar."""
-        barred = [look.barred[number] for look in self._looks]
+    def _free_counts(self) -> list[int]:
+        """Return how many free devices would do, filter by filter."""
+        pairs = zip(self._site.components, self._states, strict=True)
+        frees = [component.template.shape.free(state) for component, state in pairs]
         return [
-            place
-            for place in self._candidates[number]
-            if self._is_free(place) and not barred[place.number] >> place.position & 1
+            sum(
+                (free & look.chosen[number]).bit_count()
+                for free, look in zip(frees, self._looks, strict=True)
+            )
+            for number in range(len(self._kind.filters))
         ]
 
-    def _most(self, want: Want, free: Sequence[Sequence[Place]]) -> int:
-        return len((self._candidates if want.admin_access else free)[want.filter])
+    def _most(self, want: Want, free: Sequence[int]) -> int:
+        return len(self._candidates[want.filter]) if want.admin_access else free[want.filter]
 
-    def _may_differ(self, rule: int, count: int, free: Sequence[Sequence[Place]]) -> bool:
+    def _may_differ(self, rule: int, count: int) -> bool:
         """Whether there are enough values for the devices that a distinctAttribute still binds."""
         if isinstance(self._kind.rules[rule], MatchAttribute):
             return True
         bound = {want for slot in self._kind.slots for want in slot if rule in want.rules}
         taken = self._rules[rule] or frozenset()
-        places = [(self._candidates if want.admin_access else free)[want.filter] for want in bound]
-        left = {place.values[rule] for several in places for place in several}
+        left = {
+            place.values[rule]
+            for want in bound
+            for place in self._candidates[want.filter]
+            if want.admin_access or self._is_free(place)
+        }
         return sum(bool(values) and not values & taken for values in left) >= count
 
     def _now(self) -> object:
