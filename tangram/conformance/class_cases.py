@@ -1,7 +1,6 @@
 """Cases of resource classes: devices, classes, then pods or events, and what each class selects and counts.
 
-The form is the cases' own; objects go through the readers of the front end, and every class is compiled
-to a DeviceClass as well, which must select the same devices.
+Every class is compiled to a DeviceClass as well, which must select the same devices.
 """
 
 from __future__ import annotations
@@ -13,44 +12,23 @@ from typing import Any, Final
 from scheduler_core.codec.fields import Fields
 from scheduler_core.errors import InvalidInput
 from scheduler_core.frontends.classes.compile import expression_of
-from scheduler_core.frontends.classes.decode import (
-    CLASS_KIND,
-    DEVICES_KIND,
-    decode_node_devices,
-    decode_resource_class,
-)
 from scheduler_core.frontends.classes.errors import InvalidNodeDevices, InvalidResourceClass
 from scheduler_core.frontends.classes.events import (
-    AddClass,
-    AddNode,
     AddPod,
     DeletePod,
     Event,
     Outcome,
     Placed,
     Refused,
-    RemoveClass,
-    RemoveNode,
     Unplaced,
-    UpdateClass,
 )
-from scheduler_core.frontends.classes.model import ClassDevice, ResourceClass
-from scheduler_core.frontends.classes.pods import requests_of
 from scheduler_core.frontends.classes.published import published
 from scheduler_core.frontends.classes.state import State, after, selected, statuses
 from scheduler_core.selectors import compile_selector, view
+from tangram.conformance.class_objects import event_of, first_events, pod_event
 from tangram.conformance.runs import unequal
 
 _DRIVER: Final = "cases.example.com"
-_WORDS: Final = (
-    "add_class",
-    "remove_class",
-    "update_class",
-    "add_node",
-    "remove_node",
-    "add_pod",
-    "delete_pod",
-)
 
 
 @dataclass(slots=True)
@@ -64,7 +42,7 @@ class ClassRun:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """Return what is selected, counted and allocated in the end."""
+        """Return what is selected, counted and allocated in the end, and the status after each event."""
         return {
             "selected": _selected(self.state),
             "status": _statuses(self.state),
@@ -76,14 +54,12 @@ class ClassRun:
         """Yield how the answer, or one after an event, differs, and where a DeviceClass selects otherwise."""
         answer = self.answer
         for key in ("selected", "status"):
-            found = answer[key]
             for name, wanted in (expect.get(key) or {}).items():
-                yield from unequal(f"{key} of {name}", _even(wanted), _even(found.get(name)))
+                yield from unequal(f"{key} of {name}", _even(wanted), _even(answer[key].get(name)))
         if "allocations" in expect:
-            yield from unequal("allocations", _even(expect["allocations"]), _even(self.allocations))
-        for number, (event, step) in enumerate(
-            zip(self.content.get("events") or (), self.steps, strict=True)
-        ):
+            yield from unequal("allocations", expect["allocations"], self.allocations)
+        events = self.content.get("events") or ()
+        for number, (event, step) in enumerate(zip(events, self.steps, strict=True)):
             yield from _step_differences(f"event {number}", event, step)
         yield from _compiled_otherwise(self.content, self.state)
 
@@ -96,27 +72,29 @@ class ClassRun:
 def counted(content: Mapping[str, Any]) -> ClassRun:
     """Return the answer to a case. Raises: InvalidInput for an object that the front end refuses."""
     run = ClassRun(content)
-    for node, devices in _nodes(content.get("devices") or ()):
-        run.state, _ = after(run.state, AddNode(node, devices))
-    for one in content.get("classes") or ():
-        run.state, _ = after(run.state, AddClass(_class(one)))
-    for one in content.get("pods") or ():
-        _pod(run, one)
-    for one in content.get("events") or ():
-        run.steps.append(_step(run, one))
+    case = Fields(content, f"case {content.get('name')}", "", InvalidInput)
+    case.child("expect")
+    for event in first_events(case):
+        run.state, _ = after(run.state, event)
+    for fields in case.children("pods"):
+        _happened(run, pod_event(fields))
+    for fields in case.children("events"):
+        run.steps.append(_step(run, fields))
     return run
 
 
-def _pod(run: ClassRun, one: Mapping[str, Any]) -> Outcome:
-    if "delete" in one:
-        run.state, outcome = after(run.state, DeletePod(str(one["delete"])))
-        for allocation in run.allocations:
-            if allocation["pod"] == one["delete"] and "node" in allocation:
-                allocation["released"] = True
-        return outcome
-    name = str(one["name"])
-    run.state, outcome = after(run.state, AddPod(name, requests_of(f"Pod {name}", one["requests"])))
-    run.allocations.append({"pod": name, **_given(outcome)})
+def _happened(run: ClassRun, event: Event) -> Outcome:
+    """Take an event in; what pods were given is kept, and marked when they go."""
+    run.state, outcome = after(run.state, event)
+    match event:
+        case AddPod(name):
+            run.allocations.append({"pod": name, **_given(outcome)})
+        case DeletePod(name):
+            for allocation in run.allocations:
+                if allocation["pod"] == name and "node" in allocation:
+                    allocation["released"] = True
+        case _:
+            pass
     return outcome
 
 
@@ -132,11 +110,10 @@ def _given(outcome: Outcome) -> dict[str, Any]:
             return {"unschedulable": True}
 
 
-def _step(run: ClassRun, one: Mapping[str, Any]) -> dict[str, Any]:
+def _step(run: ClassRun, fields: Fields) -> dict[str, Any]:
     """Take one event in. An object that is refused as invalid is as rejected as one that contradicts."""
-    (word,) = [key for key in one if key in _WORDS]
     try:
-        outcome = _pod(run, _pod_of(word, one[word])) if "pod" in word else _taken(run, _event(word, one))
+        outcome = _happened(run, event_of(fields))
     except (InvalidResourceClass, InvalidNodeDevices) as error:
         outcome = Refused(str(error))
     return {
@@ -144,56 +121,6 @@ def _step(run: ClassRun, one: Mapping[str, Any]) -> dict[str, Any]:
         "rejected": isinstance(outcome, Refused),
         "unschedulable": isinstance(outcome, Unplaced),
     }
-
-
-def _taken(run: ClassRun, event: Event) -> Outcome:
-    run.state, outcome = after(run.state, event)
-    return outcome
-
-
-def _pod_of(word: str, value: Any) -> Mapping[str, Any]:
-    if word == "delete_pod":
-        return {"delete": _name(value)}
-    return dict(value)
-
-
-def _event(word: str, one: Mapping[str, Any]) -> Event:
-    value = one[word]
-    match word:
-        case "add_class":
-            return AddClass(_class(value))
-        case "update_class":
-            return UpdateClass(_class(value))
-        case "remove_class":
-            return RemoveClass(_name(value))
-        case "remove_node":
-            return RemoveNode(_name(value))
-        case _:
-            devices = value.get("devices") if isinstance(value, Mapping) else one.get("devices")
-            return AddNode(_name(value), _devices(_name(value), devices or ()))
-
-
-def _name(value: Any) -> str:
-    return str(value["name"] if isinstance(value, Mapping) else value)
-
-
-def _nodes(listed: Any) -> Iterator[tuple[str, tuple[ClassDevice, ...]]]:
-    """Yield the nodes in the order in which the list of devices names them first."""
-    for node in dict.fromkeys(str(one["node"]) for one in listed):
-        yield node, _devices(node, [one for one in listed if str(one["node"]) == node])
-
-
-def _devices(node: str, listed: Any) -> tuple[ClassDevice, ...]:
-    bare = [{key: value for key, value in one.items() if key != "node"} for one in listed]
-    _, devices = decode_node_devices({"kind": DEVICES_KIND, "metadata": {"name": node}, "devices": bare})
-    return devices
-
-
-def _class(one: Mapping[str, Any]) -> ResourceClass:
-    fields = Fields(one, f"{CLASS_KIND} {one.get('name')}", "", InvalidInput)
-    fields.only("name", "resourceSelector")
-    spec = {"resourceSelector": one.get("resourceSelector")}
-    return decode_resource_class({"kind": CLASS_KIND, "metadata": {"name": one["name"]}, "spec": spec})
 
 
 def _selected(state: State) -> dict[str, list[str]]:
@@ -208,39 +135,33 @@ def _statuses(state: State) -> dict[str, dict[str, int]]:
 
 
 def _step_differences(where: str, event: Mapping[str, Any], step: Mapping[str, Any]) -> Iterator[str]:
-    for name, wanted in event.get("expect_status", {}).items():
+    for name, wanted in (event.get("expect_status") or {}).items():
         yield from unequal(f"{where}: status of {name}", wanted, step["status"].get(name))
     for key in ("rejected", "unschedulable"):
         if key in event:
             yield from unequal(f"{where}: {key}", event[key], step[key])
-    gone = event.get("remove_class")
-    if gone is not None and _name(gone) in step["status"]:
-        yield f"{where}: {_name(gone)} still has a status"
+    if event.get("remove_class") in step["status"]:
+        yield f"{where}: {event['remove_class']} still has a status"
 
 
 def _compiled_otherwise(content: Mapping[str, Any], state: State) -> Iterator[str]:
     """Yield the classes whose DeviceClass selects other devices than they do themselves."""
-    listed = content.get("devices") or ()
     views = {}
-    for one in listed:
-        texts = {key: str(value) for key, value in (one.get("properties") or {}).items()}
-        views[one["node"], one["name"]] = view(_DRIVER, published(one["name"], texts, _DRIVER))
+    for one in content.get("devices") or ():
+        texts = {key: _text(value) for key, value in (one.get("properties") or {}).items()}
+        if one["node"] in state.nodes:
+            views[one["node"], one["name"]] = view(_DRIVER, published(one["name"], texts, _DRIVER))
     for name, resource_class in state.classes.items():
         selector = compile_selector(expression_of(resource_class))
         compiled = {key for key, seen in views.items() if selector.matches(seen)}
         own = {(node, device.name) for node, device in selected(state, name)} & views.keys()
-        gone = {key for key in views if key[0] not in state.nodes}
-        yield from unequal(f"the DeviceClass of {name}", sorted(own), sorted(compiled - gone))
+        yield from unequal(f"the DeviceClass of {name}", sorted(own), sorted(compiled))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _even(value: Any) -> Any:
-    """Return a value with its lists in an order of their own: sets of devices have none."""
-    match value:
-        case dict():
-            return {key: _even(one) for key, one in value.items()}
-        case list() if all(isinstance(one, str) for one in value):
-            return sorted(value)
-        case list():
-            return [_even(one) for one in value]
-        case _:
-            return value
+    """Return names in an order of their own: sets of devices have none."""
+    return sorted(value) if isinstance(value, list) else value

@@ -88,6 +88,16 @@ def test_a_nic_and_its_vfs_exclude_each_other_by_counting(machine, inventory_of)
     ]
 
 
+def test_a_nic_and_its_vfs_tell_the_speed_of_the_link(machine, inventory_of):
+    pool = describe(inventory_of(machine("dgx-a100"))).pool
+    speed = "tangram.dev/linkSpeedMbps"
+
+    told = {one.name: one.attributes.get(speed) for one in pool.devices if one.name.startswith("nic-")}
+
+    assert set(told.values()) == {200_000}
+    assert len(told) == 72
+
+
 def test_a_gpu_and_its_nic_share_the_switch_attribute(machine, inventory_of):
     pool = describe(inventory_of(machine("dgx-a100"))).pool
     switch = {found.name: found.attributes.get("tangram.dev/pcieSwitch") for found in pool.devices}
