@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from scheduler_core.allocate import books
 from scheduler_core.errors import Overdrawn
-from scheduler_core.frontends.classes.model import ClassDevice, Placement, Use
+from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of
 from scheduler_core.ledger import Ledger
 from scheduler_core.model.claim import AllocatedClaim
@@ -60,29 +60,29 @@ class Books:
             what = "are shared, or belong to no single node"
             self.notes.append(f"pool {pool.id}: {left_out} devices are left to claims: they {what}")
 
-    def held_by(self, claim: AllocatedClaim) -> Iterator[Placement]:
-        """Yield what a claim holds, a placement for each node. Looking on holds nothing."""
+    def held_by(self, claim: AllocatedClaim) -> Iterator[Grant]:
+        """Yield what a claim holds, a grant for each node. Looking on holds nothing."""
         uses: dict[str, list[Use]] = {}
         for result in claim.results:
             place = self._places.get(result.device)
             if place is not None and not result.admin_access:
                 uses.setdefault(place[0], []).append(Use("", place[1], 1))
-        return (Placement(node, tuple(listed)) for node, listed in uses.items())
+        return (Grant(node, tuple(listed)) for node, listed in uses.items())
 
     @property
     def blocked(self) -> frozenset[Place]:
         """Return the devices that cannot be given now: they are held, or parts of them are."""
         return frozenset(place for place, (ledger, name) in self._ledgers.items() if not ledger.admits(name))
 
-    def record(self, pod: str, placement: Placement) -> None:
+    def record(self, pod: str, grant: Grant) -> None:
         """Enter what a pod already holds."""
-        for ledger, name in self._entries(placement):
+        for ledger, name in self._entries(grant):
             ledger.record(name, f"pod {pod}")
 
-    def take(self, pod: str, placement: Placement) -> str | None:
+    def take(self, pod: str, grant: Grant) -> str | None:
         """Enter what a pod was given; return why it cannot be, and enter nothing, or None."""
         entered: list[tuple[Ledger, DeviceName]] = []
-        for ledger, name in self._entries(placement):
+        for ledger, name in self._entries(grant):
             try:
                 ledger.take(name, f"pod {pod}")
             except Overdrawn as error:
@@ -92,9 +92,9 @@ class Books:
             entered.append((ledger, name))
         return None
 
-    def _entries(self, placement: Placement) -> Iterator[tuple[Ledger, DeviceName]]:
-        for use in placement.uses:
-            entry = self._ledgers.get((placement.node, use.device))
+    def _entries(self, grant: Grant) -> Iterator[tuple[Ledger, DeviceName]]:
+        for use in grant.uses:
+            entry = self._ledgers.get((grant.node, use.device))
             if entry is not None:
                 yield entry
 

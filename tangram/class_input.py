@@ -53,7 +53,7 @@ class ClassInput:
         return outcome
 
     def place(self, pod: ClassPod) -> PodOutcome:
-        """Place one pod, first fit; a choice of devices that exclude each other is no placement."""
+        """Place one pod, first fit; a choice of devices that exclude each other is no grant."""
         before = self.state
         outcome = self.happened(AddPod(pod.name, pod.requests, without=self.books.blocked))
         match outcome:
@@ -61,8 +61,8 @@ class ClassInput:
                 raise AssertionError("a pod is placed or it is not")
             case Unplaced() | Refused():
                 return outcome
-            case Placed(placement):
-                reason = self.books.take(pod.name, placement)
+            case Placed(grant):
+                reason = self.books.take(pod.name, grant)
         if reason is None:
             return outcome
         self.state = before
@@ -82,8 +82,8 @@ def read_class_input(documents: Sequence[Document]) -> ClassInput:
     for node, devices in found.books.devices.items():
         found.happened(AddNode(node, tuple(devices)))
     for claim in objects.allocated:
-        for placement in found.books.held_by(claim):
-            found.happened(AddPod(f"claim {claim.ref} on {placement.node}", None, placement))
+        for grant in found.books.held_by(claim):
+            found.happened(AddPod(f"claim {claim.ref} on {grant.node}", None, grant))
     return found
 
 
@@ -119,8 +119,8 @@ def _read_pod(document: Document, found: ClassInput) -> None:
         raise BadInput(f"{document.place}: Pod {pod.name}: is given twice")
     if pod.has_ended:
         return
-    if pod.placement is not None:
-        found.happened(AddPod(pod.name, pod.requests or None, pod.placement))
-        found.books.record(pod.name, pod.placement)
+    if pod.grant is not None:
+        found.happened(AddPod(pod.name, pod.requests or None, pod.grant))
+        found.books.record(pod.name, pod.grant)
     elif pod.requests:
         found.pods.append(pod)

@@ -16,7 +16,7 @@ from tangram.class_input import CLASS_KINDS, ClassInput, read_class_input
 from tangram.documents import read_documents
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
-from tangram.pictures.classes import classes_table, placement_picture, unplaced_picture
+from tangram.pictures.classes import classes_table, grant_picture, unplaced_picture
 
 DEVICE_CLASSES = "device-classes"
 _Answers = Sequence[tuple[str, PodOutcome]]
@@ -81,8 +81,8 @@ def _draw(found: ClassInput, answers: _Answers, face: Face) -> None:
     face.out.show(classes_table(statuses(found.state), _free(found), devices))
     for pod, outcome in answers:
         match outcome:
-            case Placed(placement):
-                face.out.show("", placement_picture(pod, placement))
+            case Placed(grant):
+                face.out.show("", grant_picture(pod, grant))
             case Unplaced(reason) | Refused(reason):
                 face.out.show("", unplaced_picture(pod, reason))
 
@@ -125,12 +125,12 @@ def _plain_classes(found: ClassInput) -> list[dict[str, Any]]:
 
 def _plain_pod(pod: str, outcome: PodOutcome) -> dict[str, Any]:
     match outcome:
-        case Placed(placement):
+        case Placed(grant):
             uses = [
                 {"class": use.class_name, "device": use.device, "quantity": use.quantity}
-                for use in placement.uses
+                for use in grant.uses
             ]
-            annotations = annotations_of(placement.uses)
-            return {"pod": pod, "node": placement.node, "devices": uses, "annotations": annotations}
+            annotations = annotations_of(grant.uses)
+            return {"pod": pod, "node": grant.node, "devices": uses, "annotations": annotations}
         case Unplaced(reason) | Refused(reason):
             return {"pod": pod, "unschedulable": True, "reason": reason}

@@ -100,12 +100,12 @@ def _happened(run: ClassRun, event: Event) -> Outcome:
 
 def _given(outcome: Outcome) -> dict[str, Any]:
     match outcome:
-        case Placed(placement):
+        case Placed(grant):
             uses = [
                 {"class": use.class_name, "device": use.device, "quantity": use.quantity}
-                for use in placement.uses
+                for use in grant.uses
             ]
-            return {"node": placement.node, "devices": uses}
+            return {"node": grant.node, "devices": uses}
         case _:
             return {"unschedulable": True}
 

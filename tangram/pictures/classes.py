@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler_core.frontends.classes.annotation import annotations_of
-from scheduler_core.frontends.classes.model import Placement
+from scheduler_core.frontends.classes.model import Grant
 from scheduler_core.frontends.classes.state import Status
 
 
@@ -26,10 +26,10 @@ def classes_table(
     return table
 
 
-def placement_picture(pod: str, placement: Placement) -> RenderableType:
+def grant_picture(pod: str, grant: Grant) -> RenderableType:
     """Tell where a pod runs and the annotations that say what it was given."""
-    lines = (Text(f"  {key}={value}") for key, value in annotations_of(placement.uses).items())
-    return Group(Text(f"Pod {pod} on {placement.node}", style="bold"), *lines)
+    lines = (Text(f"  {key}={value}") for key, value in annotations_of(grant.uses).items())
+    return Group(Text(f"Pod {pod} on {grant.node}", style="bold"), *lines)
 
 
 def unplaced_picture(pod: str, reason: str) -> RenderableType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from scheduler_core.frontends.classes.model import ClassDevice, Placement, ResourceClass
+from scheduler_core.frontends.classes.model import ClassDevice, Grant, ResourceClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class RemoveNode:
 
 @dataclass(frozen=True, slots=True)
 class AddPod:
-    """A pod is created, or is there already with a ``placement`` that its annotations tell.
+    """A pod is created, or is there already with a ``grant`` that its annotations tell.
 
-    Shape: ``requests`` by class, None where only the placement is known; ``without`` the devices, as
+    Shape: ``requests`` by class, None where only the grant is known; ``without`` the devices, as
            (node, name), that cannot be given for reasons outside of this state.
     """
 
     name: str
     requests: Mapping[str, int] | None
-    placement: Placement | None = None
+    grant: Grant | None = None
     without: Set[tuple[str, str]] = frozenset()
 
 
@@ -77,7 +77,7 @@ class Done:
 class Placed:
     """The pod holds devices."""
 
-    placement: Placement
+    grant: Grant
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class Grant:
     """Where a pod runs and what it was given. Shape: a use per class and device, in order of choosing."""
 
     node: str

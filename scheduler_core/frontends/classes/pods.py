@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.classes.annotation import uses_in
-from scheduler_core.frontends.classes.model import Placement
+from scheduler_core.frontends.classes.model import Grant
 from scheduler_core.frontends.errors import InvalidPod
 from scheduler_core.quantity import Quantity
 
@@ -29,12 +29,12 @@ class ClassPod:
     """A pod and classes.
 
     Shape: ``name`` is ``namespace/name``; ``requests`` by class, without zeros, in the manifest's order;
-           ``placement`` what its annotations tell, None where they tell nothing.
+           ``grant`` what its annotations tell, None where they tell nothing.
     """
 
     name: str
     requests: Mapping[str, int]
-    placement: Placement | None
+    grant: Grant | None
     has_ended: bool
 
 
@@ -50,7 +50,7 @@ def decode_class_pod(obj: Mapping[str, Any]) -> ClassPod:
     return ClassPod(
         name=f"{metadata.text('namespace', 'default')}/{metadata.text('name')}",
         requests=_pod_requests(spec),
-        placement=Placement(node, uses) if uses else None,
+        grant=Grant(node, uses) if uses else None,
         has_ended=top.optional("status").text("phase", "") in _ENDED,
     )
 

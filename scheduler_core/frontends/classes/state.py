@@ -27,7 +27,7 @@ from scheduler_core.frontends.classes.events import (
     UpdateClass,
 )
 from scheduler_core.frontends.classes.first_fit import Want, first_fit
-from scheduler_core.frontends.classes.model import ClassDevice, Placement, ResourceClass
+from scheduler_core.frontends.classes.model import ClassDevice, Grant, ResourceClass
 from scheduler_core.frontends.classes.selection import selects
 
 _One = TypeVar("_One")
@@ -49,7 +49,7 @@ class PlacedPod:
     """A pod that holds devices. Shape: ``requests`` by class, None where nobody here asked for it."""
 
     requests: Mapping[str, int] | None
-    placement: Placement
+    grant: Grant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,28 +121,28 @@ def _add_pod(state: State, event: AddPod) -> tuple[State, Outcome]:
     known = state.pods.get(event.name)
     if known is not None:
         return state, _again(known, event)
-    if event.placement is not None:
-        return _held(state, event, event.placement), Placed(event.placement)
-    placement = _placement(state, event)
-    if placement is None:
+    if event.grant is not None:
+        return _held(state, event, event.grant), Placed(event.grant)
+    grant = _grant(state, event)
+    if grant is None:
         return state, Unplaced(_why_not(state, event))
-    return _held(state, event, placement), Placed(placement)
+    return _held(state, event, grant), Placed(grant)
 
 
 def _again(known: PlacedPod, event: AddPod) -> Outcome:
     """Return what becomes of a pod that is known: told once more it stays as it is."""
-    is_same_place = event.placement is None or event.placement == known.placement
+    is_same_place = event.grant is None or event.grant == known.grant
     is_same_request = None in (known.requests, event.requests) or known.requests == event.requests
     if is_same_place and is_same_request:
-        return Placed(known.placement)
-    return Refused(f"pod {event.name} cannot be changed: it holds devices on {known.placement.node}")
+        return Placed(known.grant)
+    return Refused(f"pod {event.name} cannot be changed: it holds devices on {known.grant.node}")
 
 
-def _held(state: State, event: AddPod, placement: Placement) -> State:
-    return replace(state, pods={**state.pods, event.name: PlacedPod(event.requests, placement)})
+def _held(state: State, event: AddPod, grant: Grant) -> State:
+    return replace(state, pods={**state.pods, event.name: PlacedPod(event.requests, grant)})
 
 
-def _placement(state: State, event: AddPod) -> Placement | None:
+def _grant(state: State, event: AddPod) -> Grant | None:
     requests = {name: quantity for name, quantity in (event.requests or {}).items() if quantity}
     if any(name not in state.classes for name in requests):
         return None
@@ -152,7 +152,7 @@ def _placement(state: State, event: AddPod) -> Placement | None:
         wants = [_want(state, name, quantity, devices) for name, quantity in requests.items()]
         uses = first_fit(wants, free)
         if uses is not None:
-            return Placement(node, uses)
+            return Grant(node, uses)
     return None
 
 
@@ -201,8 +201,8 @@ def _used(state: State) -> dict[str, dict[str, int]]:
     """Return the units in use by node and device, of pods of any node."""
     found: dict[str, dict[str, int]] = {}
     for pod in state.pods.values():
-        on_node = found.setdefault(pod.placement.node, {})
-        for use in pod.placement.uses:
+        on_node = found.setdefault(pod.grant.node, {})
+        for use in pod.grant.uses:
             on_node[use.device] = on_node.get(use.device, 0) + use.quantity
     return found
 

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler_core.errors import InvalidInput
 from scheduler_core.frontends.classes.annotation import PREFIX
-from scheduler_core.frontends.classes.model import Placement, Use
+from scheduler_core.frontends.classes.model import Grant, Use
 from scheduler_core.frontends.classes.pods import decode_class_pod
 
 
@@ -47,7 +47,7 @@ def test_names_with_a_meaning_of_their_own_are_no_classes():
 def test_annotations_tell_what_a_pod_holds_on_its_node():
     found = decode_class_pod(pod(annotations={f"{PREFIX}c_gpu-0": "1"}, node="n"))
 
-    assert found.placement == Placement("n", (Use("c", "gpu-0", 1),))
+    assert found.grant == Grant("n", (Use("c", "gpu-0", 1),))
 
 
 @pytest.mark.parametrize(("phase", "has_ended"), [("Succeeded", True), ("Failed", True), ("Running", False)])

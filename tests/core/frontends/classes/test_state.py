@@ -18,8 +18,8 @@ from scheduler_core.frontends.classes.events import (
 )
 from scheduler_core.frontends.classes.model import (
     ClassDevice,
+    Grant,
     Operator,
-    Placement,
     Requirement,
     ResourceClass,
     Use,
@@ -70,8 +70,8 @@ def test_no_number_is_negative_and_requested_is_the_sum_over_pods(happened):
         held = sum(
             use.quantity
             for pod in state.pods.values()
-            for use in pod.placement.uses
-            if (pod.placement.node, use.device) in places
+            for use in pod.grant.uses
+            if (pod.grant.node, use.device) in places
         )
         assert status.allocatable >= 0
         assert status.requested == held
@@ -84,7 +84,7 @@ def test_the_facts_told_again_in_any_order_give_the_same_status(happened, random
     facts = [
         *(AddClass(one) for one in state.classes.values()),
         *(AddNode(name, listed) for name, listed in state.nodes.items()),
-        *(AddPod(name, pod.requests, pod.placement) for name, pod in state.pods.items()),
+        *(AddPod(name, pod.requests, pod.grant) for name, pod in state.pods.items()),
     ]
     random.shuffle(facts)
 
@@ -132,9 +132,9 @@ def test_no_device_gives_more_than_it_had_when_the_pod_came(happened):
         before = state
         state, outcome = after(state, event)
         if isinstance(outcome, Placed) and state is not before and event.name not in before.pods:
-            listed = {one.name: one.quantity for one in state.nodes[outcome.placement.node]}
-            used = in_use(state, outcome.placement.node)
-            assert all(used[use.device] <= listed[use.device] for use in outcome.placement.uses)
+            listed = {one.name: one.quantity for one in state.nodes[outcome.grant.node]}
+            used = in_use(state, outcome.grant.node)
+            assert all(used[use.device] <= listed[use.device] for use in outcome.grant.uses)
 
 
 def test_a_class_cannot_be_changed_and_stays_as_it_was(class_of):
@@ -192,9 +192,9 @@ def test_a_pod_that_asks_for_an_unknown_class_is_told_which(device):
 
 
 def test_a_pod_cannot_move(device):
-    state = run([AddPod("p", None, Placement("n1", (Use("gpus", "a", 1),)))])
+    state = run([AddPod("p", None, Grant("n1", (Use("gpus", "a", 1),)))])
 
-    changed, outcome = after(state, AddPod("p", None, Placement("n2", (Use("gpus", "a", 1),))))
+    changed, outcome = after(state, AddPod("p", None, Grant("n2", (Use("gpus", "a", 1),))))
 
     assert (changed, outcome) == (state, Refused("pod p cannot be changed: it holds devices on n1"))
 
@@ -205,4 +205,4 @@ def test_devices_that_others_block_are_passed_over(device):
 
     _, outcome = after(state, AddPod("p", {"gpus": 1}, without=frozenset({("n1", "a")})))
 
-    assert outcome == Placed(Placement("n1", (Use("gpus", "b", 1),)))
+    assert outcome == Placed(Grant("n1", (Use("gpus", "b", 1),)))
