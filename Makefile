@@ -27,6 +27,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	MYPYPATH=hack/cluster $(VENV)/bin/mypy hack/cluster/launcher hack/cluster/__main__.py
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python hack/proto.py --check
 
