@@ -11,6 +11,7 @@ help:
 	@echo "make format  format and mend what the linter can"
 	@echo "make proto   generate the Python code of proto/"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
+	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make test-cluster   the tests in such a cluster; make test-cluster-all: on every version"
 
 $(VENV)/.ready: pyproject.toml uv.lock hack/bootstrap.sh
@@ -47,12 +48,18 @@ test-peer: $(VENV)/.ready
 	@$(VENV)/bin/python hack/peer.py test
 
 # A real Kubernetes from pinned modules, in namespaces of its own (hack/cluster).
-.PHONY: cluster-tools cluster test-cluster test-cluster-all
+.PHONY: cluster-tools cluster bench-cluster test-cluster test-cluster-all
 cluster-tools: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster tools
 
 cluster: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster up
+
+# First on a node with Tangram, then the scheduler alone over nodes that are objects only.
+bench-cluster: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster run -- $(VENV)/bin/tangram bench cluster
+	@$(VENV)/bin/python hack/cluster run --control-plane-only --bare --node-objects 100 -- \
+	    $(VENV)/bin/tangram bench cluster
 
 # KUBECONFIG=... make test-cluster: in that cluster, what needs no control over its nodes (docs/try-it.md).
 test-cluster: $(VENV)/.ready

@@ -10,10 +10,12 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
 from agent.__main__ import main as agent_main
@@ -28,12 +30,21 @@ from agent.hardware.simulated.errors import SimulationError
 from agent.hardware.sysfs import Sysfs
 from kube_api import (
     DEVICE_CLASSES,
+    NAMESPACES,
     NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    Disconnected,
     KubeApi,
     KubeApiError,
+    Limits,
+    NotFound,
+    Removed,
     Resource,
+    Synced,
+    Upserted,
 )
 from plugin.__main__ import main as plugin_main
 from plugin.assembly import assemble
@@ -53,9 +64,10 @@ from tangram.throwaway import clean_end
 _EXPECTED: Final = (BadInput, CoreError, HardwareError, NoAnswer, PluginError, SimulationError, OSError)
 _INTERRUPTED: Final = 130
 _COMPOSITES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
-_RESOURCES: Final = {
-    one.kind: one for one in (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, _COMPOSITES)
-}
+_DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
+_SHOWN: Final = (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, _COMPOSITES)
+_MEASURED: Final = (NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, _DAEMON_SETS)
+_RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,7 +99,7 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
     with clean_end():
-        status: int = options.command(options, Face(AllMachines(), Output(), serve, connect))
+        status: int = options.command(options, Face(AllMachines(), Output(), serve, connect, open_live))
     sys.stdout.flush()
     return status
 
@@ -132,18 +144,34 @@ def serve(machine: Machine, options: Options, claims: Path) -> Running:
 
 def connect(kubeconfig: Path | None, context: str | None) -> ReadCluster:
     """Return the cluster of a kubeconfig; nothing is asked yet. Raises: BadInput."""
-    try:
-        api = KubeApi.connect(
+    return ReadCluster(_api(kubeconfig, context, Limits()))
+
+
+def open_live(kubeconfig: Path | None, context: str | None) -> ChangedCluster:
+    """Return the cluster of a kubeconfig, to be measured without waiting for ourselves. Raises: BadInput."""
+    return ChangedCluster(_api(kubeconfig, context, Limits(calls_per_s=2000, burst=2000)))
+
+
+def _api(kubeconfig: Path | None, context: str | None, limits: Limits) -> KubeApi:
+    with _refusals():
+        return KubeApi.connect(
             kubeconfig,
             context,
             user_agent="tangram",
             clock=time.monotonic,
             sleep=time.sleep,
             random=random.random,
+            limits=limits,
         )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Tell what an API server refuses as a user's mistake."""
+    try:
+        yield
     except KubeApiError as error:
         raise BadInput(str(error)) from error
-    return ReadCluster(api)
 
 
 class ReadCluster:
@@ -154,18 +182,46 @@ class ReadCluster:
 
     def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
         """Return the objects of a kind that a field selector lets through."""
-        try:
+        with _refusals():
             found = self._api.list(_RESOURCES[kind], field_selector=fields)
-        except KubeApiError as error:
-            raise BadInput(str(error)) from error
-        return tuple(one.document for one in found.items)
+            return tuple(one.document for one in found.items)
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
         """Return one object."""
-        try:
+        with _refusals():
             return self._api.get(_RESOURCES[kind], name, namespace).document
-        except KubeApiError as error:
-            raise BadInput(str(error)) from error
+
+
+class ChangedCluster(ReadCluster):
+    """A cluster through its API server, whose objects are made, watched and deleted."""
+
+    def create(self, kind: str, document: Mapping[str, Any], namespace: str = "") -> None:
+        """Make an object."""
+        with _refusals():
+            self._api.create(_RESOURCES[kind], document, namespace or None)
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """Ask for an object's end; one that is gone already is no failure."""
+        with _refusals(), suppress(NotFound):
+            self._api.delete(_RESOURCES[kind], name, namespace or None)
+
+    def text(self, path: str) -> str:
+        """Return what the server answers below a path."""
+        with _refusals():
+            return self._api.raw_get(path)
+
+    def changes(
+        self, kind: str, stop: Event, fields: str = "", namespace: str = ""
+    ) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+        """Yield each object's name and document now and after each change, None once it is gone."""
+        for change in self._api.watch(_RESOURCES[kind], namespace or None, "", fields, stop=stop):
+            match change:
+                case Synced(items):
+                    yield from ((one.metadata.name, one.document) for one in items)
+                case Upserted(found) | Removed(found):
+                    yield found.metadata.name, found.document if isinstance(change, Upserted) else None
+                case Disconnected():
+                    continue  # the watch comes back by itself; whoever waits has a limit
 
 
 class AllMachines:

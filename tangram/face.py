@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from tangram.bench.cluster_port import OpenCluster
 from tangram.clusters import Connect
 from tangram.errors import BadInput
 from tangram.machines import Machines, Serve
@@ -21,13 +22,15 @@ WRONG_INPUT: Final = 2
 class Face:
     """The surroundings of a subcommand.
 
-    ``serve`` runs the kubelet plugin while its block is open; ``connect`` finds a cluster to read.
+    ``serve`` runs the kubelet plugin while its block is open; ``connect`` finds a cluster to read, ``live``
+    one to be measured.
     """
 
     machines: Machines
     out: Output
     serve: Serve
     connect: Connect
+    live: OpenCluster
 
 
 Command = Callable[[argparse.Namespace, Face], int]

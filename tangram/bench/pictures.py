@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tangram.bench.answer import Answer
-from tangram.bench.report import Report, Row, Unit
+from tangram.bench.report import RATES, Report, Row, Unit
 
 _TIMES: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _MIB: Final = 2**20
@@ -17,8 +17,8 @@ _MIB: Final = 2**20
 
 def report_table(report: Report) -> Table:
     """Return the figures of one benchmark, each beside what it must be."""
-    memory = f"peak memory {report.peak_memory_bytes / _MIB:.0f} MiB"
-    table = Table(title=f"{report.name}  {report.title}  ({memory})", title_justify="left")
+    memory = f"  (peak memory {report.peak_memory_bytes / _MIB:.0f} MiB)" if report.peak_memory_bytes else ""
+    table = Table(title=f"{report.name}  {report.title}{memory}", title_justify="left")
     table.add_column("case", min_width=36)
     for heading in ("median", "p99", "samples", "must"):
         table.add_column(heading, justify="right")
@@ -40,7 +40,7 @@ def _remark(row: Row) -> Text:
 
 
 def _comparison(row: Row) -> str:
-    return "≥" if row.unit is Unit.CLAIMS_PER_SECOND else "≤"
+    return "≥" if row.unit in RATES else "≤"
 
 
 def amount(value: float, unit: Unit) -> str:

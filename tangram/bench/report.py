@@ -20,6 +20,12 @@ class Unit(StrEnum):
     BYTES_PER_DEVICE = "B/device"
     PERCENT = "%"
     DISAGREEMENTS = "disagreements"
+    PODS_PER_SECOND = "pods/s"
+    MEBIBYTES = "MiB"
+    CALLS = "calls"
+
+
+RATES: Final = frozenset({Unit.CLAIMS_PER_SECOND, Unit.PODS_PER_SECOND})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ class Row:
         """Whether the figure is as it must be, None where nothing is asked."""
         if self.must is None:
             return None
-        if self.unit is Unit.CLAIMS_PER_SECOND:
+        if self.unit in RATES:
             return self.median >= self.must
         return self.median <= self.must
 
@@ -55,7 +61,8 @@ class Report:
     """A benchmark's rows.
 
     Shape: ``wrong`` says each answer that was not the right one.
-    Units: ``peak_memory_bytes`` of the process that ran it, interpreter and imports included.
+    Units: ``peak_memory_bytes`` of the process that ran it, interpreter and imports included; 0 where others
+           did the work.
     """
 
     name: str

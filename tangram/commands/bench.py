@@ -13,6 +13,8 @@ from typing import Any, Final
 from scheduler_core.errors import InvalidClaim, InvalidClass, InvalidInput, InvalidSlice
 from tangram.bench.answer import LIMIT_S, Answer, answer
 from tangram.bench.catalogue import ALL, BENCHMARKS, QUICK, Order, chosen, run
+from tangram.bench.cluster_command import add_options, measured
+from tangram.bench.cluster_run import NAME as CLUSTER
 from tangram.bench.pictures import answer_line, report_table
 from tangram.bench.question import decode_question
 from tangram.bench.reading import read_inputs
@@ -38,7 +40,8 @@ def add(parsers: Subparsers) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"of {', '.join(BENCHMARKS)}, or {ALL}; default: {', '.join(QUICK)}, under a minute",
+        help=f"of {', '.join(BENCHMARKS)}, or {ALL}; default: {', '.join(QUICK)}, under a minute; or "
+        f"{CLUSTER}: a cluster with Tangram, some minutes",
     )
     parser.add_argument(
         "--input",
@@ -52,9 +55,13 @@ def add(parsers: Subparsers) -> None:
         help="how the core chooses; B9 compares both (default: %(default)s)",
     )
     parser.add_argument(
-        "--count", type=_whole, metavar="N", help="claims of B4, arrivals of B9, instances of B10"
+        "--count",
+        type=_whole,
+        metavar="N",
+        help="claims of B4, arrivals of B9, instances of B10, pods of cluster",
     )
     parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4 and B6")
+    add_options(parser)
     parser.add_argument(
         "--limit", type=_seconds, metavar="SECONDS", help=f"with --input: cut one off after ({LIMIT_S:.0f})"
     )
@@ -81,9 +88,9 @@ def _run(options: Namespace, face: Face) -> int:
         return _answer_inputs(options, face)
     if options.limit is not None:
         raise BadInput("--limit: belongs to --input: benchmarks have limits of their own")
-    for name in options.names:
-        if name != ALL and name not in BENCHMARKS:
-            raise bad_argument("NAME", name, f"must be {ALL} or one of {', '.join(BENCHMARKS)}")
+    if options.names == [CLUSTER]:
+        return _show_cluster(options, face)
+    _check(options)
     order = Order(
         machines=face.machines, policy=POLICIES[options.policy], nodes=options.nodes, count=options.count
     )
@@ -98,6 +105,27 @@ def _run(options: Namespace, face: Face) -> int:
         for sentence in report.wrong:
             print(f"wrong answer: {report.name}: {sentence}", file=sys.stderr)
     return DOES_NOT_FIT if any(report.wrong for report in reports) else DONE
+
+
+def _check(options: Namespace) -> None:
+    """Refuse what is no benchmark of the core. Raises: BadInput."""
+    for option in ("kubeconfig", "context", "check"):
+        if getattr(options, option):
+            raise BadInput(f"--{option}: belongs to {CLUSTER}")
+    for name in options.names:
+        if name != ALL and name not in BENCHMARKS:
+            known = f"{ALL} or one of {', '.join(BENCHMARKS)}; {CLUSTER} goes alone"
+            raise bad_argument("NAME", name, f"must be {known}")
+
+
+def _show_cluster(options: Namespace, face: Face) -> int:
+    report = measured(options, face)
+    if options.json:
+        face.out.json({"benchmarks": [_as_json(report)]})
+    else:
+        face.out.show(report_table(report))
+    is_missed = any(row.is_met is False for row in report.rows)
+    return DOES_NOT_FIT if options.check and is_missed else DONE
 
 
 def _as_json(report: Report) -> dict[str, Any]:

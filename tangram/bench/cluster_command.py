@@ -1,0 +1,67 @@
+"""``tangram bench cluster``: the command line's part of the benchmark in a cluster.
+
+Options enter, a ``Bench`` leaves. Where the cluster is, and that kubectl is there, is found out here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import uuid
+from argparse import Namespace
+from collections.abc import Callable
+
+from tangram.bench.cluster_port import Bench
+from tangram.bench.cluster_run import measure
+from tangram.bench.report import Report
+from tangram.errors import BadInput
+from tangram.face import Face, Parser
+
+_KUBECTL_S = 60
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options that are for a cluster only."""
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="of cluster; default: $KUBECONFIG, then ~/.kube/config"
+    )
+    parser.add_argument(
+        "--context", metavar="NAME", help="of cluster: of the kubeconfig; default: its current one"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="of cluster: exit status 1 where a figure is not as it must be"
+    )
+
+
+def measured(options: Namespace, face: Face) -> Report:
+    """Measure the cluster of the options. Raises: BadInput."""
+    bench = Bench(
+        cluster=face.live(options.kubeconfig, options.context),
+        kubectl=_kubectl(options),
+        clock=time.perf_counter,
+        sleep=time.sleep,
+        say=lambda what: print(f"cluster: {what}", file=sys.stderr, flush=True),
+        namespace=f"bench-{uuid.uuid4().hex[:8]}",
+        **({"count": options.count} if options.count else {}),
+    )
+    return measure(bench)
+
+
+def _kubectl(options: Namespace) -> Callable[..., str]:
+    where = [f"--kubeconfig={options.kubeconfig}"] if options.kubeconfig else []
+    where += [f"--context={options.context}"] if options.context else []
+
+    def run(*arguments: str) -> str:
+        command = ("kubectl", *where, *arguments)
+        try:
+            answer = subprocess.run(  # noqa: S603 - kubectl, with what the user gave
+                command, capture_output=True, text=True, timeout=_KUBECTL_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise BadInput(f"cannot run kubectl, which tells the memory of Tangram's pod: {error}") from error
+        if answer.returncode != 0:
+            raise BadInput(f"cannot look into Tangram's pod: kubectl says: {answer.stderr.strip()}")
+        return answer.stdout
+
+    return run

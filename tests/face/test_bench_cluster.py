@@ -1,0 +1,227 @@
+"""``tangram bench cluster``: figures from metrics pages, its objects, and a run in a made-up cluster."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import re
+from collections.abc import Iterator, Mapping
+from threading import Event, Lock
+from typing import Any
+
+import pytest
+
+from tangram.bench.cluster_metrics import Histogram, counted
+from tangram.bench.cluster_objects import agent_pod
+from tangram.bench.cluster_port import Bench
+from tangram.bench.cluster_run import measure
+from tangram.bench.report import Report
+from tangram.errors import BadInput
+
+PAGE = """
+# HELP seconds_of_calls How long calls took
+seconds_of_calls_bucket{method="Svc/Prepare",le="0.005"} 1
+seconds_of_calls_bucket{method="Svc/Prepare",le="0.01"} 9
+seconds_of_calls_bucket{method="Svc/Prepare",le="+Inf"} 10
+seconds_of_calls_sum{method="Svc/Prepare"} 0.08
+seconds_of_calls_count{method="Svc/Prepare"} 10
+seconds_of_calls_count{method="Svc/Unprepare"} 3
+requests_total{resource="slices",verb="GET",code="200"} 4
+requests_total{resource="slices",verb="LIST",code="200"} 2
+requests_total{resource="slices",verb="WATCH",code="200"} 70
+requests_total{resource="otherslices",verb="GET",code="200"} 100
+"""
+PREPARE = {"method": ".*/Prepare"}
+
+
+def test_a_counter_is_summed_over_the_series_whose_labels_match_whole():
+    assert counted(PAGE, "requests_total", resource="slices", verb="GET|LIST") == 6
+
+
+@pytest.mark.parametrize(("share", "seconds"), [(0.05, 0.0025), (0.5, 0.0075), (0.9, 0.01), (0.99, 0.01)])
+def test_a_quantile_lies_in_its_bucket_as_promql_places_it(share, seconds):
+    found = Histogram.read(PAGE, "seconds_of_calls", PREPARE)
+
+    assert found.quantile_s(share) == pytest.approx(seconds)
+    assert found.mean_s == pytest.approx(0.008)
+
+
+def test_only_what_came_after_an_earlier_reading_counts():
+    later = PAGE.replace('"0.01"} 9', '"0.01"} 19').replace('"+Inf"} 10', '"+Inf"} 20')
+    later = later.replace('sum{method="Svc/Prepare"} 0.08', 'sum{method="Svc/Prepare"} 0.14')
+    later = later.replace('count{method="Svc/Prepare"} 10', 'count{method="Svc/Prepare"} 20')
+
+    found = Histogram.read(later, "seconds_of_calls", PREPARE).since(
+        Histogram.read(PAGE, "seconds_of_calls", PREPARE)
+    )
+
+    assert found.count == 10
+    assert found.mean_s == pytest.approx(0.006)
+    assert found.quantile_s(1.0) == pytest.approx(0.01)
+
+
+DAEMON_SET = {
+    "spec": {
+        "template": {
+            "spec": {
+                "serviceAccountName": "tangram",
+                "containers": [
+                    {
+                        "name": "agent",
+                        "args": ["--node-name=n", "--metrics-address=127.0.0.1:1"],
+                        "startupProbe": {},
+                        "volumeMounts": [{"name": "machine"}],
+                    },
+                    {"name": "plugin", "args": []},
+                ],
+                "volumes": [{"name": "machine"}, {"name": "records"}],
+            }
+        }
+    }
+}
+
+
+def test_the_agent_that_is_measured_is_the_installed_one_for_another_driver():
+    spec = agent_pod(DAEMON_SET, "a", "n")["spec"]
+
+    (container,) = spec["containers"]
+    assert container["args"] == ["--node-name=n", "--driver-name=bench.tangram.dev"]
+    assert "startupProbe" not in container
+    assert [volume["name"] for volume in spec["volumes"]] == ["machine"]
+    assert (spec["nodeName"], spec["serviceAccountName"]) == ("n", "tangram")
+    assert len(DAEMON_SET["spec"]["template"]["spec"]["containers"]) == 2
+
+
+class MadeUpCluster:
+    """A cluster in which every pod runs at once, and every tick of the clock is a millisecond."""
+
+    def __init__(self, *, has_tangram: bool = True, node_objects: int = 0) -> None:
+        self.objects: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._queues: list[tuple[str, queue.Queue[tuple[str, Any]]]] = []
+        self._lock = Lock()
+        self._reads = itertools.count()
+        if has_tangram:
+            labels = {"app.kubernetes.io/name": "tangram"}
+            self.objects["DaemonSet", "tangram"] = DAEMON_SET
+            self.objects["Pod", "tangram-x"] = {
+                "metadata": {"name": "tangram-x", "namespace": "tangram-system", "labels": labels},
+                "spec": {"nodeName": "n"},
+                "status": {"phase": "Running"},
+            }
+        for number in range(node_objects):
+            labels = {"tangram.dev/node-object": "true"}
+            self.objects["Node", f"o{number}"] = {"metadata": {"name": f"o{number}", "labels": labels}}
+
+    def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
+        wanted = dict(one.split("=") for one in fields.split(",") if one)
+        name = wanted.get("metadata.name")
+        return tuple(
+            found for (one, key), found in self.objects.items() if one == kind and name in {None, key}
+        )
+
+    def create(self, kind: str, document: Mapping[str, Any], namespace: str = "") -> None:
+        name = document["metadata"]["name"]
+        if kind == "Pod":
+            spec = {"nodeName": "n", **document["spec"]}
+            document = {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Running"}}
+            if namespace == "tangram-system":
+                pool = {"generation": 1, "resourceSliceCount": 1}
+                slice_ = {"metadata": {"name": "s"}, "spec": {"pool": pool, "driver": "bench.tangram.dev"}}
+                self._tell("ResourceSlice", "s", slice_)
+        self._tell(kind, name, document)
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        self._tell(kind, name, None)
+
+    def text(self, path: str) -> str:
+        read = next(self._reads)
+        labels = 'driver_name="tangram.dev",method_name="x.DRAPlugin/NodePrepareResources"'
+        lines = [f'dra_grpc_operations_duration_seconds_bucket{{{labels},le="0.1"}} {read * 2}']
+        lines += [f'dra_grpc_operations_duration_seconds_bucket{{{labels},le="+Inf"}} {read * 2}']
+        lines += [f"dra_grpc_operations_duration_seconds_sum{{{labels}}} {read * 0.01}"]
+        lines += [f"dra_grpc_operations_duration_seconds_count{{{labels}}} {read * 2}"]
+        return "\n".join(lines)
+
+    def changes(
+        self, kind: str, stop: Event, fields: str = "", namespace: str = ""
+    ) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+        mine: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self._queues.append((kind, mine))
+
+        def told() -> Iterator[tuple[str, Any]]:
+            while not stop.is_set():
+                try:
+                    yield mine.get(timeout=0.01)
+                except queue.Empty:
+                    continue
+
+        return told()
+
+    def _tell(self, kind: str, name: str, document: Mapping[str, Any] | None) -> None:
+        with self._lock:
+            if document is None:
+                self.objects.pop((kind, name), None)
+            else:
+                self.objects[kind, name] = document
+            for wanted, one in self._queues:
+                if wanted == kind:
+                    one.put((name, document))
+
+
+def run(cluster: MadeUpCluster) -> Report:
+    ticks = itertools.count()
+    bench = Bench(
+        cluster=cluster,
+        kubectl=lambda *_: "VmPeak:\t 99 kB\nVmRSS:\t   71680 kB\n",
+        clock=lambda: next(ticks) / 1000,
+        sleep=lambda _: None,
+        say=lambda _: None,
+        namespace="bench",
+        count=2,
+        starts=2,
+        loaded=6,
+    )
+    return measure(bench)
+
+
+def test_where_tangram_runs_its_node_is_measured_and_all_that_was_made_is_deleted():
+    cluster = MadeUpCluster()
+
+    report = run(cluster)
+
+    rows = {row.case: row for row in report.rows}
+    assert rows["NodePrepareResources, mean"].median == pytest.approx(5_000_000)
+    assert rows["NodePrepareResources, mean"].is_met
+    assert not rows["NodePrepareResources, p99"].is_met
+    assert rows["memory of the agent"].median == 70
+    assert rows["at rest: writes"].median == 0
+    assert rows["later because of the claim"].must == 200_000_000
+    assert rows["agent's pod created to slices visible"].samples == 2
+    assert not any(re.match("kube-scheduler", case) for case in rows)
+    assert not any(kind in {"Namespace", "ResourceSlice"} for kind, _ in cluster.objects)
+
+
+def test_where_nodes_are_objects_only_the_scheduler_is_measured():
+    report = run(MadeUpCluster(has_tangram=False, node_objects=3))
+
+    (row,) = report.rows
+    assert row.case == "kube-scheduler, 3 nodes"
+    assert row.samples == 6
+    assert row.median > 0
+
+
+def test_a_cluster_without_either_is_refused_before_anything_is_made():
+    cluster = MadeUpCluster(has_tangram=False)
+
+    with pytest.raises(BadInput, match="nothing to measure"):
+        run(cluster)
+
+    assert cluster.objects == {}
+
+
+@pytest.mark.parametrize("arguments", [("--check",), ("B1", "--context", "c"), ("cluster", "B1")])
+def test_what_is_for_a_cluster_only_goes_with_nothing_else(tangram, arguments):
+    said = tangram("bench", *arguments)
+
+    assert said.status == 2
+    assert "cluster" in said.err
