@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from scheduler_core.engine.shape import Shape
-from scheduler_core.engine.skeleton import Body, Entries, Group, Groups, Policies, Skeleton, identity
+from scheduler_core.engine.skeleton import (
+    NO_BINDING,
+    Body,
+    Entries,
+    Group,
+    Groups,
+    Policies,
+    Skeleton,
+    identity,
+)
 from scheduler_core.engine.structure import Structure, modes_of, scaled
 from scheduler_core.engine.template import Layout, Template
 from scheduler_core.features import Groups as GroupMeaning
@@ -15,10 +24,11 @@ from scheduler_core.model.taints import Taint
 from scheduler_core.quantity import Quantity
 
 Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
-BodyKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks]
+BodyKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
 """Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
 the positions of the parents; taints, what must become true of the device, how it is shared.
 """
+_UNMARKED: Final[Marks] = ((), NO_BINDING, False, ())
 SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[Group, ...]]
 
 
@@ -86,7 +96,8 @@ class Library:
                 is_shareable=is_shareable,
                 policies=policies,
             )
-            for capacity, draws, parents, (taints, binding, is_shareable, policies) in body_keys
+            for capacity, draws, parents, marks in body_keys
+            for taints, binding, is_shareable, policies in (marks or _UNMARKED,)
         )
         sources = tuple(self._amounts[number] for number in source_numbers)
         structure = _structure(bodies, sources, self._meaning)

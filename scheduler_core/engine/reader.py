@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from operator import is_
 
-from scheduler_core.engine.library import BodyKey, Library
+from scheduler_core.engine.library import BodyKey, Library, Marks
 from scheduler_core.engine.skeleton import Entries, Entry, Group, Keys, Skeleton, is_same
 from scheduler_core.engine.template import Layout
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
@@ -70,13 +70,22 @@ class Reader:
                 number_of(device.capacity) if capacity is None else capacity,
                 tuple(draws),
                 tuple([position_of[parent] for parent in device.parents]),
-                (device.taints, device.binding, device.is_shareable, tuple(device.policies.items())),
+                _marks(device),
             ))  # fmt: skip
         return tuple(bodies)
 
     def _number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
         number = self._numbers[id(amounts)] = self._library.number(amounts)
         return number
+
+
+def _marks(device: Device) -> Marks | None:
+    """Return what few devices have: taints, something to wait for, shares; None for all others."""
+    binding = device.binding
+    is_bound = binding.conditions or binding.failure_conditions or binding.to_node
+    if not (device.taints or device.is_shareable or device.policies or is_bound):
+        return None
+    return device.taints, binding, device.is_shareable, tuple(device.policies.items())
 
 
 def _groups(devices: Sequence[Device]) -> tuple[tuple[Group, ...], Entries]:
