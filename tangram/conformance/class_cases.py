@@ -25,7 +25,7 @@ from scheduler_core.frontends.classes.events import (
 from scheduler_core.frontends.classes.published import published
 from scheduler_core.frontends.classes.state import State, after, selected, statuses
 from scheduler_core.selectors import compile_selector, view
-from tangram.conformance.class_objects import event_of, first_events, pod_event
+from tangram.conformance.class_objects import check_expected, event_of, first_events, pod_event
 from tangram.conformance.runs import unequal
 
 _DRIVER: Final = "cases.example.com"
@@ -73,7 +73,7 @@ def counted(content: Mapping[str, Any]) -> ClassRun:
     """Return the answer to a case. Raises: InvalidInput for an object that the front end refuses."""
     run = ClassRun(content)
     case = Fields(content, f"case {content.get('name')}", "", InvalidInput)
-    case.child("expect")
+    check_expected(case)
     for event in first_events(case):
         run.state, _ = after(run.state, event)
     for fields in case.children("pods"):

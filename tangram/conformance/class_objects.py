@@ -40,6 +40,18 @@ def first_events(case: Fields) -> Iterator[Event]:
         yield AddClass(_class(one))
 
 
+def check_expected(case: Fields) -> None:
+    """Refuse an expectation that nothing could be compared with. Raises: InvalidInput."""
+    expect = case.child("expect")
+    accepted = [one.optional("selected") for one in case.optional("accept").children("any_of")]
+    for chosen in (expect.optional("selected"), *accepted):
+        for name in chosen.values:
+            chosen.texts(name)
+    expect.optional("status")
+    for event in case.children("events"):
+        event.optional("expect_status")
+
+
 def pod_event(fields: Fields) -> AddPod | DeletePod:
     """Return a pod that comes, or goes. Raises: InvalidInput."""
     if fields.has("delete"):

@@ -104,6 +104,12 @@ def test_the_devices_of_a_node_stand_beside_its_name_or_with_it(judged, event):
         ({"pods": [{"name": "p"}]}, "case case: pods[0].requests: is required"),
         ({"events": [{"grow": 1}]}, "case case: events[0]: ['grow']: must have exactly one of add_class"),
         ({"devices": 5}, "case case: devices: 5: must be a list"),
+        ({"expect": {"selected": {"c": [1]}}}, "case case: expect.selected.c[0]: 1: must be a string"),
+        ({"expect": {"status": "x"}}, "case case: expect.status: 'x': must be an object"),
+        (
+            {"events": [{"remove_node": "n", "expect_status": 1}]},
+            "events[0].expect_status: 1: must be an obj",
+        ),
     ],
 )
 def test_a_case_that_says_nonsense_is_told_by_its_place(judged, change, told):
