@@ -7,6 +7,7 @@ too, is on the disk when the call returns; waiting for the disk is most of what 
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -58,7 +59,7 @@ def remove(path: Path) -> bool:
         found = path.exists()
         for leftover in (path, temporary_path(path)):
             with suppress(FileNotFoundError, NotADirectoryError):
-                leftover.unlink()
+                _unlink(leftover)
         return found
     except OSError as error:
         raise StorageFailed("remove", str(path), _reason(error)) from error
@@ -112,6 +113,16 @@ def make_folder(folder: Path, mode: int) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as error:
         raise StorageFailed("make", f"folder {folder}", _reason(error)) from error
+
+
+def _unlink(path: Path) -> None:
+    """Unlink a file; a read-only file system refuses that even for one that is not there."""
+    try:
+        path.unlink()
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            path.lstat()  # raises where there is nothing: then nothing is left to do
+        raise
 
 
 def _opened(path: Path, mode: int) -> int:

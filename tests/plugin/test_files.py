@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -69,6 +70,21 @@ def test_removing_takes_the_temporary_file_along_and_says_whether_there_was_a_fi
     assert not files.remove(path)
 
     assert files.names(tmp_path) == ()
+
+
+def test_where_nothing_can_be_removed_what_is_not_there_counts_as_removed_and_what_is_there_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    path = tmp_path / "file"
+    monkeypatch.setattr(Path, "unlink", refuse)
+
+    assert not files.remove(path)
+    path.write_bytes(b"there")
+    with pytest.raises(StorageFailed, match="Read-only"):
+        files.remove(path)
 
 
 def test_a_missing_file_or_folder_reads_as_nothing(tmp_path: Path) -> None:
