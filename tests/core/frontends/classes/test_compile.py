@@ -74,6 +74,108 @@ def compiled(resource_class):
     return compile_selector(expression)
 
 
+FOUND = (
+    *(
+        "1G",
+        "1Gi",
+        "1024Mi",
+        "40GBPS",
+        "40000mbps",
+        "1.5kibps",
+        "5n",
+        "5N",
+        "1GB",
+        "2gHz",
+        "T4",
+        "nvidia-gpu",
+    ),
+    *(True, -3, 0, 40_000, 10**9, Version.parse("560.35.3"), Version.parse("1.2.3"), (1, 2), "1.2.3", "true"),
+)
+WANTED = (
+    "1G",
+    "1Gi",
+    "40GBPS",
+    "1.5KIBPS",
+    "5N",
+    "2GHz",
+    "-3",
+    "560.35.3",
+    "1.2.3",
+    "T4",
+    "nvidia-gpu",
+    "true",
+)
+SHAPES = {
+    "own attribute": lambda value: ("memory", {"memory": value}, {}),
+    "attribute over capacity": lambda value: ("memory", {"memory": value}, {"memory": "1G"}),
+    "other domain": lambda value: ("a.example.com/x", {"a.example.com/x": value, "x": "1G"}, {}),
+    "speed of the link": lambda value: ("speed", {"linkSpeedMbps": value}, {}),
+    "model": lambda value: ("model", {"productName": value}, {}),
+}
+
+
+def asked(key):
+    for operator in Operator:
+        if operator in WITHOUT_VALUES:
+            yield Requirement(key, operator)
+            continue
+        for wanted in WANTED:
+            if operator not in ORDERED or not isinstance(value_of(wanted), str):
+                yield Requirement(key, operator, (wanted,))
+
+
+def device_of(attributes, capacity):
+    return Device(
+        name=DeviceName("d"),
+        attributes={qualified(key, DRIVER): value for key, value in attributes.items()},
+        capacity={qualified(key, DRIVER): Quantity.parse(text) for key, text in capacity.items()},
+    )
+
+
+def disagreements(requirement, found):
+    one = ResourceClass("c", ((requirement,),))
+    selector = compiled(one)
+    return [
+        device
+        for device in found
+        if selector.matches(view(DRIVER, device)) is not selects(one, properties_of(DRIVER, device))
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_operator_agrees_on_every_kind_of_value_wherever_it_stands(shape):
+    found = [device_of(*SHAPES[shape](value)[1:]) for value in FOUND]
+    key, *_ = SHAPES[shape](0)
+
+    assert {
+        one: wrong for one in asked(key) if (wrong := disagreements(one, [*found, device_of({}, {})]))
+    } == {}
+
+
+def test_every_operator_agrees_on_capacities_and_kinds():
+    capacities = [device_of({}, {"memory": text}) for text in ("0", "1G", "1Gi", "1024Mi", "40G")]
+    kinds = [
+        device_of({"type": kind} | more, {})
+        for kind in ("gpu", "mig", "nic", "vf", "other", 5)
+        for more in ({}, {"cudaComputeCapability": "8.0"})
+    ]
+
+    assert {one: wrong for one in asked("memory") if (wrong := disagreements(one, capacities))} == {}
+    assert {one: wrong for one in asked("Kind") if (wrong := disagreements(one, kinds))} == {}
+
+
+def test_something_is_selected_by_every_operator():
+    found = [device_of({"memory": value}, {}) for value in FOUND]
+
+    selecting = {
+        one.operator
+        for one in asked("memory")
+        if any(selects(ResourceClass("c", ((one,),)), properties_of(DRIVER, device)) for device in found)
+    }
+
+    assert selecting == set(Operator) - {Operator.DOES_NOT_EXIST}
+
+
 @settings(deadline=None)
 @given(classes, devices)
 def test_a_class_and_its_device_class_select_the_same_published_devices(resource_class, device):

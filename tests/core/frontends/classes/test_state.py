@@ -41,17 +41,25 @@ devices = st.lists(st.tuples(st.sampled_from(("gpu", "nic")), st.integers(0, 4))
 )
 names = st.sampled_from(tuple(CLASSES))
 requests = st.dictionaries(names, st.integers(1, 3), min_size=1, max_size=2)
-events = st.lists(
+beginnings = st.lists(devices, min_size=2, max_size=2).map(
+    lambda listed: [
+        *(AddClass(CLASSES[name]) for name in ("gpus", "any")),
+        *(AddNode(name, there) for name, there in zip(NODES, listed, strict=False)),
+    ]
+)
+later = st.lists(
     st.one_of(
+        st.builds(AddPod, st.sampled_from(PODS), requests),
+        st.builds(AddPod, st.sampled_from(PODS), requests),
+        st.sampled_from(PODS).map(DeletePod),
         names.map(lambda name: AddClass(CLASSES[name])),
         names.map(RemoveClass),
         st.builds(AddNode, st.sampled_from(NODES), devices),
         st.sampled_from(NODES).map(RemoveNode),
-        st.builds(AddPod, st.sampled_from(PODS), requests),
-        st.sampled_from(PODS).map(DeletePod),
     ),
-    max_size=25,
+    max_size=15,
 )
+events = st.builds(lambda first, rest: [*first, *rest], beginnings, later)
 
 
 def run(happened, state=None):
