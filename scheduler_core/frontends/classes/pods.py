@@ -1,7 +1,8 @@
 """A pod as its manifest says it: what it asks of classes, and what it was given before.
 
-A class is asked for in a container's resources, by its bare name; names that Kubernetes gives a meaning
-(``cpu``, ``memory``, ``hugepages-1Gi``, names with a domain) are no classes. Amounts count as Kubernetes
+A class is asked for in a container's resources: by its bare name, as the proposal writes it, or by its name
+in our domain, which API servers take. Names that Kubernetes gives a meaning (``cpu``, ``memory``,
+``hugepages-1Gi``) and names of other domains are no classes. Amounts count as Kubernetes
 counts them: a limit stands for a missing request, containers and sidecars add up, and an init container
 counts where it alone, with the sidecars before it, asks for more.
 """
@@ -19,6 +20,7 @@ from scheduler_core.frontends.errors import InvalidPod
 from scheduler_core.quantity import Quantity
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage", "storage", "pods")
+DOMAIN: Final = "class.tangram.dev/"
 _HUGE_PAGES: Final = "hugepages-"
 _ENDED: Final = ("Succeeded", "Failed")
 _RULE: Final = "must be a whole number, not negative"
@@ -83,7 +85,12 @@ def _container(container: Fields) -> dict[str, int]:
     resources, found = container.optional("resources"), dict[str, int]()
     for part in ("limits", "requests"):  # a request stands over a limit
         listed = resources.optional(part)
-        found |= {str(key): _amount(listed, key) for key in listed.values if _is_class(str(key))}
+        asked: dict[str, int] = {}
+        for key in listed.values:
+            name = str(key).removeprefix(DOMAIN)
+            if _is_class(name):
+                _add(asked, {name: _amount(listed, key)})
+        found |= asked
     return found
 
 

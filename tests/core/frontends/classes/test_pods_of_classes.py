@@ -44,6 +44,12 @@ def test_names_with_a_meaning_of_their_own_are_no_classes():
     assert found.requests == {"hugepages-1gig": 1}
 
 
+def test_a_class_may_be_asked_for_in_our_domain_which_api_servers_take():
+    found = decode_class_pod(pod(asking(limits={"class.tangram.dev/a.b": 1, "a.b": 1})))
+
+    assert found.requests == {"a.b": 2}
+
+
 def test_annotations_tell_what_a_pod_holds_on_its_node():
     found = decode_class_pod(pod(annotations={f"{PREFIX}c_gpu-0": "1"}, node="n"))
 
