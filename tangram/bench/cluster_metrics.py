@@ -1,6 +1,6 @@
 """Figures from a server's metrics page: what was counted between two readings of it.
 
-Text in Prometheus' exposition format enters, counts and quantiles leave. Nothing here asks a server.
+Text in Prometheus' exposition format enters, counts and sums leave. Nothing here asks a server.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Final, Self
 
 _LINE: Final = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)")
@@ -24,52 +23,21 @@ def samples(text: str, name: str) -> Iterator[Sample]:
             yield dict(_LABEL.findall(match[2] or "")), float(match[3])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
-    """Durations as a server counts them.
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How many calls a server has counted, and how long all of them took. Units: seconds."""
 
-    Shape: ``buckets`` map an upper end to how many were not above it; the last end is infinity.
-    Units: seconds.
-    """
-
-    buckets: Mapping[float, float]
-    total: float
     count: float
+    total_s: float
 
     @classmethod
-    def read(cls, text: str, name: str, labels: Mapping[str, str]) -> Self:
-        """Return a histogram, over all its series whose labels match these patterns."""
-        buckets = dict[float, float]()
-        for found, value in _of(text, f"{name}_bucket", labels):
-            end = float(found["le"])
-            buckets[end] = buckets.get(end, 0.0) + value
-        return cls(
-            buckets=buckets,
-            total=sum(value for _, value in _of(text, f"{name}_sum", labels)),
-            count=sum(value for _, value in _of(text, f"{name}_count", labels)),
-        )
+    def read(cls, text: str, name: str, **labels: str) -> Self:
+        """Return what a histogram knows, over all its series whose labels match these patterns."""
+        return cls(counted(text, f"{name}_count", **labels), counted(text, f"{name}_sum", **labels))
 
-    def since(self, earlier: Histogram) -> Histogram:
+    def since(self, earlier: Calls) -> Calls:
         """Return what was counted after an earlier reading."""
-        return Histogram(
-            buckets={end: value - earlier.buckets.get(end, 0.0) for end, value in self.buckets.items()},
-            total=self.total - earlier.total,
-            count=self.count - earlier.count,
-        )
-
-    @property
-    def mean_s(self) -> float:
-        """Return the mean. Shape: there must have been one."""
-        return self.total / self.count
-
-    def quantile_s(self, share: float) -> float:
-        """Return a quantile, placed within its bucket as PromQL's ``histogram_quantile`` places it."""
-        wanted, below, counted = share * self.count, 0.0, 0.0
-        for end, value in sorted(self.buckets.items()):
-            if value >= wanted:
-                return below if end == inf else below + (end - below) * (wanted - counted) / (value - counted)
-            below, counted = end, value
-        return below
+        return Calls(self.count - earlier.count, self.total_s - earlier.total_s)
 
 
 def counted(text: str, name: str, **labels: str) -> float:

@@ -52,14 +52,16 @@ def pod(name: str, where: Mapping[str, Any], claims: Sequence[Mapping[str, str]]
         "name": "main",
         "image": _IMAGE,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["sleep", "86400"],
+        # A shell that ends at once when it is told to: nobody's patience shall be measured along.
+        "command": ["sh", "-c", 'trap "exit 0" TERM; sleep 86400 & wait'],
         "resources": {"claims": [{"name": claim["name"]} for claim in claims]},
     }
     return {
         "metadata": {"name": name},
         "spec": {
             "hostNetwork": True,  # nobody's network shall be measured along
-            "terminationGracePeriodSeconds": 0,
+            # With 0 the object would be gone, and its device given to the next, before the node has let go.
+            "terminationGracePeriodSeconds": 5,
             "automountServiceAccountToken": False,
             "tolerations": [{"operator": "Exists"}],
             "containers": [container],
