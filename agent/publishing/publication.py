@@ -26,6 +26,7 @@ from scheduler_core.errors import CannotProject
 _log = logging.getLogger("agent.publishing")
 _HOPELESS_S: Final = 60.0  # what only people can mend is looked at again this often
 _LOST_S: Final = 300.0  # what is stored again lacks the same fields again
+_USUAL_RACES: Final = 3  # the watch soon tells what we did not know; more in a row, and a name is taken
 _PACE: Final = Pace(first=0.2, most=30.0, calm=60.0)
 
 
@@ -103,8 +104,7 @@ class Publication:
         try:
             self._write(found, now)
         except Outdated as error:
-            _log.debug("%s", error)
-            self._wait(now)
+            self._outdated(error, now)
         except FieldsDropped as error:
             self._metrics.count("failures_total", kind=self.shelf.kind)
             self._wait(now, least_s=0.0 if self.source.lost(error.fields) else _LOST_S)
@@ -136,6 +136,13 @@ class Publication:
         self._metrics.set("devices", devices, kind=kind)
         self._metrics.set("left_out_devices", len(found.devices.left_out))
         self._metrics.set("last_published_timestamp_seconds", self._clocks.wall(), kind=kind)
+
+    def _outdated(self, error: Outdated, now: float) -> None:
+        if self._backoff.failures < _USUAL_RACES:
+            _log.debug("%s", error)
+            self._wait(now)
+        else:
+            self._failed(error, now)
 
     def _failed(
         self, error: Exception, now: float, least_s: float = 0.0, asked_s: float | None = None
