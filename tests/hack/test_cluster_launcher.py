@@ -178,6 +178,15 @@ def test_folders_of_dead_clusters_are_swept_and_those_of_living_ones_stay(tmp_pa
     assert {path.name for path in tmp_path.iterdir()} == {living.name, other.name}
 
 
+def test_a_folder_whose_removal_was_cut_short_is_swept(tmp_path: Path) -> None:
+    half_removed = tmp_path / "tangram-cluster-a"
+    (half_removed / "logs").mkdir(parents=True)
+
+    sweep(tmp_path, now=half_removed.stat().st_mtime + 3600)
+
+    assert not half_removed.exists()
+
+
 def test_a_folder_that_is_just_being_made_is_not_swept(tmp_path: Path) -> None:
     young = tmp_path / "tangram-cluster-a"
     young.mkdir()
@@ -232,3 +241,9 @@ def test_the_welcome_names_files_that_exist(settings: Settings) -> None:
 
     example = next(line for line in lines if "kubectl apply" in line).split()[-1]
     assert Path(example).is_file()
+
+
+def test_the_welcome_waits_for_the_pod_before_it_reads_its_log(settings: Settings) -> None:
+    text = welcome(settings)
+
+    assert 0 < text.index("kubectl wait") < text.index("kubectl logs")

@@ -21,6 +21,7 @@ _OVERLAY = CHECKOUT / "deploy" / "manifests" / "overlays" / "simulated"
 _CLASSES = CHECKOUT / "deploy" / "manifests" / "base" / "device-classes"
 _NAMESPACE = "tangram-system"
 _READY_S = 120
+_IMAGE_S = 900
 
 
 def install(settings: Settings, say: Callable[[str], None]) -> None:
@@ -61,7 +62,12 @@ def tangram_image() -> Path:
     Raises: LauncherError where it cannot be built; the builder has said why.
     """
     command = (sys.executable, str(CHECKOUT / "hack" / "image.py"), "build")
-    answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=900, check=False)
+    try:
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_IMAGE_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise LauncherError(
+            f"cannot build Tangram's image: not done after {_IMAGE_S} s; see above"
+        ) from error
     if answer.returncode != 0:
         raise LauncherError(f"cannot build Tangram's image: exit status {answer.returncode}; see above")
     return Path(answer.stdout.strip())
@@ -103,7 +109,11 @@ def _complaints(settings: Settings) -> str:
 
 def _kubectl(settings: Settings, *arguments: str) -> str:
     command = (str(settings.kubectl), f"--kubeconfig={settings.kubeconfig}", *arguments)
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=_READY_S + 30, check=False)
+    limit_s = _READY_S + 30
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise LauncherError(f"cannot {' '.join(arguments)}: no answer after {limit_s} s") from error
     if answer.returncode != 0:
         raise LauncherError(f"cannot {' '.join(arguments)}: {answer.stderr.strip() or answer.stdout.strip()}")
     return answer.stdout

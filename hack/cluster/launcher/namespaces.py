@@ -73,6 +73,8 @@ def sweep(parent: Path, now: float) -> None:
 
 
 def _is_locked(lock: Path) -> bool:
+    if not lock.exists():  # whoever removed the folder was killed in the middle of it
+        return False
     with lock.open() as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,7 +20,8 @@ def welcome(settings: Settings) -> str:
             f"Each node has simulated GPUs ({machine}); Tangram has published them. Try:",
             "  kubectl get resourceslices",
             f"  kubectl apply -f {_EXAMPLES / f'{_FIRST}.yaml'}",
-            f"  kubectl get pods,resourceclaims; kubectl logs {_FIRST}",
+            f"  kubectl wait --for=condition=Ready pod/{_FIRST} && kubectl logs {_FIRST}",
+            "  kubectl get pods,resourceclaims",
             f"More examples are in {_EXAMPLES}.",
         ]
     lines += [f"Logs are in {settings.folder / 'logs'}. Leave with exit; nothing stays behind.", ""]
