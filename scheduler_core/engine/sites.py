@@ -73,7 +73,9 @@ class Sites:
     def names(self) -> tuple[str, ...]:
         """Return the nodes that own a pool, by name: the same object until they change."""
         if not self._are_named:
-            self._names, self._are_named = tuple(sorted(self._local)), True
+            names, self._are_named = tuple(sorted(self._local)), True
+            if names != self._names:
+                self._names = names
         return self._names
 
     @property
