@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from kube_api import NAMESPACES, NODES, KubeApi, Limits, NotFound, Resource
+from kube_api import NAMESPACES, NODES, PODS, KubeApi, Limits, NotFound, Resource
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "hack" / "cluster"))
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
-from cluster_support import eventually
+from cluster_support import Document, eventually
 from launcher.client import ClusterControl
 
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
@@ -101,3 +102,22 @@ def namespace(api: KubeApi) -> Iterator[str]:
         api.delete(NAMESPACES, name)
     except NotFound:
         return
+
+
+@pytest.fixture
+def kubectl(kubeconfig: Path) -> Callable[..., str]:
+    """kubectl, as the administrator; it returns what the program printed."""
+
+    def run(*arguments: str) -> str:
+        command = ("kubectl", f"--kubeconfig={kubeconfig}", *arguments)
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=90).stdout
+
+    return run
+
+
+@pytest.fixture
+def tangram(api: KubeApi, node: str) -> Document:
+    """Tangram's pod on the node."""
+    pods = api.list(PODS, "tangram-system", "app.kubernetes.io/name=tangram", f"spec.nodeName={node}").items
+    assert pods, f"Tangram does not run on {node}"
+    return dict(pods[0].document)

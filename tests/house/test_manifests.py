@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "deploy/manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
 CHANGES = {"create", "update", "delete"}
-READS = {"get", "list", "watch"}
+FOLLOWS = {"list", "watch"}
 
 NEEDS_A_REASON = re.compile(
     r"^\s*(-\s)?(hostPath|privileged|hostNetwork|runAsUser|priorityClassName):"  # a way out of the container
@@ -69,12 +69,12 @@ def test_the_service_account_may_do_this_and_nothing_else():
     }
 
     assert rights == {
-        ("resource.k8s.io", "resourceslices"): READS | CHANGES,
-        ("tangram.dev", "compositeresourceslices"): READS | CHANGES,
+        ("resource.k8s.io", "resourceslices"): FOLLOWS | CHANGES,
+        ("tangram.dev", "compositeresourceslices"): FOLLOWS | CHANGES,
         ("", "nodes"): {"get"},
         ("resource.k8s.io", "resourceclaims"): {"get"},
-        ("resource.k8s.io", "resourceclaims/status"): {"get", "patch", "update"},
-        ("resource.k8s.io", "resourceclaims/driver"): {"associated-node:patch", "associated-node:update"},
+        ("resource.k8s.io", "resourceclaims/status"): {"patch"},
+        ("resource.k8s.io", "resourceclaims/driver"): {"associated-node:patch"},
         ("events.k8s.io", "events"): {"create", "patch"},
     }
 

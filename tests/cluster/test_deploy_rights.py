@@ -1,0 +1,194 @@
+"""What ``kubectl apply -k`` installed may do what it needs on its own node, and no more."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cluster_support import Document
+
+from kube_api import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Forbidden, KubeApi, Limits, Resource
+
+NAMESPACE = "tangram-system"
+COMPOSITES = Resource.of("tangram.dev/v1alpha1", "CompositeResourceSlice", "compositeresourceslices")
+SECRETS = Resource.of("v1", "Secret", "secrets", namespaced=True)
+
+Kubectl = Callable[..., str]
+
+
+@pytest.fixture
+def as_tangram(kubeconfig: Path, kubectl: Kubectl, tmp_path: Path) -> Callable[..., KubeApi]:
+    """The API server as Tangram's service account, with the token of a pod or with one that names none."""
+
+    def connect(pod: Document | None = None) -> KubeApi:
+        metadata = pod["metadata"] if pod else {}
+        bound = (
+            "--bound-object-kind=Pod",
+            f"--bound-object-name={metadata.get('name')}",
+            f"--bound-object-uid={metadata.get('uid')}",
+        )
+        token = kubectl("create", "token", "tangram", f"--namespace={NAMESPACE}", *(bound if pod else ()))
+        config = json.loads(kubectl("config", "view", "--raw", "--flatten", "--minify", "--output=json"))
+        config["users"][0]["user"] = {"token": token.strip()}
+        file = tmp_path / "kubeconfig"
+        file.write_text(json.dumps(config))
+        return KubeApi.connect(
+            file,
+            user_agent="tangram-tests",
+            clock=time.monotonic,
+            sleep=time.sleep,
+            random=random.random,
+            limits=Limits(),
+        )
+
+    return connect
+
+
+def v1_slice(node: str, name: str) -> Document:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "policy.example.com", "nodeName": node, "pool": pool, "devices": [{"name": "d"}]}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def composite_slice(node: str, name: str) -> Document:
+    document = v1_slice(node, name)
+    return {**document, "spec": {**document["spec"], "devices": [{"name": "d", "basic": {}}]}}
+
+
+KINDS = [
+    pytest.param(RESOURCE_SLICES, v1_slice, id="v1"),
+    pytest.param(COMPOSITES, composite_slice, id="composite"),
+]
+
+
+@pytest.mark.parametrize(("kind", "make"), KINDS)
+def test_a_node_writes_and_deletes_its_own_slices(
+    api: KubeApi,
+    as_tangram: Callable[..., KubeApi],
+    tangram: Document,
+    node: str,
+    namespace: str,
+    kind: Resource,
+    make: Callable[[str, str], Document],
+) -> None:
+    ours = as_tangram(tangram)
+
+    stored = ours.create(kind, make(node, namespace))
+    ours.delete(kind, namespace)
+
+    assert stored.document["spec"]["nodeName"] == node
+
+
+@pytest.mark.parametrize(("kind", "make"), KINDS)
+def test_a_node_cannot_write_a_slice_of_another_node(
+    as_tangram: Callable[..., KubeApi],
+    tangram: Document,
+    node: str,
+    namespace: str,
+    kind: Resource,
+    make: Callable[[str, str], Document],
+) -> None:
+    ours = as_tangram(tangram)
+
+    with pytest.raises(Forbidden, match=f"this token is of node {node}, whose slices it may write"):
+        ours.create(kind, make("another-node", namespace))
+
+
+@pytest.mark.parametrize(("kind", "make"), KINDS)
+def test_a_node_cannot_delete_a_slice_of_another_node(
+    api: KubeApi,
+    as_tangram: Callable[..., KubeApi],
+    tangram: Document,
+    namespace: str,
+    kind: Resource,
+    make: Callable[[str, str], Document],
+) -> None:
+    api.create(kind, make("another-node", namespace))
+    ours = as_tangram(tangram)
+
+    try:
+        with pytest.raises(Forbidden, match="write a slice of node another-node"):
+            ours.delete(kind, namespace)
+    finally:
+        api.delete(kind, namespace)
+
+
+def test_a_node_cannot_take_over_a_composite_slice_of_another_node(
+    api: KubeApi, as_tangram: Callable[..., KubeApi], tangram: Document, node: str, namespace: str
+) -> None:
+    stored = api.create(COMPOSITES, composite_slice("another-node", namespace)).document
+    ours = as_tangram(tangram)
+
+    try:
+        with pytest.raises(Forbidden, match="write a slice of node another-node"):
+            ours.replace(COMPOSITES, {**stored, "spec": {**stored["spec"], "nodeName": node}})
+    finally:
+        api.delete(COMPOSITES, namespace)
+
+
+@pytest.mark.parametrize(("kind", "make"), KINDS)
+def test_a_node_cannot_write_into_the_pool_of_another_node(
+    as_tangram: Callable[..., KubeApi],
+    tangram: Document,
+    node: str,
+    namespace: str,
+    kind: Resource,
+    make: Callable[[str, str], Document],
+) -> None:
+    document = make(node, namespace)
+    stranger = {**document["spec"]["pool"], "name": "another-node", "generation": 1000}
+    ours = as_tangram(tangram)
+
+    with pytest.raises(Forbidden, match="write a slice of node another-node"):
+        ours.create(kind, {**document, "spec": {**document["spec"], "pool": stranger}})
+
+
+def delegating_slice(node: str, name: str, *device_nodes: Document) -> Document:
+    document = composite_slice(node, name)
+    spec = {key: value for key, value in document["spec"].items() if key != "nodeName"}
+    devices = [{"name": f"d{index}", "composite": where} for index, where in enumerate(device_nodes)]
+    return {**document, "spec": {**spec, "nodeSelectionDelegated": True, "devices": devices}}
+
+
+def test_a_slice_that_delegates_offers_devices_of_its_own_node(
+    as_tangram: Callable[..., KubeApi], tangram: Document, node: str, namespace: str
+) -> None:
+    ours = as_tangram(tangram)
+
+    stored = ours.create(COMPOSITES, delegating_slice(node, namespace, {"nodeName": node}))
+    ours.delete(COMPOSITES, namespace)
+
+    assert "nodeName" not in stored.document["spec"]
+
+
+@pytest.mark.parametrize("elsewhere", [{"nodeName": "another-node"}, {"allNodes": True}], ids=str)
+def test_a_slice_that_delegates_offers_no_devices_of_other_nodes(
+    as_tangram: Callable[..., KubeApi],
+    tangram: Document,
+    node: str,
+    namespace: str,
+    elsewhere: Document,
+) -> None:
+    ours = as_tangram(tangram)
+
+    with pytest.raises(Forbidden, match=r"write a slice of node (another-node|\(none\))"):
+        ours.create(COMPOSITES, delegating_slice(node, namespace, {"nodeName": node}, elsewhere))
+
+
+def test_a_token_that_names_no_node_writes_no_slice(
+    as_tangram: Callable[..., KubeApi], node: str, namespace: str
+) -> None:
+    with pytest.raises(Forbidden, match="the token names no node"):
+        as_tangram().create(RESOURCE_SLICES, v1_slice(node, namespace))
+
+
+@pytest.mark.parametrize("kind", [RESOURCE_CLAIMS, PODS, SECRETS], ids=str)
+def test_the_service_account_reads_nothing_that_it_does_not_need(
+    as_tangram: Callable[..., KubeApi], tangram: Document, kind: Resource
+) -> None:
+    with pytest.raises(Forbidden):
+        as_tangram(tangram).list(kind)
