@@ -180,8 +180,8 @@ def _base(podman: Sequence[str], wanted: str | None) -> str:
         image = _pulled(podman, reference)
     except Failed as failure:
         if wanted is not None:
-            raise
-        print(f"image: {failure}", file=sys.stderr)
+            raise Failed(f"{failure}: name another --base, or none for Debian's") from failure
+        print(f"image: {failure}: Debian's is taken instead", file=sys.stderr)
         _run(*podman, "import", "--quiet", str(_debian()), BASE_TAG)
         return BASE_TAG
     _run(*podman, "tag", image, BASE_TAG)
@@ -193,14 +193,13 @@ def _base(podman: Sequence[str], wanted: str | None) -> str:
 
 def _pulled(podman: Sequence[str], reference: str) -> str:
     """Return the id of a pulled image. Raises: Failed."""
-    advice = "name another --base, or none for Debian's"
     command = (*podman, "pull", "--quiet", reference)
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PULL_S)
     except subprocess.TimeoutExpired as error:
-        raise Failed(f"pull base {reference}: no answer in {PULL_S} s: {advice}") from error
+        raise Failed(f"pull base {reference}: no answer in {PULL_S} s") from error
     if done.returncode != 0:
-        raise Failed(f"pull base {reference}: {_last_line(done.stderr)}: {advice}")
+        raise Failed(f"pull base {reference}: {_last_line(done.stderr)}")
     return done.stdout.strip()
 
 

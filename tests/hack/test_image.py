@@ -68,6 +68,32 @@ def test_without_its_programs_it_names_the_packages_and_builds_nothing(checkout,
     assert list(image.CACHE.glob("*.tar")) == []
 
 
+@pytest.fixture
+def podman(checkout, monkeypatch):
+    """A podman that reaches no registry, beside a Debian that was made before."""
+    program = checkout / "podman"
+    program.write_text("#!/bin/sh\n[ $1 = import ] || { echo registry unreachable >&2; exit 1; }\n")
+    program.chmod(0o755)
+    image.CACHE.mkdir()
+    monkeypatch.setattr(image, "_default_base", lambda: "registry.example/python")
+    monkeypatch.setattr(image, "_debian", lambda: checkout / "debian.tar")
+    return (str(program),)
+
+
+def test_without_a_registry_the_default_base_is_debians_and_that_is_said(podman, capsys):
+    assert image._base(podman, None) == image.BASE_TAG
+
+    said = capsys.readouterr().err
+    assert (
+        said == "image: pull base registry.example/python: registry unreachable: Debian's is taken instead\n"
+    )
+
+
+def test_a_base_that_somebody_named_and_nobody_has_ends_the_build(podman):
+    with pytest.raises(image.Failed, match="registry unreachable: name another --base"):
+        image._base(podman, "registry.example/other")
+
+
 def test_only_the_archives_that_were_used_last_are_kept(tmp_path):
     for age in range(image.KEPT_ARCHIVES + 2):
         archive = tmp_path / f"tangram-{age}.tar"
