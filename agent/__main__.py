@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -28,6 +29,8 @@ from agent.hardware.simulated.news import StateNews
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.uevents import Uevents
 from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory.model import LinkedGpus
+from agent.inventory.table_files import BadTable, read_table
 from agent.options import InvalidOptions, Options, read_options
 from agent.publishing import errors
 from agent.publishing.documents import Document
@@ -78,16 +81,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     try:
+        linked = read_table(options.partitions, options.partition_policy)
         with ExitStack() as opened:
-            _run(options, opened)
-    except SimulationError as error:
+            _run(options, linked, opened)
+    except (BadTable, SimulationError) as error:
         return _refused(error, _WRONG_OPTIONS)
     except (HardwareError, KubeApiError, OSError) as error:
         return _refused(error, _FAILED)
     return _DONE
 
 
-def _run(options: Options, opened: ExitStack) -> None:
+def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None:
     readers, news = opened.enter_context(_machine(options))
     api = KubeApi.connect(
         options.kubeconfig,
@@ -100,7 +104,7 @@ def _run(options: Options, opened: ExitStack) -> None:
     opened.callback(api.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
     agent = Agent(
-        look=lambda: _look(readers, options),
+        look=lambda: _look(readers, options, linked),
         publications=_publications(options, api, metrics, clocks, opened),
         news=(news,),
         metrics=metrics,
@@ -133,8 +137,8 @@ def _publications(
     return found
 
 
-def _look(readers: Readers, options: Options) -> Found:
-    inventory = discover(readers, options.node_name)
+def _look(readers: Readers, options: Options, linked: LinkedGpus | None) -> Found:
+    inventory = replace(discover(readers, options.node_name), linked=linked)
     return Found.of(inventory, describe(as_mode_allows(inventory), options.driver_name))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from scheduler_core.errors import message
 from scheduler_core.limits import DOMAIN_LENGTH
@@ -60,7 +61,8 @@ class Options:
     """For whom the agent publishes, and how.
 
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
-           ``simulated`` and ``machine`` both or neither; ``metrics`` None where nobody listens.
+           ``simulated`` and ``machine`` both or neither; ``metrics`` None where nobody listens;
+           ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them.
     Units: ``resync_s`` seconds.
     Raises: InvalidOptions naming the option, the value and the rule.
     """
@@ -76,6 +78,8 @@ class Options:
     metrics: Address | None = None
     resync_s: float = 300.0
     composite: bool = True
+    partitions: str | None = None
+    partition_policy: str | None = None
 
     def __post_init__(self) -> None:
         _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -106,6 +110,8 @@ def read_options(argv: Sequence[str] | None) -> Options:
         metrics=None if given.metrics_address is None else Address.parse(given.metrics_address),
         resync_s=given.resync,
         composite=not given.no_composite,
+        partitions=given.partitions,
+        partition_policy=given.partition_policy,
     )
 
 
@@ -132,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
     add("--resync", type=float, default=300.0, metavar="SECONDS", help=slow)
     without = "publish no CompositeResourceSlices beside the ResourceSlices"
     add("--no-composite", action="store_true", help=without)
+    table_files.add_options(made)
     return made
 
 

@@ -28,6 +28,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
 from agent.hardware.sysfs import Sysfs
+from agent.inventory.table_files import BadTable, read_table
 from kube_api import (
     RESOURCE_CLAIMS,
     ApiError,
@@ -74,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         node = _simulated_node(arguments)
         options = _options(arguments, node)
         api = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
-    except (InvalidOptions, SimulationError, NotConfigured, OSError) as error:
+    except (BadTable, InvalidOptions, SimulationError, NotConfigured, OSError) as error:
         return _refused(error, _WRONG_OPTIONS)
     try:
         return _serve(node, options, arguments, api)
@@ -232,6 +233,7 @@ def _options(arguments: argparse.Namespace, node: NodeFile | None) -> Options:
         pod_uid=arguments.pod_uid,
         host_root=arguments.host_root.absolute(),
         driver_root=arguments.driver_root,
+        linked=read_table(arguments.partitions, arguments.partition_policy),
     )
 
 

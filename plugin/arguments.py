@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 
 _EXAMPLES: Final = """examples:
@@ -36,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
+    table_files.add_options(found)
     return found
 
 

@@ -26,7 +26,7 @@ def assemble(
     return Driver(
         name=options.driver_name,
         machine=machine,
-        node=Node(machine.readers, options.node_name, options.driver_name),
+        node=Node(machine.readers, options.node_name, options.driver_name, options.linked),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         locks=Locks(folder=options.locks_dir, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),

@@ -74,7 +74,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Injection:
     """What a container gets with one prepared device.
 
-    Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID.
+    Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
+           those of its GPUs with commas between them.
     """
 
     name: str

@@ -20,10 +20,10 @@ import msgspec
 from plugin import files
 from plugin.errors import RecordTooNew
 from plugin.prepare import State
-from plugin.records import Record, is_uid
+from plugin.records import HeldGpus, Record, is_uid
 from scheduler_core.model.claim import ClaimUid
 
-VERSION: Final = 1
+VERSION: Final = 2  # 2 knows devices of several GPUs
 _SUFFIX: Final = ".json"
 _ASIDE: Final = ".corrupt"
 _MODE: Final = 0o600
@@ -184,8 +184,13 @@ class RecordStore:
 def encode(record: Record) -> bytes:
     """Return the bytes of a record's file."""
     payload = msgspec.json.format(msgspec.json.encode(record), indent=2)
-    head = f'{{"version": {VERSION}, "checksum": "{_digest(payload)}",\n"claim": '
+    head = f'{{"version": {_least_version(record)}, "checksum": "{_digest(payload)}",\n"claim": '
     return head.encode() + payload + b"}\n"
+
+
+def _least_version(record: Record) -> int:
+    """Return the version that a reader needs: an older plugin goes on reading what it can understand."""
+    return 2 if any(isinstance(device, HeldGpus) for device in record.devices) else 1
 
 
 def decode(data: bytes, uid: ClaimUid) -> Record:

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.hardware.types import GpuUuid
-from agent.inventory.model import MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from agent.inventory.model import GpuPartition, MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
 from plugin.errors import ClaimUnusable, UnknownDevice
 from plugin.prepare import State
-from plugin.records import HeldDevice, HeldGpu, HeldPartition, Record, checked_uid
+from plugin.records import HeldDevice, HeldGpu, HeldGpus, HeldPartition, Record, checked_uid
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
-PreparableDevice = WholeGpu | MigPartition
+PreparableDevice = WholeGpu | GpuPartition | MigPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,13 @@ class PlannedDevice:
     device: PreparableDevice
 
     @property
-    def gpu(self) -> GpuUuid:
-        """Return the GPU that the device is, or is cut from."""
-        return self.device.gpu.uuid
+    def gpus(self) -> tuple[GpuUuid, ...]:
+        """Return the GPUs that the device is, or the one that it is cut from."""
+        match self.device:
+            case GpuPartition(gpus=gpus):
+                return tuple(gpu.uuid for gpu in gpus)
+            case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
+                return (gpu.uuid,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,7 @@ class PreparePlan:
     @property
     def gpus(self) -> frozenset[GpuUuid]:
         """Return the GPUs that the claim touches."""
-        return frozenset(device.gpu for device in self.devices)
+        return frozenset(gpu for device in self.devices for gpu in device.gpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> 
 def _planned(claim: AllocatedClaim, result: AllocatedDevice, node: NodeDevices) -> PlannedDevice:
     subject = f"device {result.device} of claim {claim.ref}"
     match node.by_name.get(result.device.device):
-        case WholeGpu() | MigPartition() as device:
+        case WholeGpu() | GpuPartition() | MigPartition() as device:
             return PlannedDevice(
                 requests=(result.request.partition("/")[0],),
                 pool=result.device.pool,
@@ -159,7 +163,12 @@ def _planned(claim: AllocatedClaim, result: AllocatedDevice, node: NodeDevices) 
         case NicVf():
             raise _of_no_use(subject, "a NIC's virtual function")
         case None:
-            raise UnknownDevice("prepare", subject, "this node has no such device")
+            raise UnknownDevice("prepare", subject, _why_unknown(result.device.device, node))
+
+
+def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
+    told = (sentence for sentence in node.left_out if sentence.startswith(f"{name}: "))
+    return next(told, "this node has no such device")
 
 
 def _of_no_use(subject: str, kind: str) -> ClaimUnusable:
@@ -177,6 +186,14 @@ def _held(planned: PlannedDevice, uid: ClaimUid, driver: str) -> HeldDevice:
                 device=planned.name,
                 cdi_id=cdi_id,
                 gpu_uuid=gpu.uuid,
+            )
+        case GpuPartition(gpus=gpus):
+            return HeldGpus(
+                requests=planned.requests,
+                pool=planned.pool,
+                device=planned.name,
+                cdi_id=cdi_id,
+                gpu_uuids=tuple(gpu.uuid for gpu in gpus),
             )
         case MigPartition() as partition:
             return HeldPartition(

@@ -13,7 +13,7 @@ from enum import StrEnum
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Readers
 from agent.hardware.types import Bdf, Gpu, GpuUuid, PhysicalFunction, Unreadable, VirtualFunction
-from agent.inventory.model import MigPartition, NicVf, PublishedDevice, WholeGpu, WholeNic
+from agent.inventory.model import GpuPartition, MigPartition, NicVf, PublishedDevice, WholeGpu, WholeNic
 from plugin.node import Node
 from scheduler_core.model.device import DeviceName
 
@@ -89,10 +89,16 @@ def _functions(nics: Iterable[PhysicalFunction | Unreadable]) -> Iterable[Bdf]:
             yield from (vf.function.bdf for vf in nic.vfs)
 
 
+def _why_gpu_is_missing(gpu: Gpu, seen: _Seen) -> str:
+    return "" if gpu.uuid in seen.gpus else seen.why_not(f"GPU {gpu.index}", gpu.uuid)
+
+
 def _judged(pool: str, name: DeviceName, device: PublishedDevice, seen: _Seen) -> DeviceHealth:
     match device:
         case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
-            missing = "" if gpu.uuid in seen.gpus else seen.why_not(f"GPU {gpu.index}", gpu.uuid)
+            missing = _why_gpu_is_missing(gpu, seen)
+        case GpuPartition(gpus=gpus):
+            missing = "; ".join(filter(None, (_why_gpu_is_missing(gpu, seen) for gpu in gpus)))
         case WholeNic(pf=PhysicalFunction(function=function)) | NicVf(vf=VirtualFunction(function=function)):
             bdf = function.bdf
             missing = "" if bdf in seen.functions else seen.why_not(f"NIC {bdf}", bdf)

@@ -17,7 +17,7 @@ from plugin import mig
 from plugin.cdi import Injection
 from plugin.claims import cdi_device_name
 from plugin.errors import NotReady
-from plugin.records import HeldDevice, HeldGpu, HeldPartition
+from plugin.records import HeldDevice, HeldGpu, HeldGpus, HeldPartition
 from scheduler_core.model.claim import ClaimUid
 
 _ROOT: Final = Path("/")
@@ -26,14 +26,15 @@ _ROOT: Final = Path("/")
 def injection(machine: Machine, uid: ClaimUid, held: HeldDevice, *, host_root: Path) -> Injection:
     """Return what ``held`` brings into a container.
 
-    Shape: nodes that every consumer needs, the GPU's, then those of the instance; ``host_root`` is where the
+    Shape: nodes that every consumer needs, the GPUs', then those of the instance; ``host_root`` is where the
            host's files are seen from here.
     Raises: HardwareError; NotReady where a node is missing.
     """
     files = machine.files
     # Asked for now: a driver that was loaded anew may have numbered its GPUs anew since they were listed.
-    minor = machine.gpus.minor(held.gpu)
-    nodes = (*files.control_nodes(), *files.gpu_nodes(minor), *_instance_nodes(machine, minor, held))
+    minors = [machine.gpus.minor(gpu) for gpu in held.gpus]
+    of_gpus = [node for minor in minors for node in files.gpu_nodes(minor)]
+    nodes = (*files.control_nodes(), *of_gpus, *_instance_nodes(machine, minors[0], held))
     libraries = files.libraries(machine.gpus.versions().driver)
     for node in nodes:
         _refuse_unmakeable(node)
@@ -67,7 +68,7 @@ def _on_host(path: Path, host_root: Path) -> Path:
 
 def _instance_nodes(machine: Machine, minor: int, held: HeldDevice) -> tuple[DeviceNode, ...]:
     match held:
-        case HeldGpu():
+        case HeldGpu() | HeldGpus():
             return ()
         case HeldPartition(gi_id=int(gi_id), ci_id=int(ci_id)):
             return machine.files.instance_nodes(minor, gi_id, ci_id)
@@ -76,7 +77,11 @@ def _instance_nodes(machine: Machine, minor: int, held: HeldDevice) -> tuple[Dev
 
 
 def _identity(held: HeldDevice) -> str:
-    return held.gpu_uuid if isinstance(held, HeldGpu) else str(held.mig_uuid)
+    match held:
+        case HeldGpu() | HeldGpus():
+            return ",".join(held.gpus)
+        case HeldPartition():
+            return str(held.mig_uuid)
 
 
 def _refuse_unmakeable(node: DeviceNode) -> None:

@@ -25,16 +25,18 @@ def turn_on(gpus: Gpus, gpu: Gpu) -> None:
     _set(gpus, gpu, enabled=True)
 
 
-def make_whole(gpus: Gpus, gpu: Gpu) -> None:
-    """Make sure that a GPU can be used whole.
+def make_whole(gpus: Gpus, *together: Gpu) -> None:
+    """Make sure that GPUs can be used whole; no mode is touched before all of them were looked at.
 
-    Raises: PlacementTaken naming the instances that are left; ModeBlocked, GpuBusy.
+    Raises: PlacementTaken naming the instances that are left; ModeBlocked, GpuBusy; HardwareError.
     """
-    instances = gpus.gpu_instances(gpu.uuid)
-    if instances:
-        raise PlacementTaken("use", f"{gpu_text(gpu)} whole", f"it is cut into {named(instances)}")
-    if gpu.mig is not None:
-        _set(gpus, gpu, enabled=False)
+    for gpu in together:
+        instances = gpus.gpu_instances(gpu.uuid)
+        if instances:
+            raise PlacementTaken("use", f"{gpu_text(gpu)} whole", f"it is cut into {named(instances)}")
+    for gpu in together:
+        if gpu.mig is not None:
+            _set(gpus, gpu, enabled=False)
 
 
 def rest(gpus: Gpus, gpu: Gpu) -> None:

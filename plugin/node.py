@@ -7,13 +7,13 @@ waits for it, unless the claim names a device that was not there before.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import Inventory, NodeDevices
+from agent.inventory.model import Inventory, LinkedGpus, NodeDevices
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,13 @@ class Picture:
 
 
 class Node:
-    """The node of one driver."""
+    """The node of one driver. Shape: ``linked`` the table of partitions that the agent has too, or None."""
 
-    def __init__(self, readers: Readers, name: str, driver: str) -> None:
+    def __init__(self, readers: Readers, name: str, driver: str, linked: LinkedGpus | None = None) -> None:
         self._readers = readers
         self._name = name
         self._driver = driver
+        self._linked = linked
         self._reading = threading.Lock()
         self._picture: Picture | None = None
 
@@ -50,6 +51,6 @@ class Node:
     def read_again(self) -> Picture:
         """Read the node anew. Readers of one moment share a reading one after the other."""
         with self._reading:
-            inventory = discover(self._readers, self._name)
+            inventory = replace(discover(self._readers, self._name), linked=self._linked)
             self._picture = Picture(inventory, describe(inventory, self._driver))
             return self._picture

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.inventory.model import LinkedGpus
 from plugin import sockets
 from plugin.errors import InvalidOptions
 from plugin.records import UID_RULE, is_uid
@@ -23,7 +24,7 @@ class Options:
 
     Shape: paths absolute; ``driver_root`` as the host names it, ``host_root`` where the host's files are seen
            from here; with ``pod_uid`` the sockets have names of their own, so that the plugin of the next
-           version can serve beside this one.
+           version can serve beside this one; ``linked`` the node's table of partitions, None without one.
     Units: ``lock_wait_s`` seconds, below the kubelet's 45 s for a call.
     Raises: InvalidOptions naming the option, the value and the rule.
     """
@@ -36,6 +37,7 @@ class Options:
     pod_uid: str | None = None
     host_root: Path = Path("/")
     driver_root: Path = Path("/")
+    linked: LinkedGpus | None = None
 
     def __post_init__(self) -> None:
         _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)

@@ -6,10 +6,19 @@ force-deleted pod can hand out what is still prepared: the node is where that en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from agent.hardware.types import GpuUuid, MigSpec
-from agent.inventory.model import MigPartition, NodeDevices, PublishedDevice, WholeGpu
+from agent.hardware.types import Gpu, GpuUuid, MigSpec
+from agent.inventory.model import (
+    GpuPartition,
+    MigPartition,
+    NicVf,
+    NodeDevices,
+    PublishedDevice,
+    WholeGpu,
+    WholeNic,
+)
+from agent.inventory.names import gpu_name
 from plugin.claims import PreparePlan
 from plugin.errors import ClaimUnusable, DeviceHeld
 from plugin.records import HeldDevice, HeldPartition, Record
@@ -17,7 +26,7 @@ from scheduler_core.errors import Overdrawn
 from scheduler_core.ledger import Ledger
 from scheduler_core.model.device import DeviceName
 
-_Hardware = MigSpec | GpuUuid | None
+_Hardware = MigSpec | frozenset[GpuUuid] | None
 
 
 def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevices) -> None:
@@ -30,7 +39,7 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
     names = _names(node.by_name)
     for record in records:
         if record.uid != plan.uid:
-            _record_all(ledger, record, names)
+            _record_all(ledger, record, names, node)
     for planned in plan.devices:
         try:
             ledger.take(planned.name, f"claim {plan.ref}")
@@ -51,19 +60,43 @@ def _refuse_own_overlap(plan: PreparePlan, node: NodeDevices) -> None:
             raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
 
 
-def _record_all(ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName]) -> None:
+def _record_all(
+    ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName], node: NodeDevices
+) -> None:
     """Count a record's devices by what they are on the hardware: names may have moved since.
 
     A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
     for device in record.devices:
         name = names.get(_hardware(device))
-        if name is not None:
-            ledger.record(name, f"claim {record.ref} ({record.state})")
+        for held in _still_there(device, node) if name is None else [name]:
+            ledger.record(held, f"claim {record.ref} ({record.state})")
+
+
+def _still_there(device: HeldDevice, node: NodeDevices) -> set[DeviceName]:
+    """Return the GPUs of a device that is not offered any more: another table, or one GPU of it was lost."""
+    if isinstance(device, HeldPartition):
+        return set()
+    return {
+        gpu_name(gpu.minor)
+        for published in node.by_name.values()
+        for gpu in _gpus(published)
+        if gpu.uuid in device.gpus
+    }
+
+
+def _gpus(device: PublishedDevice) -> Iterator[Gpu]:
+    match device:
+        case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
+            yield gpu
+        case GpuPartition(gpus=gpus):
+            yield from gpus
+        case WholeNic() | NicVf():
+            return
 
 
 def _hardware(device: HeldDevice) -> _Hardware:
-    return device.spec if isinstance(device, HeldPartition) else device.gpu
+    return device.spec if isinstance(device, HeldPartition) else frozenset(device.gpus)
 
 
 def _names(by_name: Mapping[DeviceName, PublishedDevice]) -> dict[_Hardware, DeviceName]:
@@ -72,9 +105,9 @@ def _names(by_name: Mapping[DeviceName, PublishedDevice]) -> dict[_Hardware, Dev
 
 def _published(device: PublishedDevice) -> _Hardware:
     match device:
-        case WholeGpu(gpu=gpu):
-            return gpu.uuid
+        case WholeGpu() | GpuPartition():
+            return frozenset(gpu.uuid for gpu in _gpus(device))
         case MigPartition() as partition:
             return partition.spec
-        case _:
+        case WholeNic() | NicVf():
             return None

@@ -42,9 +42,24 @@ class HeldGpu(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     gpu_uuid: str
 
     @property
-    def gpu(self) -> GpuUuid:
-        """Return the GPU whose lock covers the device."""
-        return GpuUuid(self.gpu_uuid)
+    def gpus(self) -> tuple[GpuUuid, ...]:
+        """Return the GPUs whose locks cover the device: this one."""
+        return (GpuUuid(self.gpu_uuid),)
+
+
+class HeldGpus(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="gpus"):
+    """Whole GPUs that links join, held as one device. Shape: ``gpu_uuids`` by minor, at least two."""
+
+    requests: tuple[str, ...]
+    pool: str
+    device: str
+    cdi_id: str
+    gpu_uuids: tuple[str, ...]
+
+    @property
+    def gpus(self) -> tuple[GpuUuid, ...]:
+        """Return the GPUs whose locks cover the device."""
+        return tuple(GpuUuid(uuid) for uuid in self.gpu_uuids)
 
 
 class HeldPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="mig"):
@@ -68,8 +83,13 @@ class HeldPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind",
 
     @property
     def gpu(self) -> GpuUuid:
-        """Return the GPU whose lock covers the device."""
+        """Return the GPU that the partition is cut from."""
         return GpuUuid(self.parent_uuid)
+
+    @property
+    def gpus(self) -> tuple[GpuUuid, ...]:
+        """Return the GPUs whose locks cover the device: the parent."""
+        return (self.gpu,)
 
     @property
     def spec(self) -> MigSpec:
@@ -87,7 +107,7 @@ class HeldPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind",
         )
 
 
-HeldDevice = HeldGpu | HeldPartition
+HeldDevice = HeldGpu | HeldGpus | HeldPartition
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +141,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def gpus(self) -> frozenset[GpuUuid]:
         """Return the GPUs that the claim's devices are, or are cut from."""
-        return frozenset(device.gpu for device in self.devices)
+        return frozenset(gpu for device in self.devices for gpu in device.gpus)
 
     def in_state(self, state: State) -> Record:
         """Return the record, moved."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from plugin.prepare import State
-from plugin.records import HeldDevice, HeldGpu, HeldPartition, Record
+from plugin.records import HeldDevice, HeldGpu, HeldGpus, HeldPartition, Record
 
 
 def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[str, Any], ...]:
@@ -45,6 +45,8 @@ def _hardware(device: HeldDevice) -> dict[str, Any]:
     match device:
         case HeldGpu():
             return {"uuid": device.gpu_uuid}
+        case HeldGpus():
+            return {"uuids": list(device.gpu_uuids)}
         case HeldPartition():
             return {
                 "uuid": device.mig_uuid,

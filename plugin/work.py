@@ -13,14 +13,14 @@ from pathlib import Path
 
 from agent.hardware.ports import Machine
 from agent.hardware.types import Gpu, GpuUuid
-from agent.inventory.model import MigPartition, WholeGpu
+from agent.inventory.model import GpuPartition, MigPartition, WholeGpu
 from plugin import cdi, mig, mode
 from plugin.cdi_folder import CdiFolder
 from plugin.checkpoint import RecordStore
 from plugin.claims import PlannedDevice, PreparePlan
 from plugin.injection import injection, refuse_dead
 from plugin.node import Node
-from plugin.records import HeldDevice, HeldGpu, HeldPartition, Record
+from plugin.records import HeldPartition, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Work:
         """
         for planned in plan.devices:
             match planned.device:
-                case WholeGpu():
+                case WholeGpu() | GpuPartition():
                     pass  # making it whole looks, and leaves nothing that would have to be told apart
                 case MigPartition(gpu=gpu) as partition:
                     mig.refuse_occupied(self.machine.gpus, gpu, partition.spec)
@@ -86,13 +86,15 @@ class Work:
                 mode.rest(self.machine.gpus, gpu)
 
     def _realise(self, record: Record, planned: PlannedDevice) -> Record:
-        held = _held(record, planned)
-        match held:
-            case HeldGpu():
-                mode.make_whole(self.machine.gpus, planned.device.gpu)
+        match planned.device:
+            case WholeGpu(gpu=gpu):
+                mode.make_whole(self.machine.gpus, gpu)
                 return record
-            case HeldPartition():
-                return self._realise_partition(record, held, planned.device.gpu)
+            case GpuPartition(gpus=gpus):
+                mode.make_whole(self.machine.gpus, *gpus)
+                return record
+            case MigPartition(gpu=gpu):
+                return self._realise_partition(record, _held(record, planned), gpu)
 
     def _realise_partition(self, record: Record, held: HeldPartition, gpu: Gpu) -> Record:
         def note(gi_id: int | None) -> None:
@@ -102,5 +104,7 @@ class Work:
         return record.with_device(held.with_instance(mig.realise(self.machine.gpus, gpu, held, note)))
 
 
-def _held(record: Record, planned: PlannedDevice) -> HeldDevice:
-    return next(held for held in record.devices if held.device == planned.name)
+def _held(record: Record, planned: PlannedDevice) -> HeldPartition:
+    """Return what a record says of a MIG partition of its plan."""
+    held = (one for one in record.devices if isinstance(one, HeldPartition))
+    return next(one for one in held if one.device == planned.name)

@@ -53,10 +53,9 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     return NodeDevices(
         shared=tuple((shared | nics.shared).values()),
         groups=tuple(groups),
-        by_name=by_name | nics.by_name,
+        by_name=by_name | links.by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=tuple(left_out),
-        linked=links.by_name,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent.hardware.types import (
     DriverVersions,
@@ -76,6 +76,13 @@ class WholeGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuPartition:
+    """GPUs that links join, given whole and together. Shape: ``gpus`` by minor, at least two."""
+
+    gpus: tuple[Gpu, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MigPartition:
     """A MIG partition that does not have to exist yet."""
 
@@ -104,7 +111,7 @@ class NicVf:
     vf: VirtualFunction
 
 
-PublishedDevice = WholeGpu | MigPartition | WholeNic | NicVf
+PublishedDevice = WholeGpu | GpuPartition | MigPartition | WholeNic | NicVf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +127,8 @@ class NodeDevices:
     """The devices of a node: as written, what each name means, and flattened for the core's counting.
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
-           published order; ``left_out`` what was not published or was cut from a device, each a sentence;
-           ``linked`` the GPUs that each partition joins, by the partition's name.
+           published order; ``left_out`` what was not published or was cut from a device, each a sentence that
+           begins with its name.
     """
 
     shared: tuple[Mixin, ...]
@@ -129,4 +136,3 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
-    linked: Mapping[DeviceName, tuple[Gpu, ...]] = field(default_factory=dict)

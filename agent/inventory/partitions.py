@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from agent.hardware.types import Gpu
 from agent.inventory.gpus import most_instances, share_name
-from agent.inventory.model import GpuEntry, Group, Inventory, LinkedGpus
+from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, LinkedGpus, PublishedDevice
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
 from scheduler_core.frontends.partition_table import Partition, Table, table_of
@@ -30,7 +29,7 @@ class PartitionDescriber:
     def __init__(self, driver: str) -> None:
         self.driver = driver
         self.groups: list[Group] = []
-        self.by_name: dict[DeviceName, tuple[Gpu, ...]] = {}
+        self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
 
     def describe(self, inventory: Inventory, linked: LinkedGpus) -> None:
@@ -49,7 +48,7 @@ class PartitionDescriber:
                 elif size > 1:
                     members = [entries[minor] for minor in one.minors]
                     devices.append(self._device(name, one, members, linked.table))
-                    self.by_name[name] = tuple(entry.gpu for entry in members)
+                    self.by_name[name] = GpuPartition(tuple(entry.gpu for entry in members))
         if devices:
             self.groups.append(Group(mixins=(), devices=tuple(devices)))
 

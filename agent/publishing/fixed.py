@@ -1,8 +1,9 @@
 """Devices that cannot overlap, for a cluster that does not count. Pure.
 
 An API server or scheduler without counters sees every partition as free whatever is taken. There, a GPU
-is one device while nothing is cut from it; once instances exist, they are the devices. Names and
-attributes are those of the full pool, so that allocated claims mean the same before and after.
+is one device while nothing is cut from it; once instances exist, they are the devices. GPUs that links join
+are one device only where none of them is one alone. Names and attributes are those of the full pool, so
+that allocated claims mean the same before and after.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agent.hardware.types import GpuInstance
-from agent.inventory.model import MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from agent.inventory.model import GpuPartition, MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
 from scheduler_core.project import project, spellings
@@ -32,11 +33,16 @@ def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:
 
 def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[DeviceName]:
     existing = {one.spec for one in instances}
-    cut = {spec.parent for spec in existing}
+    gone = {spec.parent for spec in existing}
     for name, device in devices.by_name.items():
         match device:
             case WholeGpu(gpu=gpu):
-                is_fixed = gpu.uuid not in cut
+                is_fixed = gpu.uuid not in gone
+                gone.add(gpu.uuid)
+            case GpuPartition(gpus=gpus):
+                # Single GPUs come first, then small partitions: what comes first is the device.
+                is_fixed = gone.isdisjoint(gpu.uuid for gpu in gpus)
+                gone |= {gpu.uuid for gpu in gpus} if is_fixed else set()
             case MigPartition():
                 is_fixed = device.spec in existing
             case WholeNic(pf=pf):

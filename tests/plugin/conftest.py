@@ -19,17 +19,19 @@ from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import NodeDevices
+from agent.inventory.model import LinkedGpus, NodeDevices
 from plugin.assembly import assemble
 from plugin.checkpoint import RecordStore
 from plugin.claims import PreparedDevice
 from plugin.driver import Driver
 from plugin.options import Options
 from plugin.records import Record
+from scheduler_core.frontends.partition_table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
 DRIVER = "tangram.dev"
+PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
 
 
 @dataclass
@@ -162,11 +164,17 @@ def machine_of(simulated: SimulatedMachine) -> Machine:
     return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
 
 
-def make_bench(folder: Path, node: str, sleep: Callable[[float], None] | None) -> Bench:
+def make_bench(
+    folder: Path, node: str, sleep: Callable[[float], None] | None, linked: LinkedGpus | None = None
+) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
     options = Options(
-        driver_name=DRIVER, node_name=node, kubelet_dir=folder / "kubelet", cdi_dir=folder / "cdi"
+        driver_name=DRIVER,
+        node_name=node,
+        kubelet_dir=folder / "kubelet",
+        cdi_dir=folder / "cdi",
+        linked=linked,
     )
     return Bench(simulated, options, clock)
 
@@ -194,6 +202,18 @@ def bench_in() -> Callable[[Path], Bench]:
 def bench(bench_of: Callable[..., Bench]) -> Bench:
     """Two A100s, the machine of most tests."""
     return bench_of("a100x2")
+
+
+@pytest.fixture
+def linked_bench_in() -> Callable[..., Bench]:
+    """Make a bench with two A100s that links join, in a folder of one's own."""
+    return lambda folder, linked=PAIR: make_bench(folder, "a100x2", None, linked)
+
+
+@pytest.fixture
+def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
+    """Two A100s, which a table lets people have together as gpus-0-1."""
+    return linked_bench_in(folder)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from plugin.claims import PreparedDevice
 
 PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 HALF = "gpu-0-mig-3g-20gb-4-7"
+PAIR = "gpus-0-1"
 PREPARED = (PreparedDevice(("r",), "a100x2", HALF, (f"tangram.dev/claim=u1-{HALF}",)),)
 
 
@@ -24,6 +25,12 @@ def program() -> Iterator[subprocess.Popen[str]]:
         [sys.executable, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as running:
         yield running
+
+
+@pytest.fixture
+def bench(linked_bench: Any) -> Any:
+    """The machine of the program: two GPUs that a table joins."""
+    return linked_bench
 
 
 @pytest.fixture
@@ -44,7 +51,9 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Callable[[str, str, in
 
 # Three steps for each write, two for each removal.
 # Prepare writes the record started, (the GI,) the document, the record completed.
-PREPARING = [(HALF, step) for step in range(1, 13)] + [("gpu-0", step) for step in range(1, 10)]
+PREPARING = [(HALF, step) for step in range(1, 13)] + [
+    (device, step) for device in ("gpu-0", PAIR) for step in range(1, 10)
+]
 # Unprepare writes the record undoing and removes document and record.
 UNDOING = range(1, 8)
 
@@ -70,7 +79,7 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
     bench: Any, dies: Callable[..., bool], device: str, step: int
 ) -> None:
     assert dies("prepare", device, step)
-    is_finished = (device, step) in {(HALF, 12), ("gpu-0", 9)}
+    is_finished = (device, step) in {(HALF, 12), ("gpu-0", 9), (PAIR, 9)}
 
     bench.restart()
 
@@ -82,11 +91,12 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
 
 @pytest.mark.parametrize("step", UNDOING)
 @pytest.mark.parametrize("is_restarted", [True, False])
+@pytest.mark.parametrize("device", [HALF, PAIR])
 def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
-    bench: Any, dies: Callable[..., bool], step: int, is_restarted: bool
+    bench: Any, dies: Callable[..., bool], step: int, is_restarted: bool, device: str
 ) -> None:
-    bench.prepare("u1", HALF)
-    assert dies("unprepare", HALF, step)
+    bench.prepare("u1", device)
+    assert dies("unprepare", device, step)
     if is_restarted:
         bench.restart()
 
@@ -112,3 +122,6 @@ def test_no_step_was_forgotten(bench: Any, dies: Callable[..., bool]) -> None:
     assert not dies("prepare", HALF, 13)
     assert not dies("unprepare", HALF, 8)
     assert not dies("prepare", "gpu-0", 10)
+    bench.unprepare("u1")
+    assert not dies("prepare", PAIR, 10)
+    assert not dies("unprepare", PAIR, 8)

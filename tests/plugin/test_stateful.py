@@ -31,6 +31,7 @@ DEVICES = (
     "gpu-0-mig-7g-40gb-0-7",
     "gpu-1",
     "gpu-1-mig-3g-20gb-0-3",
+    "gpus-0-1",
 )
 CALLS = (
     "set-mig-mode",
@@ -124,11 +125,12 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
             assert existing <= specs
 
         @invariant()
-        def no_whole_gpu_is_held_beside_its_partitions(self) -> None:
+        def no_whole_gpu_is_held_twice_or_beside_its_partitions(self) -> None:
             held = [device for record in self.bench.records() for device in record.devices]
-            whole = {device.gpu for device in held if not isinstance(device, HeldPartition)}
-            cut = {device.gpu for device in held if isinstance(device, HeldPartition)}
-            assert not whole & cut
+            whole = [gpu for one in held if not isinstance(one, HeldPartition) for gpu in one.gpus]
+            cut = {one.gpu for one in held if isinstance(one, HeldPartition)}
+            assert not set(whole) & cut
+            assert len(set(whole)) == len(whole)
 
         def teardown(self) -> None:
             self.bench.simulated.clear_faults()
@@ -145,9 +147,9 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
 
 
 @pytest.mark.timeout(300)
-def test_in_any_order_of_events_every_promise_holds_and_nothing_is_left(bench_in: Any) -> None:
+def test_in_any_order_of_events_every_promise_holds_and_nothing_is_left(linked_bench_in: Any) -> None:
     run_state_machine_as_test(
-        claims_over(bench_in),
+        claims_over(linked_bench_in),
         settings=settings(
             max_examples=15,
             stateful_step_count=20,

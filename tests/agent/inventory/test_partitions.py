@@ -10,7 +10,7 @@ from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.hardware.sysfs import Sysfs
 from agent.inventory import describe, discover
-from agent.inventory.model import LinkedGpus
+from agent.inventory.model import GpuPartition, LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from agent.slices import composite_slices, encoded, v1_slices
 from scheduler_core.codec import v1
@@ -43,6 +43,10 @@ def members(name, pool):
     return {name.split("-")[1]}
 
 
+def joined(devices):
+    return [name for name, device in devices.by_name.items() if isinstance(device, GpuPartition)]
+
+
 def test_a_partition_is_one_device_that_draws_its_gpus_whole(hopper):
     devices = describe(hopper())
 
@@ -53,7 +57,7 @@ def test_a_partition_is_one_device_that_draws_its_gpus_whole(hopper):
     }
     assert pair.attributes["tangram.dev/gpuCount"] == 2
     assert pair.attributes["tangram.dev/gpuLinkType"] == "NVLink"
-    assert [gpu.minor for gpu in devices.linked["gpus-0-1"]] == [0, 1]
+    assert [gpu.minor for gpu in devices.by_name["gpus-0-1"].gpus] == [0, 1]
 
 
 @pytest.mark.parametrize("form", ["composite", "v1"])
@@ -107,7 +111,7 @@ def test_higher_scores_are_listed_first(hopper):
     ]
     table = table_of("table", {"2": rows})
 
-    assert list(describe(hopper(table)).linked) == ["gpus-2-3", "gpus-4-5", "gpus-0-1"]
+    assert joined(describe(hopper(table))) == ["gpus-2-3", "gpus-4-5", "gpus-0-1"]
 
 
 def test_what_the_table_lacks_is_not_offered_where_it_is_honored(hopper):
@@ -118,8 +122,8 @@ def test_what_the_table_lacks_is_not_offered_where_it_is_honored(hopper):
 
     offered = [name for name in honored.by_name if "mig" not in name and name.startswith("gpu-")]
     assert offered == ["gpu-0"]
-    assert list(honored.linked) == ["gpus-2-3"]
-    assert list(preferred.linked) == ["gpus-2-3"]
+    assert joined(honored) == ["gpus-2-3"]
+    assert joined(preferred) == ["gpus-2-3"]
 
 
 def test_a_partition_with_a_gpu_that_is_gone_is_left_out_and_told(hopper):
@@ -127,7 +131,7 @@ def test_a_partition_with_a_gpu_that_is_gone_is_left_out_and_told(hopper):
 
     devices = describe(replace(found, gpus=tuple(one for one in found.gpus if one.gpu.minor != 3)))
 
-    assert "gpus-2-3" not in devices.linked
+    assert "gpus-2-3" not in joined(devices)
     assert any(one.startswith("gpus-2-3: GPU 3 is not there") for one in devices.left_out)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,15 +13,18 @@ from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import MigSpec
 from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory.model import LinkedGpus
+from agent.inventory.partitions import shipped_table
 from agent.publishing.fixed import fixed_pool, without
 from agent.publishing.forms import Found
+from scheduler_core.frontends.partition_table import table_of
 from scheduler_core.ledger import Ledger
 from scheduler_core.model.device import Device
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import Taint
 from scheduler_core.project import project
 
-Look = Callable[[SimulatedMachine], Found]
+Look = Callable[..., Found]
 
 
 @pytest.fixture
@@ -30,9 +34,9 @@ def machine(tmp_path):
 
 @pytest.fixture
 def look() -> Look:
-    def read(machine: SimulatedMachine) -> Found:
+    def read(machine: SimulatedMachine, linked: LinkedGpus | None = None) -> Found:
         readers = Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root))
-        inventory = discover(readers, "node-1")
+        inventory = replace(discover(readers, "node-1"), linked=linked)
         return Found.of(inventory, describe(as_mode_allows(inventory)))
 
     return read
@@ -107,3 +111,38 @@ def test_a_device_that_needs_a_field_which_is_dropped_is_left_out():
 
     assert without(pool, frozenset({"taints"})).devices == (sound,)
     assert without(pool, frozenset({"bindsToNode"})).devices == (sound, tainted)
+
+
+PAIRS = {"2": [{"minors": [0, 1]}, {"minors": [2, 3]}], "4": [{"minors": [0, 1, 2, 3]}]}
+
+
+def all_fit(found: Found) -> bool:
+    ledger = Ledger(project(found.devices.pool))
+    for device in fixed(found).devices:
+        ledger.take(device.name, "somebody")
+    return True
+
+
+def test_where_single_gpus_are_offered_no_partition_of_them_is(machine, look):
+    found = look(machine("hgx-h100"), LinkedGpus(shipped_table("hgx-h100")))
+
+    assert [name for name in names(fixed(found)) if name.startswith("gpu")] == [f"gpu-{n}" for n in range(8)]
+    assert all_fit(found)
+
+
+def test_where_no_single_gpu_is_offered_small_partitions_are_the_devices(machine, look):
+    found = look(machine("hgx-h100"), LinkedGpus(table_of("table", PAIRS), is_honored=True))
+
+    assert [name for name in names(fixed(found)) if name.startswith("gpu")] == ["gpus-0-1", "gpus-2-3"]
+    assert all_fit(found)
+
+
+def test_a_partition_with_a_member_that_is_cut_is_not_published(machine, look):
+    made = machine("hgx-h100")
+    cut(made, "1g.10gb", 0, gpu=2)
+    found = look(made, LinkedGpus(table_of("table", PAIRS), is_honored=True))
+
+    chosen = [name for name in names(fixed(found)) if name.startswith("gpu")]
+
+    assert chosen == ["gpu-2-mig-1g-10gb-0", "gpus-0-1"]
+    assert all_fit(found)

@@ -21,12 +21,15 @@ from agent.hardware.ports import Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.sysfs import Sysfs
+from agent.inventory.model import LinkedGpus
 from plugin.assembly import assemble
 from plugin.options import Options
+from scheduler_core.frontends.partition_table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId, DeviceName
 
 REF = ClaimRef("default", "claim-u1")
+PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
 
 
 class Steps:
@@ -76,7 +79,11 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
     node = simulated.node.name
     root = simulated.root
     options = Options(
-        driver_name="tangram.dev", node_name=node, kubelet_dir=folder / "kubelet", cdi_dir=folder / "cdi"
+        driver_name="tangram.dev",
+        node_name=node,
+        kubelet_dir=folder / "kubelet",
+        cdi_dir=folder / "cdi",
+        linked=PAIR,
     )
     machine = Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)

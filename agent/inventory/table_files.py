@@ -1,0 +1,84 @@
+"""Tables of partitions as the options of programs name them: a shipped board, or a file.
+
+The texts of two options enter, the GPUs that links join leave, or one message. Whether the node has the
+GPUs that a table names is not asked here: they may come later, and describing tells what is left out.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+
+from agent import documents
+from agent.documents import MAX_BYTES, Document, NotReadable
+from agent.inventory.model import LinkedGpus
+from agent.inventory.partitions import shipped_boards, shipped_table
+from scheduler_core.errors import CoreError, message
+from scheduler_core.frontends.partition_table import HONOR, PREFER, Table, table_of
+
+
+class BadTable(Exception):
+    """A table of partitions, or an option that names one, that somebody must mend."""
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the two options. Agent and plugin of a node need the same ones: they name the same devices."""
+    boards = ", ".join(shipped_boards())
+    parser.add_argument(
+        "--partitions",
+        metavar="TABLE",
+        help=f"GPUs that links join, offered together: {boards}, or a file with a table or a Node; "
+        "agent and plugin of a node need the same",
+    )
+    parser.add_argument(
+        "--partition-policy",
+        type=str.capitalize,
+        choices=(HONOR, PREFER),
+        help="honor offers no GPUs but those of the table; default: the Node's label, else prefer",
+    )
+
+
+def read_table(table: str | None, policy: str | None) -> LinkedGpus | None:
+    """Return what the options say, None without a table. Shape: ``policy`` Honor, Prefer or None.
+
+    Raises: BadTable naming the option or the file, the value and the rule.
+    """
+    if table is None:
+        if policy is not None:
+            raise BadTable(message("--partition-policy", "", policy, "has no effect without --partitions"))
+        return None
+    found, is_honored = (shipped_table(table), False) if table in shipped_boards() else _file(table)
+    if found is None or not any(found.by_size.values()):
+        raise BadTable(message("--partitions", "", table, "has no table of partitions"))
+    return LinkedGpus(found, is_honored if policy is None else policy == HONOR)
+
+
+def _file(path: str) -> tuple[Table | None, bool]:
+    """Return the table of a file, None for a Node without one, and whether the Node's label honors it."""
+    document = _document(path)
+    try:
+        if isinstance(document.content, dict) and document.content.get("kind") == "Node":
+            # Who gives no Node loads nothing of what reads pods.
+            from scheduler_core.frontends.place import node_table_of  # noqa: PLC0415
+
+            node = node_table_of(document.content)
+            return node.table, node.is_honored
+        return table_of(document.place, document.content), False
+    except CoreError as error:
+        raise BadTable(f"--partitions: {error}") from error
+
+
+def _document(path: str) -> Document:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        found = tuple(documents.documents(path, documents.decode(path, data)))
+    except OSError as error:
+        known = ", ".join(shipped_boards())
+        rule = f"cannot be read: {error.strerror or error}; shipped tables are {known}"
+        raise BadTable(message("--partitions", "", path, rule)) from error
+    except NotReadable as error:
+        raise BadTable(f"--partitions: {error}") from error
+    if len(found) != 1:
+        raise BadTable(message("--partitions", "", path, f"must hold one table, found {len(found)}"))
+    return found[0]
