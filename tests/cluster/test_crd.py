@@ -80,6 +80,12 @@ def of_first(slice_: Document, **fields: Any) -> None:
     slice_["spec"]["devices"][0]["composite"].update(fields)
 
 
+def delegated(slice_: Document, **selection: Any) -> None:
+    del slice_["spec"]["nodeName"]
+    devices = [{"name": "d", "composite": selection}]
+    slice_["spec"].update(nodeSelectionDelegated=True, deviceMixins=[], devices=devices)
+
+
 def attributes(count: int) -> dict[str, Any]:
     return {f"a{index}": {"int": index} for index in range(count)}
 
@@ -111,6 +117,18 @@ WRONG: dict[str, tuple[Callable[[Document], object], str]] = {
     "a delegated slice without nodes": (
         lambda s: (s["spec"].pop("nodeName"), s["spec"].update(nodeSelectionDelegated=True)),
         "exactly when the slice has nodeSelectionDelegated",
+    ),
+    "a basic device with a node that nobody delegated": (
+        lambda s: s["spec"].update(devices=[{"name": "d", "basic": {"nodeName": "elsewhere"}}]),
+        "exactly when the slice has nodeSelectionDelegated",
+    ),
+    "a delegated device with two node selections": (
+        lambda s: delegated(s, nodeName="node-a", allNodes=True),
+        "at most one of nodeName",
+    ),
+    "a node selector of two terms": (
+        lambda s: delegated(s, nodeSelector={"nodeSelectorTerms": [{}, {}]}),
+        "at most 1 item",
     ),
     "basic and composite": (
         lambda s: s["spec"]["devices"][0].update(basic={}),
@@ -158,11 +176,15 @@ def test_the_largest_slice_that_the_limits_allow_is_stored(
     assert stored["spec"] == slice_["spec"]
 
 
+@pytest.mark.parametrize("field", ["driver", "pool"])
 def test_driver_and_pool_of_a_slice_never_change(
-    api: KubeApi, slice_: Document, store: Callable[[Document], Document]
+    field: str, api: KubeApi, slice_: Document, store: Callable[[Document], Document]
 ) -> None:
     stored = store(slice_)
-    stored["spec"]["driver"] = "other.example"
+    if field == "driver":
+        stored["spec"]["driver"] = "other.example"
+    else:
+        stored["spec"]["pool"]["name"] = "other-node"
 
-    with pytest.raises(Invalid, match="cannot change"):
+    with pytest.raises(Invalid, match=f"the {field} of a slice cannot change"):
         api.replace(COMPOSITES, stored)
