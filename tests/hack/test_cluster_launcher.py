@@ -20,6 +20,7 @@ from launcher.namespaces import sweep
 from launcher.node_files import Runtime, cni_conflist, containerd_toml, kubelet_configuration, oci_runtime
 from launcher.node_objects import documents
 from launcher.settings import Settings, check, gates_argument, merged_gates, parse_gates
+from launcher.tests import run_in_users_cluster
 from launcher.welcome import welcome
 
 SLICE = {
@@ -224,6 +225,12 @@ def test_a_node_object_comes_before_its_slices_and_they_are_its_own() -> None:
     ]
     assert made[3][1]["spec"]["nodeName"] == made[3][1]["spec"]["pool"]["name"] == "object-1"
     assert made[3][1]["spec"]["pool"]["resourceSliceCount"] == 1
+
+
+@pytest.mark.parametrize("kubeconfig", ["/nowhere/config", "/etc/hosts:/etc/hostname"])
+def test_a_kubeconfig_that_is_not_one_file_is_refused_before_any_test_runs(kubeconfig: str) -> None:
+    with pytest.raises(LauncherError, match="name one existing file"):
+        run_in_users_cluster(kubeconfig, ["--version"], lambda _: None)
 
 
 def test_a_machine_is_a_shipped_name_or_a_file(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from launcher.build import CHECKOUT
+from launcher.errors import LauncherError
 
 _FOLDERS = ("tests/cluster", "tests/kube_api")
 # What of the tests a version can run: 1.34 is there for its layout of slices and has no node.
@@ -35,7 +36,12 @@ def run_in_clusters(
 
 
 def run_in_users_cluster(kubeconfig: str, arguments: Sequence[str], say: Callable[[str], None]) -> int:
-    """Run the tests against the cluster that the user's kubeconfig names."""
+    """Run the tests against the cluster that the user's kubeconfig names.
+
+    Raises: LauncherError where it is not one existing file.
+    """
+    if not Path(kubeconfig).is_file():
+        raise LauncherError(f"cannot test in the cluster of KUBECONFIG={kubeconfig}: name one existing file")
     say(f"the tests run in the cluster of KUBECONFIG={kubeconfig}")
     environment = {**os.environ, "TANGRAM_TEST_KUBECONFIG": str(Path(kubeconfig).absolute())}
     return subprocess.call(_pytest("cluster", arguments), cwd=CHECKOUT, env=environment)
