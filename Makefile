@@ -13,6 +13,7 @@ help:
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make test-cluster   the tests in such a cluster; make test-cluster-all: on every version"
+	@echo "make cluster-tools  build its programs beforehand (no root)"
 
 $(VENV)/.ready: pyproject.toml uv.lock hack/bootstrap.sh
 	@PYTHON="$(PYTHON)" sh hack/bootstrap.sh $(VENV) $(UV_VERSION)
