@@ -53,6 +53,33 @@ def test_two_nodes_are_two_kubelets_with_mounts_of_their_own(version: str) -> No
     assert output.count("cpu_manager_state") == 2, output
 
 
+def test_node_objects_come_with_the_slices_of_a_machine_and_with_the_classes(version: str) -> None:
+    look = (
+        "kubectl get nodes --no-headers | wc -l; kubectl get deviceclass/mig.tangram.dev -o name;"
+        "kubectl get resourceslices -o 'jsonpath={range .items[*]}{.spec.nodeName}{\"\\n\"}{end}' | sort -u"
+    )
+    process = _start(version, "--control-plane-only", "--node-objects", "2", "--", "sh", "-c", look)
+
+    output, _ = process.communicate(timeout=100)
+
+    assert output.endswith("2\ndeviceclass.resource.k8s.io/mig.tangram.dev\nobject-0\nobject-1\n"), output
+
+
+def test_a_node_simulates_the_machine_that_was_asked_for(version: str, tmp_path: Path) -> None:
+    a30 = '.spec.devices[?(@.name=="gpu-0")].attributes.productName.string'
+    look = f"kubectl get resourceslices -o 'jsonpath={{.items[*]{a30}}}'"
+    logs = tmp_path / "logs"
+    process = _start(
+        version, "--node-yaml", "a30x4", "--keep-logs", str(logs), "--", "sh", "-c", f"{look}; exit 3"
+    )
+
+    output, _ = process.communicate(timeout=110)
+
+    assert process.returncode == 3, output
+    assert "NVIDIA A30" in output
+    assert (logs / "kubelet-node-1.log").stat().st_size > 0
+
+
 @pytest.mark.parametrize("victim", ["launcher", "unshare", "process one", "supervisor", "watcher"])
 def test_nothing_is_left_whoever_is_killed(victim: str, cluster: subprocess.Popen[str]) -> None:
     links = _links()
