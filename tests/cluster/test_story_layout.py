@@ -5,25 +5,15 @@ The agent is a process beside the API server, for a node that is only an object;
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
-from cluster_support import Document, eventually, pod
-from story import ROOT, allocated, devices, example, refusal
+from bare_node import install_classes, publishing
+from cluster_support import eventually, pod
+from story import allocated, devices, example, refusal
 
-from kube_api import (
-    DEVICE_CLASSES,
-    NODES,
-    PODS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    AlreadyExists,
-    KubeApi,
-)
+from kube_api import PODS, RESOURCE_CLAIMS, KubeApi
 
 pytestmark = pytest.mark.layout
 
@@ -32,36 +22,10 @@ pytestmark = pytest.mark.layout
 def node(api: KubeApi, namespace: str, kubeconfig: Path, tmp_path: Path) -> Iterator[str]:
     """A node that is an object, with an agent that publishes the two A100 of KEP-4815 for it."""
     name = f"node-of-{namespace}"
-    api.create(NODES, node_object(name))
-    for device_class in yaml.safe_load_all((ROOT / "deploy/examples/device-classes.yaml").read_text()):
-        try:
-            api.create(DEVICE_CLASSES, device_class)
-        except AlreadyExists:
-            continue
-    command = (
-        *(sys.executable, "-m", "agent", f"--kubeconfig={kubeconfig}", f"--node-name={name}"),
-        *("--simulated=a100x2", f"--machine={tmp_path / 'machine'}"),
-    )
-    with open(tmp_path / "agent.log", "wb") as log, subprocess.Popen(command, stderr=log) as agent:
-        try:
-            eventually(lambda: len(devices(api, name)) == 52, f"the slices of {name}")
-            yield name
-        finally:
-            agent.terminate()
-    for found in api.list(RESOURCE_SLICES, field_selector=f"spec.nodeName={name}").items:
-        api.delete(RESOURCE_SLICES, found.metadata.name)
-    api.delete(NODES, name)
-
-
-def node_object(name: str) -> Document:
-    """Return a node that the scheduler takes for one that runs."""
-    resources = {"cpu": "64", "memory": "512Gi", "pods": "110"}
-    ready = {"type": "Ready", "status": "True", "reason": "Simulated", "message": ""}
-    times = {"lastHeartbeatTime": "2030-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    return {
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "status": {"allocatable": resources, "capacity": resources, "conditions": [{**ready, **times}]},
-    }
+    install_classes(api, "deploy/examples/device-classes.yaml")
+    with publishing(api, kubeconfig, name, tmp_path, "--simulated=a100x2"):
+        assert len(devices(api, name)) == 52
+        yield name
 
 
 def ask(api: KubeApi, kind: str, name: str, namespace: str, node: str) -> None:
