@@ -41,11 +41,12 @@ class PluginSite:
     node: str
     driver: str
     folder: Path
+    node_file: str = NODE_FILE
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.machine_dir = self.folder / "machine"
-        self.machine = SimulatedMachine.open(load_node(NODE_FILE), self.machine_dir)
+        self.machine = SimulatedMachine.open(load_node(self.node_file), self.machine_dir)
 
     @contextmanager
     def published(self) -> Iterator[None]:
@@ -79,14 +80,15 @@ class PluginSite:
             "spec": {"devices": {"requests": [{"name": "half", "exactly": wanted}]}},
         }
 
-    def start(self, pod_uid: str | None = None) -> subprocess.Popen[str]:
+    def start(self, pod_uid: str | None = None, *options: str) -> subprocess.Popen[str]:
         """Start a plugin on the node and wait until the kubelet has registered it."""
         log = self.folder / f"plugin-{len(self.processes)}.log"
         arguments = [
             *(sys.executable, "-m", "plugin", "--driver-name", self.driver, "--node-name", self.node),
-            *("--kubeconfig", str(self.kubeconfig), "--simulated", NODE_FILE),
+            *("--kubeconfig", str(self.kubeconfig), "--simulated", self.node_file),
             *("--machine", str(self.machine_dir)),
             *(("--pod-uid", pod_uid) if pod_uid else ()),
+            *options,
         ]
         with log.open("w") as said:
             process = subprocess.Popen(
