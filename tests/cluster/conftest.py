@@ -7,6 +7,7 @@ that happens to lie around is never touched.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -121,3 +122,31 @@ def tangram(api: KubeApi, node: str) -> Document:
     pods = api.list(PODS, "tangram-system", "app.kubernetes.io/name=tangram", f"spec.nodeName={node}").items
     assert pods, f"Tangram does not run on {node}"
     return dict(pods[0].document)
+
+
+@pytest.fixture
+def as_tangram(kubeconfig: Path, kubectl: Callable[..., str], tmp_path: Path) -> Callable[..., KubeApi]:
+    """The API server as Tangram's service account, with the token of a pod or with one that names none."""
+
+    def connect(pod: Document | None = None) -> KubeApi:
+        metadata = pod["metadata"] if pod else {}
+        bound = (
+            "--bound-object-kind=Pod",
+            f"--bound-object-name={metadata.get('name')}",
+            f"--bound-object-uid={metadata.get('uid')}",
+        )
+        token = kubectl("create", "token", "tangram", "--namespace=tangram-system", *(bound if pod else ()))
+        config = json.loads(kubectl("config", "view", "--raw", "--flatten", "--minify", "--output=json"))
+        config["users"][0]["user"] = {"token": token.strip()}
+        file = tmp_path / "kubeconfig"
+        file.write_text(json.dumps(config))
+        return KubeApi.connect(
+            file,
+            user_agent="tangram-tests",
+            clock=time.monotonic,
+            sleep=time.sleep,
+            random=random.random,
+            limits=Limits(),
+        )
+
+    return connect

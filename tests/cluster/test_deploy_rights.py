@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import random
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from cluster_support import Document
 
-from kube_api import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Forbidden, KubeApi, Limits, Resource
+from kube_api import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Forbidden, KubeApi, Resource
 
-NAMESPACE = "tangram-system"
 COMPOSITES = Resource.of("tangram.dev/v1alpha1", "CompositeResourceSlice", "compositeresourceslices")
 SECRETS = Resource.of("v1", "Secret", "secrets", namespaced=True)
-
-Kubectl = Callable[..., str]
-
-
-@pytest.fixture
-def as_tangram(kubeconfig: Path, kubectl: Kubectl, tmp_path: Path) -> Callable[..., KubeApi]:
-    """The API server as Tangram's service account, with the token of a pod or with one that names none."""
-
-    def connect(pod: Document | None = None) -> KubeApi:
-        metadata = pod["metadata"] if pod else {}
-        bound = (
-            "--bound-object-kind=Pod",
-            f"--bound-object-name={metadata.get('name')}",
-            f"--bound-object-uid={metadata.get('uid')}",
-        )
-        token = kubectl("create", "token", "tangram", f"--namespace={NAMESPACE}", *(bound if pod else ()))
-        config = json.loads(kubectl("config", "view", "--raw", "--flatten", "--minify", "--output=json"))
-        config["users"][0]["user"] = {"token": token.strip()}
-        file = tmp_path / "kubeconfig"
-        file.write_text(json.dumps(config))
-        return KubeApi.connect(
-            file,
-            user_agent="tangram-tests",
-            clock=time.monotonic,
-            sleep=time.sleep,
-            random=random.random,
-            limits=Limits(),
-        )
-
-    return connect
 
 
 def v1_slice(node: str, name: str) -> Document:

@@ -87,14 +87,18 @@ def test_the_right_to_write_device_status_is_for_our_driver_only():
     assert rule["resourceNames"] == ["tangram.dev"]
 
 
-def test_the_policy_is_about_the_service_account_that_the_pods_run_as():
+def test_every_policy_is_about_the_service_account_that_the_pods_run_as_and_is_bound():
     account = one("ServiceAccount", documents("base", "access.yaml"))["metadata"]
-    policy = one("ValidatingAdmissionPolicy", documents("base", "admission-policy.yaml"))
+    found = documents("base", "admission-policy.yaml")
+    policies = [document for document in found if document["kind"] == "ValidatingAdmissionPolicy"]
+    bound = [document["spec"] for document in found if document not in policies]
     pod = one("DaemonSet", documents("base", "daemonset.yaml"))["spec"]["template"]["spec"]
 
-    (condition,) = policy["spec"]["matchConditions"]
-
-    assert f'"system:serviceaccount:{account["namespace"]}:{account["name"]}"' in condition["expression"]
+    for policy in policies:
+        (condition,) = policy["spec"]["matchConditions"]
+        assert f'"system:serviceaccount:{account["namespace"]}:{account["name"]}"' in condition["expression"]
+        assert {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]} in bound
+    assert len(policies) == 2
     assert pod["serviceAccountName"] == account["name"]
 
 
