@@ -25,6 +25,7 @@ def add_partitions(parser: Parser) -> None:
     )
     parser.add_argument(
         "--partition-policy",
+        type=str.capitalize,
         choices=(HONOR, PREFER),
         help="Honor offers nothing that the table lacks; default: the Node's label, else Prefer",
     )

@@ -6,6 +6,7 @@ GPUs that a table names is not asked here: they may come later, and describing t
 
 from __future__ import annotations
 
+import logging
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from scheduler_core.errors import CoreError, message
 from scheduler_core.frontends.partition_table import HONOR, PREFER, Table, table_of
+
+_log = logging.getLogger(__name__)
 
 
 class BadTable(Exception):
@@ -39,8 +42,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def read_table(table: str | None, policy: str | None) -> LinkedGpus | None:
-    """Return what the options say, None without a table. Shape: ``policy`` Honor, Prefer or None.
+    """Return what the options say, None without a table; what is odd about it goes to the log.
 
+    Shape: ``policy`` Honor, Prefer or None.
     Raises: BadTable naming the option or the file, the value and the rule.
     """
     if table is None:
@@ -50,6 +54,8 @@ def read_table(table: str | None, policy: str | None) -> LinkedGpus | None:
     found, is_honored = (shipped_table(table), False) if table in shipped_boards() else _file(table)
     if found is None or not any(found.by_size.values()):
         raise BadTable(message("--partitions", "", table, "has no table of partitions"))
+    for warning in found.warnings:
+        _log.warning("--partitions %s: %s", table, warning)
     return LinkedGpus(found, is_honored if policy is None else policy == HONOR)
 
 

@@ -37,7 +37,8 @@ def test_a_node_that_honors_its_table_offers_no_gpu_that_the_table_lacks(shown, 
 def test_the_policy_of_the_command_line_stands_over_the_nodes(shown, examples):
     node = examples / "pods" / "node-with-partitions.yaml"
 
-    assert "gpu-0" in names(shown("--partitions", node, "--partition-policy", "Prefer", "--as", "v1"))
+    for policy in ("Prefer", "prefer"):
+        assert "gpu-0" in names(shown("--partitions", node, "--partition-policy", policy, "--as", "v1"))
 
 
 def test_a_table_without_scores_is_told_to_be_computed(shown, written):

@@ -207,7 +207,7 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
     """Make a bench with two A100s that links join, in a folder of one's own."""
-    return lambda folder, linked=PAIR: make_bench(folder, "a100x2", None, linked)
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked)
 
 
 @pytest.fixture

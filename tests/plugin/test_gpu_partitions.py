@@ -12,7 +12,15 @@ import pytest
 from agent.hardware.types import MigSpec
 from agent.inventory.model import LinkedGpus
 from plugin.checkpoint import RecordStore
-from plugin.errors import DeviceHeld, HardwareFailed, LockTimeout, PlacementTaken, PluginError, UnknownDevice
+from plugin.errors import (
+    DeviceHeld,
+    HardwareFailed,
+    LockTimeout,
+    ModeBlocked,
+    PlacementTaken,
+    PluginError,
+    UnknownDevice,
+)
 from plugin.health import Health
 from plugin.locks import Locks
 from plugin.prepare import State
@@ -121,6 +129,22 @@ def test_a_member_whose_mode_cannot_change_is_refused_and_nothing_stays(bench: A
     assert bench.records() == ()
     assert not bench.document("u1").exists()
     assert [one.device for one in bench.prepare("u1", PAIR)] == [PAIR]
+
+
+def test_a_member_that_only_the_operator_gets_out_of_mig_mode_is_refused(
+    folder: Path, linked_bench_in: Callable[..., Any]
+) -> None:
+    bench = linked_bench_in(folder, node="a100x2-passthrough")
+    bench.simulated.gpus.set_mig_mode(bench.uuid(1), enabled=True)
+    bench.simulated.reboot()
+    bench.restart()
+
+    with pytest.raises(ModeBlocked, match=r"GPU 1 .*the operator changes the mode") as refusal:
+        bench.prepare("u1", PAIR)
+
+    assert not refusal.value.retry
+    assert bench.records() == ()
+    assert not bench.document("u1").exists()
 
 
 def test_a_member_that_is_lost_is_refused_and_nothing_stays(bench: Any) -> None:

@@ -77,6 +77,12 @@ def test_a_bad_table_is_refused_with_the_place_and_the_rule(file, content, messa
         read_table(file(content), None)
 
 
+def test_a_table_without_scores_is_told_to_have_computed_ones(file, caplog):
+    read_table(file({"2": [{"minors": [0, 1]}]}), None)
+
+    assert "scores are computed" in caplog.text
+
+
 def test_two_tables_in_one_file_are_refused(file):
     with pytest.raises(BadTable, match="must hold one table, found 2"):
         read_table(file("'2': []\n---\n'2': []\n", "table.yaml"), None)
