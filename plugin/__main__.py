@@ -7,6 +7,7 @@ on standard error, nothing made). The only place of the plugin that names adapte
 from __future__ import annotations
 
 import argparse
+import hashlib
 import logging
 import random
 import signal
@@ -60,6 +61,7 @@ _MACHINE_MODE: Final = 0o777
 # The kubelet waits 45 s for a call and calls again by itself: better to tell it soon.
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
 _RETRIED: Final = "it is retried; if it stays, look at the API server and the network to it"
+_MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -160,7 +162,8 @@ class ClusterClaims:
             random=random.random,
             limits=_LIMITS,
         )
-        return cls(api, EventWriter(api, component, time.time, options.node_name), component)
+        events = EventWriter(api, component, time.time, options.node_name)
+        return cls(api, events, _manager(component, options.node_name))
 
     def read(self, ref: ClaimRef) -> Mapping[str, Any]:
         """Return a claim as it is now. Raises: ClaimUnusable, ClaimUnreadable."""
@@ -208,6 +211,14 @@ class ClusterClaims:
             uid=uid,
         )
         self.events.emit(claim, "Warning", reason, message, "Prepare")
+
+
+def _manager(component: str, node: str) -> str:
+    """Return a node's own field manager: what one node says late never takes away what another said."""
+    name = f"{component}/{node}"
+    if len(name) <= _MANAGER_SIZE:
+        return name
+    return f"{component}/{hashlib.sha256(node.encode()).hexdigest()[:32]}"
 
 
 def _reason(error: ApiError) -> str:

@@ -222,7 +222,7 @@ def test_a_prepared_claim_says_so_in_its_status_in_our_name_until_it_is_undone(c
     (path, said), (_, unsaid) = cluster.server.applied
     (device,) = said["status"]["devices"]
     assert path.startswith(f"{PATH}/status?")
-    assert "fieldManager=tangram.dev%2Fplugin" in path
+    assert "fieldManager=tangram.dev%2Fplugin%2Fa100x2&" in f"{path}&"  # each node has its own
     assert said["metadata"]["uid"] == "u1"
     assert (device["driver"], device["pool"], device["device"]) == ("tangram.dev", "a100x2", HALF)
     assert device["data"]["cdiDeviceIDs"] == [cdi_id]
