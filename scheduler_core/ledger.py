@@ -181,8 +181,8 @@ class Ledger:
         source, dimension = place
         users = [name for name in self.taken if place in set(self._places(name))]
         label = bare(dimension, self._pool.id.driver)
-        by = self._holders_of(users) if users else "nobody: it has too little even when free"
-        return f"{label} of {source} is held by {by}"
+        by = f"held by {self._holders_of(users)}" if users else "it has too little even when free"
+        return f"{source} has too little {label} left: {by}"
 
     def _holders_of(self, names: list[DeviceName]) -> str:
         taken = self.taken

@@ -60,7 +60,7 @@ def test_the_groups_example_means_what_its_comments_say():
     together = {pair for pair in combinations(found.devices, 2) if found.allows(*pair)}
     assert together == {("gpu-1-foo-part", "gpu-1-bar-part")}
     assert "sharing no" not in found.obstacles["gpu-1", "gpu-1-mig1"]
-    assert "multiprocessors of gpu-1-cs is held" in found.obstacles["gpu-1", "gpu-1-mig1"]
+    assert "gpu-1-cs has too little multiprocessors left" in found.obstacles["gpu-1", "gpu-1-mig1"]
     assert "shares no compatibility group" in found.obstacles["gpu-1-mig1", "gpu-1-foo-part"]
 
 

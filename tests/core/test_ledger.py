@@ -42,7 +42,7 @@ def test_a_refusal_changes_nothing():
     ledger.take(DeviceName("p0"), "a")
     before = ledger.left(SourceName("gpu"), MEMORY)
 
-    with pytest.raises(Overdrawn, match=r"m of gpu is held by a \(p0\)"):
+    with pytest.raises(Overdrawn, match=r"gpu has too little m left: held by a \(p0\)"):
         ledger.take(DeviceName("p1"), "b")
 
     assert ledger.left(SourceName("gpu"), MEMORY) == before
