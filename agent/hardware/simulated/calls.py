@@ -43,8 +43,7 @@ class Calls:
     def of_gpu(self, call: Call, uuid: GpuUuid, attempted: str) -> Iterator[tuple[Card, State]]:
         """Make a call that reads one GPU. Raises: NotFound, GpuLost, and as above."""
         card = self.card(uuid, attempted)
-        with self._struck(call, card.minor, attempted, str(card)):
-            state = self.store.read()
+        with self._struck(call, card.minor, attempted, str(card)) as state:
             _need_presence(card, state, attempted)
             yield card, state
 
@@ -81,8 +80,13 @@ class Calls:
         return driver
 
     @contextmanager
-    def _struck(self, call: Call, gpu: int | None, attempted: str, subject: str) -> Iterator[None]:
-        blow = self._blow(call, gpu)
+    def _struck(self, call: Call, gpu: int | None, attempted: str, subject: str) -> Iterator[State]:
+        """Take what strikes a call, and hand out the state as it is after that."""
+        state = self.store.read()
+        if not state.faults:
+            yield state
+            return
+        blow = self._blow(state, call, gpu)
         if blow.delay_s:
             self.sleep(blow.delay_s)
         fault = blow.outcome
@@ -91,13 +95,12 @@ class Calls:
         if isinstance(fault, Kill) and fault.moment is Moment.BEFORE:
             _die()
         try:
-            yield
+            yield self.store.read()
         finally:
             if isinstance(fault, Kill):
                 _die()
 
-    def _blow(self, call: Call, gpu: int | None) -> Blow:
-        state = self.store.read()
+    def _blow(self, state: State, call: Call, gpu: int | None) -> Blow:
         if struck(state, call, gpu)[1] == Blow():
             return Blow()
         return self.store.change(lambda latest: struck(latest, call, gpu))

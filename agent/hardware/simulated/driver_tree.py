@@ -69,23 +69,47 @@ def render_instances(files: Files, card: Card, instances: tuple[InstanceState, .
         return
     folder = f"{_CAPABILITIES}/gpu{card.minor}/mig"
     files.folder(folder)
-    wanted = {instance.gi_id: instance for instance in instances}
+    wanted = {instance.gi_id for instance in instances}
     for name in files.names(folder):
         match = _INSTANCE.fullmatch(name)
         if match and int(match[1]) not in wanted:
             _remove_compute_instance(files, card, int(match[1]))
             _forget(files, f"{folder}/{name}", capability_minor(card.minor, int(match[1])))
-    for gi_id, instance in wanted.items():
-        _capability(files, f"{folder}/gi{gi_id}/access", capability_minor(card.minor, gi_id), _ALL_READ)
-        if instance.ci_uuid is None:
-            _remove_compute_instance(files, card, gi_id)
-        else:
-            minor = capability_minor(card.minor, gi_id, COMPUTE_INSTANCE_ID)
-            _capability(files, f"{folder}/gi{gi_id}/ci{COMPUTE_INSTANCE_ID}/access", minor, _ALL_READ)
+    for instance in instances:
+        _make_instance(files, card, instance)
+
+
+def follow_instances(
+    files: Files, card: Card, before: tuple[InstanceState, ...], after: tuple[InstanceState, ...]
+) -> None:
+    """Make the capabilities of ``after`` where those of ``before`` are there: only what differs."""
+    left = {instance.gi_id for instance in after}
+    for instance in before:
+        if instance.gi_id not in left:
+            _remove_compute_instance(files, card, instance.gi_id)
+            _forget(files, _folder(card, instance.gi_id), capability_minor(card.minor, instance.gi_id))
+    for instance in after:
+        if instance not in before:
+            _make_instance(files, card, instance)
+
+
+def _make_instance(files: Files, card: Card, instance: InstanceState) -> None:
+    gi_id = instance.gi_id
+    folder = _folder(card, gi_id)
+    _capability(files, f"{folder}/access", capability_minor(card.minor, gi_id), _ALL_READ)
+    if instance.ci_uuid is None:
+        _remove_compute_instance(files, card, gi_id)
+    else:
+        minor = capability_minor(card.minor, gi_id, COMPUTE_INSTANCE_ID)
+        _capability(files, f"{folder}/ci{COMPUTE_INSTANCE_ID}/access", minor, _ALL_READ)
+
+
+def _folder(card: Card, gi_id: int) -> str:
+    return f"{_CAPABILITIES}/gpu{card.minor}/mig/gi{gi_id}"
 
 
 def _remove_compute_instance(files: Files, card: Card, gi_id: int) -> None:
-    folder = f"{_CAPABILITIES}/gpu{card.minor}/mig/gi{gi_id}/ci{COMPUTE_INSTANCE_ID}"
+    folder = f"{_folder(card, gi_id)}/ci{COMPUTE_INSTANCE_ID}"
     _forget(files, folder, capability_minor(card.minor, gi_id, COMPUTE_INSTANCE_ID))
 
 

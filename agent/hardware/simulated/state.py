@@ -21,6 +21,7 @@ from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.memory import Memory
 
 FORMAT: Final = 1
+_NAME: Final = "machine.json"
 
 _MAX_BYTES: Final = 16 * 2**20
 """More than a state can have: the largest node file, escaped, and all that 32 GPUs can hold."""
@@ -72,17 +73,20 @@ class StateFile:
     """The state of the machine in ``directory``."""
 
     directory: Path
+    _path: str = field(init=False, repr=False, compare=False)
+    _lock: str = field(init=False, repr=False, compare=False)
     _memory: Memory[State] = field(default_factory=Memory, repr=False, compare=False)
 
-    @property
-    def _path(self) -> Path:
-        return self.directory / "machine.json"
+    def __post_init__(self) -> None:
+        # Every call of the driver looks at the state: its paths are made once.
+        object.__setattr__(self, "_path", os.fspath(self.directory / _NAME))
+        object.__setattr__(self, "_lock", os.fspath(self.directory / "lock"))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other thread and process from changing the machine meanwhile."""
         # Each use opens its own description: flock then excludes threads of one process too.
-        descriptor = os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -91,7 +95,7 @@ class StateFile:
 
     def exists(self) -> bool:
         """Whether a machine was ever made here."""
-        return self._path.exists()
+        return os.path.exists(self._path)
 
     def read(self) -> State:
         """Return the state. Raises: NoMachine where there is none that we can read."""
@@ -101,20 +105,16 @@ class StateFile:
         except FileNotFoundError as error:
             raise NoMachine(str(self.directory), "there is none; open it with a node file first") from error
         except (OSError, msgspec.MsgspecError) as error:
-            raise NoMachine(str(self.directory), f"{self._path.name} cannot be read: {error}") from error
+            raise NoMachine(str(self.directory), f"{_NAME} cannot be read: {error}") from error
 
     def _read(self) -> State:
-        with self._path.open("rb") as file:
+        with open(self._path, "rb") as file:
             data = file.read(_MAX_BYTES + 1)
             if len(data) > _MAX_BYTES:
-                raise NoMachine(
-                    str(self.directory), f"{self._path.name} is larger than {_MAX_BYTES // 2**20} MiB"
-                )
+                raise NoMachine(str(self.directory), f"{_NAME} is larger than {_MAX_BYTES // 2**20} MiB")
             state = msgspec.json.decode(data, type=State)
             if state.format != FORMAT:
-                raise NoMachine(
-                    str(self.directory), f"{self._path.name} has format {state.format}, not {FORMAT}"
-                )
+                raise NoMachine(str(self.directory), f"{_NAME} has format {state.format}, not {FORMAT}")
             self._memory.keep(file.fileno(), state)
         return state
 
@@ -123,6 +123,8 @@ class StateFile:
 
         Nothing is synced: it outlives every process, and a power cut would end real instances, too.
         """
-        fresh = self._path.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=1))
-        os.replace(fresh, self._path)
+        fresh = f"{self._path}.new"
+        with open(fresh, "wb", buffering=0) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(state), indent=1))
+            os.replace(fresh, self._path)
+            self._memory.keep(file.fileno(), state)

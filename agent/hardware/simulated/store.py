@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
-from agent.hardware.simulated.driver_tree import render_driver, render_instances
+from agent.hardware.simulated.driver_tree import follow_instances, render_driver, render_instances
 from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.nic_tree import render_nic, render_vfs
@@ -26,6 +26,8 @@ from agent.hardware.simulated.state import GpuState, State, StateFile
 _LAYOUT: Final = 1
 """To be raised when the tree of an unchanged state would look different."""
 
+_STAMP_BYTES: Final = 64
+
 _NAMESPACE: Final = UUID("8f1f9a0e-53c5-5d1c-9a5e-2f7c4d1b6a90")
 
 _Answer = TypeVar("_Answer")
@@ -33,19 +35,20 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The state and the tree of the machine in ``directory``."""
+    """The state and the tree of the machine in ``directory``. Shape: ``root`` is that of the tree."""
 
     node: NodeFile
     directory: Path
+    root: Path = field(init=False)
     files: StateFile = field(init=False)
+    _tree: Files = field(init=False, repr=False, compare=False)
+    _rendered: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self.directory / "root")
         object.__setattr__(self, "files", StateFile(self.directory))
-
-    @property
-    def root(self) -> Path:
-        """Return the root of the rendered tree."""
-        return self.directory / "root"
+        object.__setattr__(self, "_tree", Files(self.root))
+        object.__setattr__(self, "_rendered", os.fspath(self.directory / "rendered"))
 
     def read(self) -> State:
         """Return the present state."""
@@ -77,12 +80,16 @@ class Store:
 
     def _is_rendered(self, state: State) -> bool:
         try:
-            return (self.directory / "rendered").read_text() == _stamp(state)
+            descriptor = os.open(self._rendered, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
+        try:
+            return os.read(descriptor, _STAMP_BYTES) == _stamp(state)
+        finally:
+            os.close(descriptor)
 
     def _render(self, state: State) -> None:
-        files = Files(self.root)
+        files = self._tree
         _render_boot(files, self.node.name, state)
         render_pci(files, self.node)
         render_driver(files, self.node)
@@ -94,23 +101,23 @@ class Store:
         self._note(state)
 
     def _follow(self, before: State, after: State) -> None:
-        files = Files(self.root)
+        files = self._tree
         if before.boots != after.boots:
             _render_boot(files, self.node.name, after)
         for nic in self.node.nics:
             if before.vfs[nic.bdf] != after.vfs[nic.bdf]:
                 render_vfs(files, nic, after.vfs[nic.bdf])
         for card in self.node.cards:
-            instances = after.gpus[card.uuid].instances
-            if self.node.document.driver and before.gpus[card.uuid].instances != instances:
-                render_instances(files, card, instances)
+            present, instances = before.gpus[card.uuid].instances, after.gpus[card.uuid].instances
+            if self.node.document.driver and present != instances:
+                follow_instances(files, card, present, instances)
         self._note(after)
 
     def _note(self, state: State) -> None:
         """Remember which state the tree shows: in place, so that no change costs another file."""
-        descriptor = os.open(self.directory / "rendered", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(self._rendered, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            os.pwrite(descriptor, _stamp(state).encode(), 0)
+            os.pwrite(descriptor, _stamp(state), 0)
         finally:
             os.close(descriptor)
 
@@ -131,8 +138,8 @@ def with_gpu(state: State, uuid: str, gpu: GpuState) -> State:
     return replace(state, gpus={**state.gpus, uuid: gpu})
 
 
-def _stamp(state: State) -> str:
-    return f"layout {_LAYOUT:04} revision {state.revision:012}\n"
+def _stamp(state: State) -> bytes:
+    return f"layout {_LAYOUT:04} revision {state.revision:012}\n".encode()
 
 
 def _render_boot(files: Files, name: str, state: State) -> None:
