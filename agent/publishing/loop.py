@@ -1,7 +1,7 @@
 """The agent's outer loop: look at the machine, keep every kind published, listen for what changes.
 
-One thread decides; watches and listeners only leave messages for it. It ends when ``stop`` is called and
-leaves the slices in place: pods that run do not need the agent.
+One thread decides; watches and listeners only leave messages for it. It ends when ``stop`` is called, by
+no error, and leaves the slices in place: pods that run do not need the agent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.pace import Pace
+from agent.publishing.pace import Backoff, Pace
 from agent.publishing.ports import Interrupted, News
 from agent.publishing.publication import Clocks, Publication
 from agent.publishing.watching import follow, listen
@@ -26,6 +26,7 @@ _log = logging.getLogger("agent.publishing")
 _TURN_S: Final = 10.0  # the longest sleep: whoever asks whether the loop lives sees it turn
 _LOOKS: Final = Pace(first=0.5, most=10.0, calm=30.0)
 _LOOK_AGAIN_S: Final = 5.0
+_LOOK_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an error that nobody foresaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,9 @@ class Agent:
         self._told: tuple[str, ...] = ()
         self._looks = _LOOKS
         self._look_due = 0.0
-        self._turned_at = clocks.monotonic()
+        self._look_backoff = _LOOK_BACKOFF
+        self._surprise = ""
+        self._well_at = clocks.monotonic()
 
     def stop(self) -> None:
         """End ``run`` soon. May be called from a signal handler."""
@@ -95,8 +98,8 @@ class Agent:
         return self._publications[0].is_done
 
     def idle_s(self) -> float:
-        """Return how long ago the loop last turned, in seconds."""
-        return self._clocks.monotonic() - self._turned_at
+        """Return how long ago the loop last turned with no unforeseen error in its way, in seconds."""
+        return self._clocks.monotonic() - self._well_at
 
     def run(self) -> None:
         """Publish until ``stop`` is called."""
@@ -104,7 +107,9 @@ class Agent:
             self._start(partial(self._follow, publication))
         is_running = True
         while is_running:
-            self._turned_at = now = self._clocks.monotonic()
+            now = self._clocks.monotonic()
+            if not self._surprise and not self._publications[0].is_surprised:
+                self._well_at = now
             self._turn(now)
             if self._found and self._news:
                 self._listen()  # after the first look: libraries for it take time to load
@@ -113,10 +118,30 @@ class Agent:
 
     def _turn(self, now: float) -> None:
         if now >= self._look_due:
-            self._look(now)
+            try:
+                self._look(now)
+            except Exception as error:  # noqa: BLE001 - the outermost loop: one bad look must not end the agent
+                self._surprised(error, now)
         for publication in self._publications:
             if self._found and now >= publication.due:
-                publication.attempt(self._found, now)
+                try:
+                    publication.attempt(self._found, now)
+                except Exception as error:  # noqa: BLE001 - the same: other kinds are published still
+                    publication.surprised(error, now)
+
+    def _surprised(self, error: Exception, now: float) -> None:
+        text = f"{type(error).__name__}: {error}"
+        if text != self._surprise:
+            _log.error(
+                "looking at the machine failed in a way nobody foresaw, what is published stays; "
+                "it is retried, please report this",
+                exc_info=error,
+            )
+        self._surprise = text
+        self._metrics.count("discovery_failures_total")
+        self._metrics.count("unforeseen_failures_total", of="discovery")
+        self._look_backoff = self._look_backoff.failed()
+        self._look_due = now + self._look_backoff.wait(self._clocks.spread())
 
     def _look(self, now: float) -> None:
         self._looks = self._looks.taken(now)
@@ -129,7 +154,7 @@ class Agent:
             return
         self._metrics.count("discoveries_total")
         self._tell_left_out(found)
-        self._found = found
+        self._found, self._surprise, self._look_backoff = found, "", _LOOK_BACKOFF
         self._look_due = now + self._resync_s
         for publication in self._publications:
             if not publication.source.is_full:

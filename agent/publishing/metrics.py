@@ -18,6 +18,10 @@ _HELP: Final[Mapping[str, tuple[str, str]]] = {
     "failures_total": ("counter", "Attempts to publish that failed, by kind."),
     "discoveries_total": ("counter", "Times that the machine was read."),
     "discovery_failures_total": ("counter", "Times that the machine could not be read."),
+    "unforeseen_failures_total": (
+        "counter",
+        "Failures that nobody foresaw, by what failed; the log has the traceback.",
+    ),
     "watch_interruptions_total": ("counter", "Broken watches, by kind."),
     "form": ("gauge", "1 for the form in which the devices are published; fixed: only what cannot overlap."),
     "dropped_field": ("gauge", "1 for each field that the API server drops from our slices."),

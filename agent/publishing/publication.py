@@ -71,7 +71,7 @@ class Publication:
     """Keeps one shelf as its source wants it. Only its own thread calls it.
 
     Shape: ``due`` is when to try next, infinite while all is well; ``is_done`` whether the server ever
-           held all that was wanted.
+           held all that was wanted; ``is_surprised`` whether the last attempt failed as nobody foresaw.
     """
 
     def __init__(self, shelf: Shelf, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks) -> None:
@@ -80,6 +80,7 @@ class Publication:
         self.source = source
         self.due = inf
         self.is_done = False
+        self.is_surprised = False
         self._publisher = Publisher(shelf, self.known, metrics)
         self._owner = owner
         self._metrics = metrics
@@ -119,6 +120,21 @@ class Publication:
             self._failed(error, now, least_s=_HOPELESS_S)
         else:
             self._succeeded(found)
+        self.is_surprised = False
+
+    def surprised(self, error: Exception, now: float) -> None:
+        """Take in that an attempt failed in a way nobody foresaw, and say when to try again."""
+        text = f"{type(error).__name__}: {error}"
+        if text != self._told:
+            _log.error(
+                "publishing %ss failed in a way nobody foresaw; it is retried, please report this",
+                self.shelf.kind,
+                exc_info=error,
+            )
+        self._told, self.is_surprised = text, True
+        self._metrics.count("failures_total", kind=self.shelf.kind)
+        self._metrics.count("unforeseen_failures_total", of=self.shelf.kind)
+        self._wait(now)
 
     def _write(self, found: Found, now: float) -> None:
         slices = self.source.wanted(found, self._publisher.ask)
