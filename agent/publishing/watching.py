@@ -14,6 +14,8 @@ from agent.publishing.ports import Change, Hear, Interrupted, News, Shelf
 
 _RETRY_S: Final = 10.0
 _UNINSTALLED_S: Final = 60.0
+_BEGINNING: Final = "storage is (re)initializing"
+"""What a server answers for a moment when a kind is new. Source: its watch cache, apiserver's cacher.go."""
 _log = logging.getLogger("agent.publishing")
 
 
@@ -56,10 +58,10 @@ def _note(shelf: Shelf, change: Change, metrics: Metrics, is_broken: bool) -> bo
     if not isinstance(change, Interrupted):
         return False
     metrics.count("watch_interruptions_total", kind=shelf.kind)
-    _log.log(
-        logging.DEBUG if is_broken else logging.INFO, "the watch of %ss broke: %s", shelf.kind, change.reason
-    )
-    return True
+    is_usual = is_broken or _BEGINNING in change.reason
+    level = logging.DEBUG if is_usual else logging.INFO
+    _log.log(level, "the watch of %ss broke: %s", shelf.kind, change.reason)
+    return is_broken or not is_usual
 
 
 def _tell(shelf: Shelf, why: str, told: str) -> str:
