@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import subprocess
 import tarfile
 import tomllib
@@ -17,6 +18,7 @@ from launcher.images import write_images
 from launcher.install import machine_file
 from launcher.machine import find_program, knows_oci_1_0_only
 from launcher.namespaces import sweep
+from launcher.network import make_network
 from launcher.node_files import Runtime, cni_conflist, containerd_toml, kubelet_configuration, oci_runtime
 from launcher.node_objects import documents
 from launcher.settings import Settings, check, gates_argument, merged_gates, parse_gates
@@ -196,6 +198,42 @@ def test_a_folder_that_is_just_being_made_is_not_swept(tmp_path: Path) -> None:
     sweep(tmp_path, now=young.stat().st_mtime + 1)
 
     assert young.exists()
+
+
+def test_what_others_put_under_our_name_is_not_swept(tmp_path: Path) -> None:
+    target, link, strange = (
+        tmp_path / name for name in ("precious", "tangram-cluster-a", "tangram-cluster-b")
+    )
+    (target / "inside").mkdir(parents=True)
+    link.symlink_to(target)
+    strange.mkdir()
+    if os.geteuid() == 0:
+        os.chown(strange, 65534, 65534)
+    else:
+        strange.rmdir()  # only root can make folders for others
+        strange.touch()
+
+    sweep(tmp_path, now=target.stat().st_mtime + 3600)
+
+    assert link.is_symlink()
+    assert strange.exists()
+    assert (target / "inside").exists()
+
+
+def test_a_network_that_cannot_be_made_is_one_message_with_what_ip_said(tmp_path: Path) -> None:
+    ip = tmp_path / "ip"
+    ip.write_text(
+        "#!/bin/sh\ncat >/dev/null\necho 'RTNETLINK answers: Operation not supported' >&2\nexit 1\n"
+    )
+    ip.chmod(0o755)
+
+    with pytest.raises(LauncherError) as told:
+        make_network(str(ip), "link add node0 type veth\n")
+
+    assert str(told.value) == (
+        f"cannot make the cluster's network: {ip}: RTNETLINK answers: Operation not supported; "
+        "the kernel must allow veth pairs in a network namespace"
+    )
 
 
 def test_the_images_are_the_same_bytes_for_the_same_busybox(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ up together. Every public method may be called from several threads; one works a
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from launcher import control_plane
 from launcher.errors import LauncherError
 from launcher.images import write_images
 from launcher.machine import find_program, look_at_runtime
+from launcher.network import make_network
 from launcher.node import Node, wait_for
 from launcher.part import Part, PartSpec, Patience
 from launcher.probe import get
@@ -40,10 +40,7 @@ class Cluster:
         Raises: LauncherError naming the part that failed, with the end of its log.
         """
         control_plane.write_files(self.settings)
-        ip = str(find_program("ip"))
-        subprocess.run(
-            [ip, "-batch", "-"], input=control_plane.network_commands(self.settings), text=True, check=True
-        )
+        make_network(str(find_program("ip")), control_plane.network_commands(self.settings))
         self.parts["etcd"].start()
         self._make_nodes()
         for node in self.nodes:

@@ -13,6 +13,7 @@ import fcntl
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -67,19 +68,32 @@ def sweep(parent: Path, now: float) -> None:
     """
     for path in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            if now - path.stat().st_mtime > _SECONDS_TO_LOCK and not _is_locked(path / _LOCK):
+            if (
+                _is_ours(path)
+                and now - path.stat().st_mtime > _SECONDS_TO_LOCK
+                and not _is_locked(path / _LOCK)
+            ):
                 shutil.rmtree(path, ignore_errors=True)
                 remove_own(path)
 
 
+def _is_ours(path: Path) -> bool:
+    """Whether our user made this folder: anybody may put a link or a folder of that name there."""
+    status = path.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+
+
 def _is_locked(lock: Path) -> bool:
-    if not lock.exists():  # whoever removed the folder was killed in the middle of it
+    try:
+        opened = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:  # whoever removed the folder was killed in the middle of it
         return False
-    with lock.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(opened)
     return False
 
 
