@@ -18,8 +18,11 @@ Kubectl = Callable[..., str]
 
 
 @pytest.fixture
-def device_plugin_pods(api: KubeApi, kubectl: Kubectl) -> Iterator[None]:
-    """The overlay for pods of a device plugin, undone as its comment says."""
+def device_plugin_pods(control: ClusterControl, api: KubeApi, kubectl: Kubectl) -> Iterator[None]:
+    """The overlay for pods of a device plugin, undone as its comment says.
+
+    ``control`` skips first in a cluster of somebody's, where nothing that is installed may change.
+    """
     kubectl("apply", "-k", str(OVERLAYS / "device-plugin-pods"))
     stored = api.get(DEVICE_CLASSES, "gpu.tangram.dev").document
     if "extendedResourceName" not in stored["spec"]:
