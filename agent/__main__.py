@@ -28,7 +28,8 @@ from agent.hardware.simulated import SimulatedMachine, SimulationError, load_nod
 from agent.hardware.simulated.news import StateNews
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.uevents import Uevents
-from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory import discover
+from agent.inventory.describer import Describer
 from agent.inventory.model import LinkedGpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.options import InvalidOptions, Options, read_options
@@ -104,7 +105,7 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     opened.callback(api.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
     agent = Agent(
-        look=lambda: _look(readers, options, linked),
+        look=_look(readers, options, linked),
         publications=_publications(options, api, metrics, clocks, opened),
         news=(news,),
         metrics=metrics,
@@ -137,9 +138,14 @@ def _publications(
     return found
 
 
-def _look(readers: Readers, options: Options, linked: LinkedGpus | None) -> Found:
-    inventory = replace(discover(readers, options.node_name), linked=linked)
-    return Found.of(inventory, describe(as_mode_allows(inventory), options.driver_name))
+def _look(readers: Readers, options: Options, linked: LinkedGpus | None) -> Callable[[], Found]:
+    describer = Describer(options.driver_name)
+
+    def look() -> Found:
+        inventory = replace(discover(readers, options.node_name), linked=linked)
+        return Found.of(inventory, describer.devices(inventory))
+
+    return look
 
 
 @contextmanager

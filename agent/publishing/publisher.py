@@ -36,10 +36,16 @@ class Publisher:
         self._shelf = shelf
         self._known = known
         self._metrics = metrics
+        self._question: tuple[tuple[Document, ...], tuple[Document, ...]] = (), ()
+        self._answer: tuple[Write, ...] = ()
 
     def pending(self, wanted: Sequence[Document]) -> tuple[Write, ...]:
         """Return the writes that are missing."""
-        return plan(wanted, self._known.documents())
+        # Asked at every look, mostly about the same objects: Python sees that at once, a plan compares all.
+        question = tuple(wanted), tuple(self._known.documents())
+        if question != self._question:
+            self._question, self._answer = question, tuple(plan(*question))
+        return self._answer
 
     def publish(self, wanted: Sequence[Document]) -> int:
         """Write what is missing and return the number of writes.

@@ -7,8 +7,10 @@ that changes; it writes nothing.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Final, Protocol
 
+from agent.inventory.model import NodeDevices
 from agent.publishing.documents import Document
 from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
 from agent.publishing.metrics import Metrics
@@ -52,6 +54,7 @@ class V1Source:
         self._verdict: Verdict | None = None
         self._is_doubted = True
         self._asked: frozenset[str] = frozenset()
+        self._last: tuple[Found, Verdict, tuple[Document, ...]] | None = None
 
     @property
     def is_full(self) -> bool:
@@ -63,7 +66,7 @@ class V1Source:
         verdict = self._verdict
         if verdict is not None and not self._is_doubted:
             try:
-                slices = documents(found, verdict)
+                slices = self._documents(found, verdict)
                 if fields_of(slices) <= self._asked:
                     return slices
             except CannotProject as error:
@@ -71,7 +74,7 @@ class V1Source:
         verdict = judge(found, ask)
         self._is_doubted = False
         self._settle(verdict)
-        slices = documents(found, verdict)
+        slices = self._documents(found, verdict)
         self._asked = fields_of(slices)
         return slices
 
@@ -84,6 +87,13 @@ class V1Source:
     def doubt(self) -> None:
         """Ask the server again before the next slices."""
         self._is_doubted = True
+
+    def _documents(self, found: Found, verdict: Verdict) -> tuple[Document, ...]:
+        """Return the slices, those of the last time where nothing that they say has changed."""
+        said = found if verdict.form is Form.FIXED else replace(found, instances=())
+        if self._last is None or self._last[:2] != (said, verdict):
+            self._last = said, verdict, documents(said, verdict)
+        return self._last[2]
 
     def _settle(self, verdict: Verdict) -> None:
         """Publish by this verdict from now on, and tell where it differs from the last."""
@@ -116,9 +126,15 @@ class CompositeSource:
 
     is_full = True
 
+    def __init__(self) -> None:
+        self._last: tuple[NodeDevices, tuple[Document, ...]] | None = None
+
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:  # noqa: ARG002 - nothing to ask here
         """Return the slices, each with the counts that a table of them shows."""
-        return tuple(_counted(one) for one in encoded(composite_slices(found.devices)))
+        if self._last is None or self._last[0] != found.devices:
+            slices = tuple(_counted(one) for one in encoded(composite_slices(found.devices)))
+            self._last = found.devices, slices
+        return self._last[1]
 
     def lost(self, fields: frozenset[str]) -> bool:
         """Say that the installed definition is not ours."""

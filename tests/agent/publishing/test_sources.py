@@ -11,10 +11,11 @@ from agent.hardware.ports import Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.hardware.sysfs import Sysfs
+from agent.hardware.types import GpuInstance
 from agent.inventory import describe, discover
 from agent.publishing.forms import Form, Found, Taken
 from agent.publishing.metrics import Metrics
-from agent.publishing.sources import V1Source
+from agent.publishing.sources import CompositeSource, V1Source
 
 GATE = frozenset({"sharedCounters", "consumesCounters"})
 
@@ -58,6 +59,15 @@ def found(inventory):
 
 
 @pytest.fixture
+def cut(found, inventory):
+    """The same node with one instance."""
+    gpu = inventory.gpus[0]
+    smallest = min(gpu.profiles, key=lambda profile: profile.compute_slices)
+    instance = GpuInstance(gpu.gpu.uuid, 1, smallest.profile_id, smallest.placements[0])
+    return replace(found, instances=(instance,))
+
+
+@pytest.fixture
 def board():
     return Noticeboard()
 
@@ -77,6 +87,35 @@ def test_the_server_is_asked_once_and_not_again(source, server, found):
 
     assert source.wanted(found, server.ask) == first
     assert server.asked == 1
+
+
+def test_an_instance_changes_nothing_where_the_server_counts(source, server, found, cut):
+    before = source.wanted(found, server.ask)
+
+    assert source.wanted(cut, server.ask) is before
+
+
+def test_an_instance_stands_for_its_gpu_where_the_server_does_not_count(source, server, found, cut):
+    server.lost = GATE
+    before = source.wanted(found, server.ask)
+
+    after = source.wanted(cut, server.ask)
+
+    assert _names(before) == ["gpu-0", "gpu-1"]
+    assert _names(after)[1:] == ["gpu-1"]
+    assert _names(after)[0].startswith("gpu-0-mig-")
+    assert source.wanted(found, server.ask) == before
+
+
+def test_composite_slices_follow_the_devices(inventory, found):
+    source = CompositeSource()
+    bare = replace(inventory, gpus=())
+
+    before = source.wanted(found, lambda _: Taken())
+    without = source.wanted(Found.of(bare, describe(bare)), lambda _: Taken())
+
+    assert before != without
+    assert source.wanted(found, lambda _: Taken()) == before
 
 
 def test_after_a_doubt_the_server_is_asked_again(source, server, found):
@@ -129,3 +168,7 @@ def test_the_metrics_name_the_form_and_what_is_dropped(server, found, board):
 
     assert f'tangram_agent_form{{form="{Form.FIXED}"}} 1' in metrics.text()
     assert 'tangram_agent_dropped_field{field="consumesCounters"} 1' in metrics.text()
+
+
+def _names(slices):
+    return [device["name"] for one in slices for device in one["spec"].get("devices", ())]
