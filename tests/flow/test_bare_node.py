@@ -23,6 +23,14 @@ from plugin.claim_directory import ClaimDirectory
 from plugin.server import start
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
+NOTHING = """
+name: nothing
+summary: neither a GPU nor a NIC
+topology: illustrative
+driver: null
+numa: [{node: 0, socket: 0, cpus: "0-15", distances: [10]}]
+pci: []
+"""
 
 
 class Session(SimulatedGpus):
@@ -52,6 +60,28 @@ def test_a_driver_that_comes_later_serves_the_next_claim(site: Any, kubelet_of: 
 
         assert "this node has no such device" in refused
         assert [device for device, _ in kubelet.devices(claim)] == [HALF]
+
+
+@pytest.fixture
+def site_of_nothing(folder: Path, site_of: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A machine with neither a GPU nor a NIC, as a node file says it."""
+    (folder / "nothing.yaml").write_text(NOTHING)
+    monkeypatch.chdir(folder)
+    return site_of("nothing.yaml")
+
+
+def test_on_a_machine_without_gpus_and_nics_the_plugin_serves_and_has_nothing_to_prepare(
+    site_of_nothing: Any, kubelet_of: Callable[..., Any]
+) -> None:
+    with site_of_nothing.start():
+        kubelet = kubelet_of(site_of_nothing)
+        claim = site_of_nothing.allocate("u1", "gpu-0")
+
+        refused = kubelet.prepare(claim)["u1"].error
+
+        assert "this node has no such device" in refused
+        kubelet.undone(claim)
+        assert site_of_nothing.leftovers() == []
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a driver")

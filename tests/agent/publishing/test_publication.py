@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 
 import pytest
 from slice_keeper import Keeper, pool_of
 
 from agent.inventory.model import NodeDevices
-from agent.publishing.errors import Outdated
+from agent.publishing.errors import Outdated, Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Listed
 from agent.publishing.publication import Clocks, Owner, Publication
 from scheduler_core.model.pool import Pool, PoolId
+
+TAKEN = Outdated("cannot create ResourceSlice node-1-d.example-00: it exists already")
+GONE = Unreachable("cannot create ResourceSlice node-1-d.example-00: connection refused")
 
 
 class OneSlice:
@@ -36,14 +40,15 @@ class Shelf:
 
     kind = "ResourceSlice"
 
-    def __init__(self, times_taken):
+    def __init__(self, times_taken, obstacle=TAKEN):
         self.times_taken = times_taken
+        self.obstacle = obstacle
         self.keeper = Keeper()
 
     def create(self, document, *, dry_run=False):
         if self.times_taken:
             self.times_taken -= 1
-            raise Outdated("cannot create ResourceSlice node-1-d.example-00: it exists already")
+            raise self.obstacle
         self.keeper.create(document)
         return self.keeper.all()[-1]
 
@@ -53,19 +58,26 @@ class Nodes:
         return "uid-of-node"
 
 
+FOUND = Found(NodeDevices(shared=(), groups=(), by_name={}, pool=Pool(id=PoolId("d.example", "node-1"))))
+
+
+def publication_on(shelf):
+    """Return a publication whose waits are the shortest that chance allows."""
+    clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
+    made = Publication(shelf, OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
+    made.known.hear(Listed(()))
+    return made
+
+
 @pytest.fixture
 def attempts(caplog):
     """Try some times with a name that is taken so often; return the publication."""
 
     def tried(times, times_taken):
-        clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
-        made = Publication(Shelf(times_taken), OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
-        made.known.hear(Listed(()))
-        pool = Pool(id=PoolId("d.example", "node-1"))
-        found = Found(NodeDevices(shared=(), groups=(), by_name={}, pool=pool))
+        made = publication_on(Shelf(times_taken))
         with caplog.at_level(logging.WARNING):
             for now in range(times):
-                made.attempt(found, float(now))
+                made.attempt(FOUND, float(now))
         return made
 
     return tried
@@ -92,3 +104,17 @@ def test_once_the_name_is_free_the_slice_is_published(attempts):
 
     assert publication.is_done
     assert [one["metadata"]["name"] for one in publication.shelf.keeper.all()] == ["node-1-d.example-00"]
+
+
+def test_while_the_server_is_gone_attempts_come_ever_more_slowly_and_are_told_once(caplog):
+    publication = publication_on(Shelf(100, GONE))
+    attempted = [0.0]
+
+    for _ in range(10):
+        publication.attempt(FOUND, attempted[-1])
+        attempted.append(publication.due)
+
+    waits = [later - earlier for earlier, later in itertools.pairwise(attempted)]
+    assert waits[:5] == [0.25, 0.5, 1.0, 2.0, 4.0]
+    assert set(waits[5:]) == {5.0}
+    assert caplog.messages == [f"cannot publish ResourceSlices: {GONE}; it is retried"]
