@@ -16,6 +16,14 @@ from agent.hardware.simulated import Lost
 from kube_api import NODES, RESOURCE_SLICES, KubeApi, PatchKind
 
 pytestmark = pytest.mark.layout
+NOTHING = """
+name: nothing
+summary: neither a GPU nor a NIC
+topology: illustrative
+driver: null
+numa: [{node: 0, socket: 0, cpus: "0-15", distances: [10]}]
+pci: []
+"""
 PROMPT_S = 5.0  # far less than the 30 s after which others look again; slow machines get some slack
 
 
@@ -177,16 +185,39 @@ def test_a_broken_watch_is_taken_up_again(site: Site, proxy: MeddlingProxy) -> N
         site.published(timeout_s=PROMPT_S)
 
 
-def test_while_the_server_is_gone_the_agent_waits_and_then_catches_up(
+def test_while_the_server_is_gone_the_agent_keeps_trying_says_so_once_and_then_catches_up(
     site: Site, control: ClusterControl
 ) -> None:
-    with site.agent("--resync=1") as agent:
+    with site.agent("--resync=3600") as agent:
         site.published()
         control.kill("apiserver")
         site.machine.inject(Lost(1))
-        eventually(lambda: agent.metrics().get('failures_total{kind="ResourceSlice"}'), "a failure", 60)
+        eventually(
+            lambda: agent.metrics().get('failures_total{kind="ResourceSlice"}', 0) >= 6, "six failures", 120
+        )
+        said = [line for line in agent.said().splitlines() if "ResourceSlices" in line]
 
         control.start("apiserver")
 
         site.published(26, timeout_s=60)
         assert agent.process.poll() is None
+    for message in ("cannot publish ResourceSlices", "the watch of ResourceSlices broke"):
+        assert len([line for line in said if message in line]) == 1, said
+
+
+def test_a_machine_without_gpus_and_nics_has_one_empty_slice_and_costs_nothing(site: Site) -> None:
+    nothing = site.folder / "nothing.yaml"
+    nothing.write_text(NOTHING)
+    site.machine_name = str(nothing)
+    with site.agent("--resync=1") as agent:
+        (first,) = eventually(site.slices, "a slice")
+        eventually(lambda: agent.metrics().get('slices{kind="ResourceSlice"}') == 1, "it is published")
+        assert agent.get("/readyz") == "ok\n"
+        versions, looks = site.versions(), agent.metrics()["discoveries_total"]
+
+        eventually(lambda: agent.metrics()["discoveries_total"] >= looks + 5, "five more looks")
+
+        assert not first["spec"].get("devices")
+        assert site.pool() is not None
+        assert site.versions() == versions
+        assert agent.metrics()['writes_total{kind="ResourceSlice",verb="create"}'] == 1
