@@ -24,6 +24,7 @@ from kube_api import EVENTS, PODS, RESOURCE_CLAIMS, KubeApi
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ALLOCATED_AT = "2026-01-01T00:00:00Z"
 CDI = "/run/cdi"
+WRITES_OF_CLAIMS = "PATCH namespaces"  # as the proxy counts them
 
 
 @pytest.fixture
@@ -121,6 +122,25 @@ def test_while_the_api_server_is_gone_pods_keep_their_partitions_and_a_plugin_th
     assert running(api, "p", namespace)["status"]["containerStatuses"][0]["containerID"] == before
     eventually(lambda: site.status_devices(namespace, "c"), "the claim's status tells the device", 60.0)
     assert "Traceback" not in site.log()
+    site.delete_pod(namespace, "p")
+    assert site.nothing_is_left()
+
+
+def test_a_plugin_that_cannot_tell_of_its_claims_tries_again_without_a_word_for_each_attempt(
+    api: KubeApi, site: PluginSite, behind: MeddlingProxy, namespace: str
+) -> None:
+    first = site.start()
+    ask(api, namespace, site.claim("c"))
+    running(api, "p", namespace)
+    eventually(lambda: site.status_devices(namespace, "c"), "the claim's status tells the device", 60.0)
+    site.stop(first)
+    tried = behind.asked[WRITES_OF_CLAIMS]
+
+    behind.refuse(503, times=6)
+    site.start()
+
+    eventually(lambda: behind.asked[WRITES_OF_CLAIMS] > tried + 6, "it has told of the claim", 60.0)
+    assert site.log().count("WARNING") <= 1, site.log()
     site.delete_pod(namespace, "p")
     assert site.nothing_is_left()
 
