@@ -68,7 +68,8 @@ def remove(path: Path) -> bool:
 def read(path: Path) -> bytes | None:
     """Return a file's bytes, None where it is not there. Raises: StorageFailed."""
     try:
-        return path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -100,7 +101,7 @@ def move(path: Path, target: Path) -> None:
 def names(folder: Path) -> tuple[str, ...]:
     """Return the names in a folder, sorted; none where it does not exist. Raises: StorageFailed."""
     try:
-        return tuple(sorted(entry.name for entry in folder.iterdir()))
+        return tuple(sorted(os.listdir(folder)))
     except FileNotFoundError:
         return ()
     except OSError as error:

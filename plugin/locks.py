@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,25 +42,26 @@ class Locks:
                it is held to do, for those who wait.
         Raises: LockTimeout naming subject and holder; StorageFailed.
         """
-        path = self.folder / f"{name}.lock"
+        path = f"{self.folder}/{name}.lock"
         descriptor = self._acquire(path, subject, purpose)
         try:
             yield
         finally:
             # Unlinked while still held: whoever locks the orphan next sees that it is not the path's
             # file any more and opens the path again.
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(path)
             os.close(descriptor)
 
     def sweep(self) -> None:
         """Remove the files of locks that nobody holds: a killed process leaves its own."""
         for name in files.names(self.folder):
-            descriptor = _try_lock(self.folder / name)
+            descriptor = _try_lock(os.fspath(self.folder / name))
             if descriptor is not None:
                 (self.folder / name).unlink(missing_ok=True)
                 os.close(descriptor)
 
-    def _acquire(self, path: Path, subject: str, purpose: str) -> int:
+    def _acquire(self, path: str, subject: str, purpose: str) -> int:
         give_up_at = self.clock() + self.wait_s
         while True:
             descriptor = _try_lock(path)
@@ -75,7 +76,7 @@ class Locks:
             self.sleep(_POLL_S)
 
 
-def _try_lock(path: Path) -> int | None:
+def _try_lock(path: str) -> int | None:
     """Return a descriptor that holds the lock of the file at ``path``, None where somebody else does."""
     try:
         descriptor = _opened(path)
@@ -83,7 +84,7 @@ def _try_lock(path: Path) -> int | None:
         raise StorageFailed("open", f"lock file {path}", error.strerror or str(error)) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
             return descriptor
     except (BlockingIOError, FileNotFoundError):
         pass
@@ -91,17 +92,17 @@ def _try_lock(path: Path) -> int | None:
     return None
 
 
-def _opened(path: Path) -> int:
+def _opened(path: str) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:  # a plugin whose start failed may have taken a new folder away again
-        files.make_folder(path.parent, _FOLDER_MODE)
+        files.make_folder(Path(path).parent, _FOLDER_MODE)
         return os.open(path, flags, 0o600)
 
 
-def _holder(path: Path) -> str:
+def _holder(path: str) -> str:
     try:
-        return path.read_text(errors="replace")[:_HOLDER_BYTES] or "do something else"
+        return Path(path).read_text(errors="replace")[:_HOLDER_BYTES] or "do something else"
     except OSError:
         return "do something else"

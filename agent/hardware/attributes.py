@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from agent.hardware.errors import HardwareError, HardwareFault, NoPermission, NotFound
+
+_PAGE_BYTES: Final = 4096
+"""What the kernel gives at once of a file of sysfs."""
 
 
 def text(path: Path) -> str | None:
@@ -18,7 +22,7 @@ def text(path: Path) -> str | None:
     A netdev's ``carrier`` answers EINVAL while it is down and a vanished device ENODEV: both are normal.
     """
     try:
-        return path.read_text(errors="replace").strip()
+        return _content(path)
     except OSError:
         return None
 
@@ -88,12 +92,22 @@ def required_text(path: Path, subject: str) -> str:
     """
     attempted = f"read {path.name}"
     try:
-        found = path.read_text(errors="replace").strip()
+        found = _content(path)
     except OSError as error:
         raise refusal(attempted, subject, error) from error
     if not found:
         raise HardwareFault(attempted, subject, f"{path} is empty")
     return found
+
+
+def _content(path: Path) -> str:
+    # Calls to the system itself: there are hundreds of such files, and layers cost more than reading them.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = iter(lambda: os.read(descriptor, _PAGE_BYTES), b"")
+        return b"".join(parts).decode(errors="replace").strip()
+    finally:
+        os.close(descriptor)
 
 
 def refusal(attempted: str, subject: str, error: OSError) -> HardwareError:

@@ -29,8 +29,8 @@ class Files:
         data = content.encode() if isinstance(content, str) else content
         full = f"{self.root}/{path}"
         try:
-            with open(full, "rb") as file:
-                if file.read() == data:
+            with open(full, "rb", buffering=0) as file:
+                if file.readall() == data:
                     return
             full_new = f"{full}.new"
             _write(full_new, data)
@@ -103,5 +103,5 @@ class Files:
 
 
 def _write(full: str, data: bytes) -> None:
-    with open(full, "wb") as file:
+    with open(full, "wb", buffering=0) as file:
         file.write(data)
