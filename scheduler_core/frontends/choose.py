@@ -173,7 +173,8 @@ def refusal(demand: Demand) -> Refused:
         if by.table is None:
             return Refused(first.kind, Cause.NO_MATCHING_DEVICE, "the node has no table of partitions")
         if first.count is None or not by.table.by_size.get(first.count):
-            sizes = ", ".join(map(str, sorted(by.table.by_size))) or "none"
+            filled = (size for size, listed in by.table.by_size.items() if listed)
+            sizes = ", ".join(map(str, sorted(filled))) or "none"
             detail = f"the table of partitions has no partition of {first.count}; it has {sizes}"
             return Refused(first.kind, Cause.NO_MATCHING_DEVICE, detail)
         if not any(map(list, _partition_answers(_alone(demand), first, by))):

@@ -49,6 +49,15 @@ def test_honor_refuses_a_size_that_the_table_lacks_and_prefer_does_not(machine):
     assert len(preferred["gpu"]) == 3
 
 
+@pytest.mark.parametrize("listed", [[], None])
+def test_a_size_that_the_table_names_without_partitions_is_none_that_it_has(machine, listed):
+    node = machine(EIGHT, table={"1": rows([0]), "2": listed}, policy="Honor")
+
+    refused = node.place(gpus(2))
+
+    assert refused.detail == "the table of partitions has no partition of 2; it has 1"
+
+
 TWO_SCORES = {"2": [*rows([0, 1], allocationScore=2), *rows([2, 3], allocationScore=1)]}
 
 
