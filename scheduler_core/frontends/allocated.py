@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.errors import InvalidInput
 from scheduler_core.frontends.amounts import read_amount
 from scheduler_core.frontends.errors import InvalidPod
 from scheduler_core.frontends.exclusive import exclusive_of
@@ -75,10 +76,24 @@ def held_by(obj: object, pools: Sequence[Pool]) -> AllocatedClaim | None:
 
 
 def _results(found: Fields, kind: str, node: str) -> Iterator[AllocatedDevice]:
+    seen: set[DeviceId] = set()
     for entry in found.children(kind):
         consumed = dict(_amounts(entry))
         for device in _devices(entry, kind, node):
+            if device in seen:
+                raise _twice(entry)
+            seen.add(device)
             yield AllocatedDevice(kind, device, consumed=consumed)
+
+
+def _names_devices(identity: str) -> bool:
+    """Whether an id is one of this core; others' ids say nothing here."""
+    return identity.count("/") >= 2
+
+
+def _twice(entry: Fields) -> InvalidInput:
+    key = "id" if _names_devices(entry.text("id", "")) else "minor"
+    return entry.refuse(key, "stands twice: a pod has one entry for each device", entry.values[key])
 
 
 def _amounts(entry: Fields) -> Iterator[tuple[str, Quantity]]:
@@ -89,7 +104,7 @@ def _amounts(entry: Fields) -> Iterator[tuple[str, Quantity]]:
 
 def _devices(entry: Fields, kind: str, node: str) -> Iterator[DeviceId]:
     identity = entry.text("id", "")
-    if identity.count("/") >= 2:
+    if _names_devices(identity):
         for one in identity.split(_BETWEEN):
             driver, _, rest = one.partition("/")
             pool, _, device = rest.rpartition("/")

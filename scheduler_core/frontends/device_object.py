@@ -44,14 +44,19 @@ def decode_device(obj: object) -> DeviceObject:
 
 
 def _devices(spec: Fields) -> Iterator[ReportedDevice]:
+    seen: set[tuple[str, int]] = set()
     for one in spec.children("devices"):
         kind = one.text("type")
         if kind not in TYPES:
             continue
+        minor = one.integer("minor", least=0)
+        if (kind, minor) in seen:
+            raise one.refuse("minor", f"stands twice: every {kind} has a minor of its own", minor)
+        seen.add((kind, minor))
         place = one.optional("topology")
         yield ReportedDevice(
             kind=kind,
-            minor=one.integer("minor", least=0),
+            minor=minor,
             pcie=place.text("pcieID", "") or None,
             numa=place.integer("nodeID", least=-1) if place.has("nodeID") else None,
             bus_id=place.text("busID", "") or None,

@@ -78,7 +78,7 @@ def test_a_device_without_health_is_not_given():
 @pytest.mark.parametrize(
     ("devices", "table", "parts"),
     [
-        ([reported("gpu", 0), reported("gpu", 0)], None, ["'gpu-0'", "twice", "minors"]),
+        ([reported("gpu", 0), reported("gpu", 0)], None, ["spec.devices[1].minor: 0", "twice"]),
         ([reported("gpu", -1)], None, ["spec.devices[0].minor", "-1", "at least 0"]),
         ([reported("gpu", 0)], '{"1": [{"minors": [3]}]}', ["1[0].minors[0]", "3", "it has 0"]),
         ([reported("gpu", 0, resources={"koordinator.sh/gpu-core": "-1"})], None, ["gpu-core", "'-1'"]),
