@@ -7,6 +7,7 @@ the object, the field, the value and what is allowed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final
 
 from scheduler_core.codec.fields import Fields, subject_of
@@ -116,5 +117,7 @@ def _property(fields: Fields, key: str) -> Value:
             return value_of("true" if flag else "false")
         case int() | str() as value:
             return value_of(str(value))
+        case float() as number if isfinite(number):
+            return value_of(str(number))
         case other:
-            raise fields.refuse(key, "must be a text or a whole number", other)
+            raise fields.refuse(key, "must be a text or a number", other)

@@ -67,7 +67,7 @@ def test_a_bad_class_is_refused_by_its_field(change, message):
         ([{"name": "a", "quantity": -1}], "devices[0].quantity: -1: must be at least 0"),
         ([{"name": "a", "quantity": 1.5}], "devices[0].quantity: 1.5: must be an integer"),
         ([{"name": "a"}, {"name": "a"}], "devices[1].name: 'a': is given twice"),
-        ([{"name": "a", "properties": {"k": []}}], "devices[0].properties.k: []: must be a text or a whole"),
+        ([{"name": "a", "properties": {"k": []}}], "devices[0].properties.k: []: must be a text or a number"),
         ([{"name": "a", "memory": "1G"}], "devices[0].memory: unknown field; known here: name, quantity, pr"),
     ],
 )
@@ -76,3 +76,16 @@ def test_a_bad_list_of_devices_is_refused_by_its_place(devices, message):
         decode_node_devices({"kind": "NodeDevices", "metadata": {"name": "n"}, "devices": devices})
 
     assert str(refused.value).startswith(f"NodeDevices n: {message}")
+
+
+def test_a_number_with_a_fraction_is_the_same_amount_with_and_without_quotes():
+    def device(name, speed):
+        return {"name": name, "quantity": 1, "properties": {"speed": speed}}
+
+    devices = [device("a", 1.5), device("b", "1.5")]
+    obj = {"kind": "NodeDevices", "metadata": {"name": "n"}, "devices": devices}
+
+    _, found = decode_node_devices(obj)
+
+    bare, quoted = (one.properties["speed"] for one in found)
+    assert bare == quoted
