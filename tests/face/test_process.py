@@ -116,7 +116,8 @@ def test_a_demo_that_is_told_to_end_removes_its_machine(number):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # under nohup it would stay ignored
+        # Under nohup it would stay ignored.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert demo.stdout is not None
     folder = next(found[0] for line in demo.stdout if (found := re.search(rb"/\w+(/\w+)?/tangram-\w+", line)))
