@@ -154,12 +154,13 @@ class Agent:
             return
         self._metrics.count("discoveries_total")
         self._tell_left_out(found)
+        is_new = found != self._found
         self._found, self._surprise, self._look_backoff = found, "", _LOOK_BACKOFF
         self._look_due = now + self._resync_s
         for publication in self._publications:
             if not publication.source.is_full:
                 publication.source.doubt()
-            publication.want(now)
+            publication.looked(now, is_new=is_new)
 
     def _tell_left_out(self, found: Found) -> None:
         for sentence in found.devices.left_out:

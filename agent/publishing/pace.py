@@ -48,10 +48,10 @@ class Backoff:
         """Return the state after one more failure."""
         return replace(self, failures=self.failures + 1)
 
-    def wait(self, spread: float, asked: float | None = None) -> float:
+    def wait(self, spread: float, least: float = 0.0) -> float:
         """Return the wait; ``spread`` in 0..1 keeps many agents from coming back at once.
 
-        Shape: ``asked`` is what the server asked for, None where it did not.
+        Shape: ``least`` is what the server asked for, or what mending takes anyway.
         """
         doubled = min(self.most, self.first * 2.0 ** min(max(0, self.failures - 1), 32))
-        return max(doubled * (0.5 + spread / 2), asked or 0.0)
+        return max(doubled * (0.5 + spread / 2), least)

@@ -3,13 +3,14 @@
 Whoever reads a pool takes its highest generation and uses it only when it counts as many slices as it
 says. So writing one slice keeps the generation; writing more opens a new one, which is incomplete until
 its last slice is there. What a crash left incomplete is finished in its own generation. No state in
-between is a complete pool that mixes old and new slices.
+between is a complete pool that mixes old and new slices, whichever of the writes fail.
 Source: the rules of the ResourceSlice controller in k8s.io/dynamic-resource-allocation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,12 +48,16 @@ class Delete:
 Write = Create | Update | Delete
 
 
-def plan(desired: Sequence[Document], actual: Sequence[Document]) -> tuple[Write, ...]:
+def plan(
+    desired: Sequence[Document], actual: Sequence[Document], staying: AbstractSet[str] = frozenset()
+) -> tuple[Write, ...]:
     """Return the writes that lead from ``actual`` to ``desired``: deletions, updates, creations.
 
     Shape: ``desired`` is one pool, names unique, in the order of priority, which is that of the names;
            its generation is ours to choose. ``actual`` are all objects of the node and driver.
            Metadata of ``desired`` (annotations, labels, owners) is added where it is missing.
+           ``staying`` are names that cannot be deleted now: the pool becomes right beside them, but
+           for what needs their names.
     """
     by_name = {name_of(one): one for one in actual}
     kept = {
@@ -60,27 +65,36 @@ def plan(desired: Sequence[Document], actual: Sequence[Document]) -> tuple[Write
         for one in desired
         if name_of(one) in by_name and _is_changeable(one, by_name[name_of(one)])
     }
-    deletions = [_delete(one) for one in actual if name_of(one) not in kept]
-    generation = _generation(desired, actual, kept)
+    obsolete = {name_of(one): one for one in actual if name_of(one) not in kept}
+    stuck = {name: one for name, one in obsolete.items() if name in staying}
+    deletions = [_delete(one) for name, one in obsolete.items() if name not in stuck]
+    generation = _generation(desired, actual, kept, stuck)
     numbered = [_with_generation(one, generation) for one in desired]
     updates = [
         _update(one, kept[name_of(one)])
         for one in numbered
         if name_of(one) in kept and not _is_stored(one, kept[name_of(one)])
     ]
-    creations = [Create(one) for one in numbered if name_of(one) not in kept]
+    creations = [Create(one) for one in numbered if name_of(one) not in kept and name_of(one) not in stuck]
     return (*deletions, *updates, *creations)
 
 
-def _generation(desired: Sequence[Document], actual: Sequence[Document], kept: Mapping[str, Document]) -> int:
+def _generation(
+    desired: Sequence[Document],
+    actual: Sequence[Document],
+    kept: Mapping[str, Document],
+    stuck: Mapping[str, Document],
+) -> int:
     """Return the present generation where that is safe, else the next."""
     pools = {one["spec"]["pool"]["name"] for one in desired}
-    current = max((_generation_of(one) for one in actual if one["spec"]["pool"]["name"] in pools), default=0)
+    current = max((generation_of(one) for one in actual if one["spec"]["pool"]["name"] in pools), default=0)
+    if any(one["spec"]["pool"]["name"] in pools and generation_of(one) == current for one in stuck.values()):
+        return current + 1  # it would be counted as one of the pool
     wanted = {name_of(one): _with_generation(one, current)["spec"] for one in desired}
     changed = {name for name, one in kept.items() if not same(wanted[name], one["spec"])}
     if len(kept) == len(desired) and len(changed) <= 1:
         return current
-    settled = {name for name, one in kept.items() if _generation_of(one) == current}
+    settled = {name for name, one in kept.items() if generation_of(one) == current}
     is_unfinished = 0 < len(settled) < len(desired) and not settled & changed
     return current if is_unfinished else current + 1
 
@@ -122,5 +136,6 @@ def _with_generation(document: Document, generation: int) -> Document:
     return {**document, "spec": {**spec, "pool": {**spec["pool"], "generation": generation}}}
 
 
-def _generation_of(document: Document) -> int:
+def generation_of(document: Document) -> int:
+    """Return the generation of its pool that a slice belongs to."""
     return int(document["spec"]["pool"].get("generation") or 0)

@@ -19,7 +19,7 @@ from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
 from agent.publishing.pace import Backoff, Pace
 from agent.publishing.ports import Nodes, Shelf
-from agent.publishing.publisher import FieldsDropped, Publisher
+from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
 from agent.publishing.sources import Source
 from scheduler_core.errors import CannotProject
 
@@ -87,11 +87,16 @@ class Publication:
         self._clocks = clocks
         self._pace = _PACE
         self._backoff = Backoff()
-        self._told = ""
+        self._told: frozenset[str] = frozenset()
 
     def want(self, now: float) -> None:
         """Try soon: what is wanted has changed."""
         self.due = min(self.due, now)
+
+    def looked(self, now: float, *, is_new: bool) -> None:
+        """Take in a look at the machine: where it found nothing new, the wait after a failure goes on."""
+        if is_new or not self._backoff.failures:
+            self.want(now)
 
     def disturbed(self, now: float) -> None:
         """Try as soon as is sensible: what is stored has changed."""
@@ -104,34 +109,30 @@ class Publication:
             return
         try:
             self._write(found, now)
-        except Outdated as error:
-            self._outdated(error, now)
         except FieldsDropped as error:
             self._metrics.count("failures_total", kind=self.shelf.kind)
             self._wait(now, least_s=0.0 if self.source.lost(error.fields) else _LOST_S)
-        except NotThere as error:
-            self._failed(error, now, least_s=_HOPELESS_S if self.is_done else 1.0)
-        except Refused as error:
-            self.source.doubt()
-            self._failed(error, now)
-        except ServerError as error:
-            self._failed(error, now, asked_s=error.retry_after_s)
-        except CannotProject as error:
-            self._failed(error, now, least_s=_HOPELESS_S)
+        except NotAllWritten as error:
+            if error.is_complete:
+                self._stored(found)
+            self._failed(error.failures, now)
+        except (ServerError, CannotProject) as error:
+            self._failed((error,), now)
         else:
-            self._succeeded(found)
+            self._stored(found)
+            self.due, self._backoff, self._told = inf, Backoff(), frozenset()
         self.is_surprised = False
 
     def surprised(self, error: Exception, now: float) -> None:
         """Take in that an attempt failed in a way nobody foresaw, and say when to try again."""
         text = f"{type(error).__name__}: {error}"
-        if text != self._told:
+        if text not in self._told:
             _log.error(
                 "publishing %ss failed in a way nobody foresaw; it is retried, please report this",
                 self.shelf.kind,
                 exc_info=error,
             )
-        self._told, self.is_surprised = text, True
+        self._told, self.is_surprised = frozenset({text}), True
         self._metrics.count("failures_total", kind=self.shelf.kind)
         self._metrics.count("unforeseen_failures_total", of=self.shelf.kind)
         self._wait(now)
@@ -143,33 +144,43 @@ class Publication:
             self._pace = self._pace.taken(now)
             self._publisher.publish(self._owner.owning(slices))
 
-    def _succeeded(self, found: Found) -> None:
+    def _stored(self, found: Found) -> None:
+        """Take in that the server holds all that is wanted."""
         kind, stored = self.shelf.kind, self.known.documents()
         devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
-        self.due, self.is_done = inf, True
-        self._backoff, self._told = Backoff(), ""
+        self.is_done = True
         self._metrics.set("slices", len(stored), kind=kind)
         self._metrics.set("devices", devices, kind=kind)
         self._metrics.set("left_out_devices", len(found.devices.left_out))
         self._metrics.set("last_published_timestamp_seconds", self._clocks.wall(), kind=kind)
 
-    def _outdated(self, error: Outdated, now: float) -> None:
-        if self._backoff.failures < _USUAL_RACES:
-            _log.debug("%s", error)
-            self._wait(now)
-        else:
-            self._failed(error, now)
+    def _failed(self, failures: Sequence[Exception], now: float) -> None:
+        """Take in what went wrong in one attempt, telling each sentence once, and wait."""
+        is_usual = self._backoff.failures < _USUAL_RACES
+        told = [one for one in failures if not (is_usual and isinstance(one, Outdated))]
+        texts = dict.fromkeys(f"cannot publish {self.shelf.kind}s: {one}" for one in told)
+        for text in texts:
+            if text not in self._told:
+                _log.warning("%s; it is retried", text)
+        if texts:
+            self._told = frozenset(texts)
+            self._metrics.count("failures_total", kind=self.shelf.kind)
+        if any(isinstance(one, Refused) for one in failures):
+            self.source.doubt()
+        self._wait(now, max(map(self._least_s, failures)))
 
-    def _failed(
-        self, error: Exception, now: float, least_s: float = 0.0, asked_s: float | None = None
-    ) -> None:
-        text = f"cannot publish {self.shelf.kind}s: {error}"
-        if text != self._told:
-            _log.warning("%s; it is retried", text)
-        self._told = text
-        self._metrics.count("failures_total", kind=self.shelf.kind)
-        self._wait(now, least_s, asked_s)
+    def _least_s(self, failure: Exception) -> float:
+        """Return how long to wait after a failure at least, in seconds."""
+        match failure:
+            case NotThere():
+                return _HOPELESS_S if self.is_done else 1.0
+            case CannotProject():
+                return _HOPELESS_S
+            case ServerError():
+                return failure.retry_after_s or 0.0
+            case _:
+                return 0.0
 
-    def _wait(self, now: float, least_s: float = 0.0, asked_s: float | None = None) -> None:
+    def _wait(self, now: float, least_s: float = 0.0) -> None:
         self._backoff = self._backoff.failed()
-        self.due = now + max(least_s, self._backoff.wait(self._clocks.spread(), asked_s))
+        self.due = now + self._backoff.wait(self._clocks.spread(), least_s)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
+from dataclasses import replace
 
 import pytest
 from slice_keeper import Keeper, pool_of
 
 from agent.inventory.model import NodeDevices
+from agent.publishing.errors import Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
@@ -23,12 +26,12 @@ STEP_S = 30.0  # how far the loop's time goes whenever it is asked for
 class Time:
     """Time that goes fast and never stands still, so that nothing here waits for real back-off."""
 
-    def __init__(self):
-        self.asked = 0
+    def __init__(self, step_s):
+        self.now, self._step_s = 0.0, step_s
 
     def __call__(self):
-        self.asked += 1
-        return self.asked * STEP_S
+        self.now += self._step_s
+        return self.now
 
 
 class Failing:
@@ -90,9 +93,10 @@ class Nodes:
 class Site:
     """An agent that usually stops once it has published."""
 
-    def __init__(self, look, wanted, resync_s=3600.0, ends_when_stored=True):
+    def __init__(self, look, wanted, resync_s=3600.0, ends_when_stored=True, step_s=STEP_S):
         self.metrics = Metrics()
-        clocks = Clocks(monotonic=Time(), wall=lambda: 0.0, spread=lambda: 0.0)
+        self.time = Time(step_s)
+        clocks = Clocks(monotonic=self.time, wall=lambda: 0.0, spread=lambda: 0.0)
         self.shelf = Shelf(self.stop if ends_when_stored else lambda: None)
         owner = Owner(Nodes(), "node-1")
         self.publication = Publication(self.shelf, Source(wanted), owner, self.metrics, clocks)
@@ -169,3 +173,39 @@ def test_as_long_as_looks_fail_as_nobody_foresaw_the_agent_is_not_well_and_then_
     assert idle[:12] == sorted(set(idle[:12]))
     assert idle[10] > 300.0
     assert idle[14] == STEP_S
+
+
+class GoneServer:
+    """Wants something of a server that does not answer, notes when, and stops the agent at last."""
+
+    def __init__(self, times):
+        self.attempts, self._times = [], times
+
+    def __call__(self):
+        self.attempts.append(self.site.time.now)
+        if len(self.attempts) == self._times:
+            self.site.stop()
+        raise Unreachable("cannot ask about ResourceSlices: connection refused")
+
+    def run(self, look):
+        """Run an agent that looks at the machine all the time; return the waits between the attempts."""
+        self.site = Site(look, self, resync_s=0.0, step_s=0.01)
+        self.site.run()
+        return [later - earlier for earlier, later in itertools.pairwise(self.attempts)]
+
+
+def test_however_often_the_machine_is_looked_at_a_server_that_fails_is_asked_ever_more_slowly():
+    looks = Failing(0, FOUND)
+
+    waits = GoneServer(6).run(looks)[1:]  # before the second attempt, the watch tells what is there
+
+    assert all(wait >= least for wait, least in zip(waits, (0.5, 1.0, 2.0, 4.0), strict=True))
+    assert looks.calls > 100
+
+
+def test_a_change_of_the_machine_is_published_at_once_even_while_the_server_fails():
+    instances = itertools.count()
+
+    waits = GoneServer(5).run(lambda: replace(FOUND, instances=(next(instances),)))
+
+    assert max(waits) < 0.25

@@ -54,7 +54,7 @@ def test_failures_wait_longer_each_time_and_never_beyond_the_most():
 
 
 def test_a_server_that_asks_for_time_gets_it():
-    assert Backoff().failed().wait(spread=0.0, asked=45.0) == 45.0
+    assert Backoff().failed().wait(spread=0.0, least=45.0) == 45.0
 
 
 def test_many_that_failed_at_once_come_back_at_different_times():

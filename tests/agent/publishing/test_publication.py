@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import logging
+from math import inf
 
 import pytest
 from slice_keeper import Keeper, pool_of
 
 from agent.inventory.model import NodeDevices
-from agent.publishing.errors import Outdated, Unreachable
+from agent.publishing.errors import NotAllowed, Outdated, Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
+from agent.publishing.plan import Delete, Update
 from agent.publishing.ports import Listed
 from agent.publishing.publication import Clocks, Owner, Publication
 from scheduler_core.model.pool import Pool, PoolId
@@ -40,10 +42,11 @@ class Shelf:
 
     kind = "ResourceSlice"
 
-    def __init__(self, times_taken, obstacle=TAKEN):
+    def __init__(self, times_taken, obstacle=TAKEN, stored=()):
         self.times_taken = times_taken
         self.obstacle = obstacle
-        self.keeper = Keeper()
+        self.keeper = Keeper(stored)
+        self.undeletable = set()
 
     def create(self, document, *, dry_run=False):
         if self.times_taken:
@@ -51,6 +54,15 @@ class Shelf:
             raise self.obstacle
         self.keeper.create(document)
         return self.keeper.all()[-1]
+
+    def replace(self, document):
+        self.keeper.apply(Update(document))
+        return self.keeper.objects[document["metadata"]["name"]]
+
+    def delete(self, name, uid, resource_version):
+        if name in self.undeletable:
+            raise NotAllowed(f"cannot delete {name}: a webhook says no; its owner must allow it")
+        self.keeper.apply(Delete(name, uid, resource_version))
 
 
 class Nodes:
@@ -65,7 +77,7 @@ def publication_on(shelf):
     """Return a publication whose waits are the shortest that chance allows."""
     clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
     made = Publication(shelf, OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
-    made.known.hear(Listed(()))
+    made.known.hear(Listed(shelf.keeper.all()))
     return made
 
 
@@ -118,3 +130,91 @@ def test_while_the_server_is_gone_attempts_come_ever_more_slowly_and_are_told_on
     assert waits[:5] == [0.25, 0.5, 1.0, 2.0, 4.0]
     assert set(waits[5:]) == {5.0}
     assert caplog.messages == [f"cannot publish ResourceSlices: {GONE}; it is retried"]
+
+
+NAMES = [one["metadata"]["name"] for one in pool_of(["a", "b", "c"])]
+
+
+@pytest.fixture
+def shrunk():
+    """A publication that wants one slice where three are stored, of which two cannot be deleted."""
+    shelf = Shelf(0, stored=pool_of(["a", "b", "c"]))
+    shelf.undeletable = set(NAMES[1:])
+    return publication_on(shelf)
+
+
+def test_what_cannot_be_deleted_is_told_one_by_one_and_once_and_what_is_wanted_counts_as_published(
+    shrunk, caplog
+):
+    for now in range(3):
+        shrunk.attempt(FOUND, float(now))
+
+    assert shrunk.is_done
+    assert [one["metadata"]["name"] for one in shrunk.shelf.keeper.pool()] == NAMES[:1]
+    assert [message.partition(":")[2].split()[2] for message in caplog.messages] == [
+        f"{name}:" for name in NAMES[1:]
+    ]
+
+
+def test_what_could_not_be_deleted_is_tried_again_ever_more_slowly_until_it_is_gone(shrunk):
+    waits = []
+    for _ in range(4):
+        now = sum(waits)
+        shrunk.attempt(FOUND, now)
+        waits.append(shrunk.due - now)
+    shrunk.shelf.undeletable.clear()
+
+    shrunk.attempt(FOUND, shrunk.due)
+
+    assert waits == [0.25, 0.5, 1.0, 2.0]
+    assert shrunk.due == inf
+    assert [one["metadata"]["name"] for one in shrunk.shelf.keeper.all()] == NAMES[:1]
+
+
+def test_one_that_is_mended_is_told_again_when_it_fails_again_and_the_others_are_not(shrunk, caplog):
+    shrunk.attempt(FOUND, 0.0)
+    shrunk.shelf.undeletable = {NAMES[1]}
+    shrunk.attempt(FOUND, 1.0)
+
+    shrunk.attempt(FOUND, 2.0)
+
+    assert len(caplog.messages) == 2
+    assert shrunk.due > 2.0
+
+
+def test_a_look_that_finds_nothing_new_leaves_the_wait_after_a_failure_alone():
+    publication = publication_on(Shelf(100, GONE))
+    publication.attempt(FOUND, 0.0)
+    due = publication.due
+
+    publication.looked(0.1, is_new=False)
+
+    assert publication.due == due
+
+
+def test_a_look_that_finds_something_new_ends_the_wait_after_a_failure():
+    publication = publication_on(Shelf(100, GONE))
+    publication.attempt(FOUND, 0.0)
+
+    publication.looked(0.1, is_new=True)
+
+    assert publication.due == 0.1
+
+
+def test_a_change_of_what_is_stored_ends_the_wait_after_a_failure():
+    publication = publication_on(Shelf(100, GONE))
+    for _ in range(8):
+        publication.attempt(FOUND, 0.0)
+
+    publication.want(0.1)
+
+    assert publication.due == 0.1
+
+
+def test_a_look_that_finds_nothing_new_has_what_is_stored_compared_where_nothing_failed():
+    publication = publication_on(Shelf(0))
+    publication.attempt(FOUND, 0.0)
+
+    publication.looked(0.1, is_new=False)
+
+    assert publication.due == 0.1
