@@ -114,12 +114,20 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
-    if options.metrics is not None:
-        from agent.publishing.serving import serving  # noqa: PLC0415 - who asks for nothing loads no server
-
-        address = (options.metrics.host, options.metrics.port)
-        opened.enter_context(serving(address, metrics, agent.idle_s, lambda: agent.is_ready))
+    _serve(options, metrics, agent, opened)
     agent.run()
+
+
+def _serve(options: Options, metrics: Metrics, agent: Agent, opened: ExitStack) -> None:
+    if options.metrics is None and options.probe_socket is None:
+        return
+    from agent.publishing import serving  # noqa: PLC0415 - who asks for nothing loads no server
+
+    answers = serving.answers_of(metrics, agent.idle_s, lambda: agent.is_ready)
+    if options.metrics is not None:
+        opened.enter_context(serving.serving((options.metrics.host, options.metrics.port), answers))
+    if options.probe_socket is not None:
+        opened.enter_context(serving.serving_probes(options.probe_socket, answers))
 
 
 def _publications(

@@ -61,7 +61,8 @@ class Options:
     """For whom the agent publishes, and how.
 
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
-           ``simulated`` and ``machine`` both or neither; ``metrics`` None where nobody listens;
+           ``simulated`` and ``machine`` both or neither; ``metrics`` and ``probe_socket`` None where
+           nobody asks;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them.
     Units: ``resync_s`` seconds.
     Raises: InvalidOptions naming the option, the value and the rule.
@@ -76,6 +77,7 @@ class Options:
     host_root: Path = Path("/")
     driver_root: Path = Path("/")
     metrics: Address | None = None
+    probe_socket: Path | None = None
     resync_s: float = 300.0
     composite: bool = True
     partitions: str | None = None
@@ -108,6 +110,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         host_root=given.host_root.absolute(),
         driver_root=given.driver_root,
         metrics=None if given.metrics_address is None else Address.parse(given.metrics_address),
+        probe_socket=given.probe_socket,
         resync_s=given.resync,
         composite=not given.no_composite,
         partitions=given.partitions,
@@ -134,6 +137,8 @@ def parser() -> argparse.ArgumentParser:
     _add_roots(made)
     listens = "serve /metrics, /healthz and /readyz there; default: nowhere"
     add("--metrics-address", metavar="HOST:PORT", help=listens)
+    probed = "answer there too, on a unix socket: for probes of this agent and of no other on the host"
+    add("--probe-socket", type=Path, metavar="FILE", help=probed)
     slow = "look at the machine again this often without an event; default: %(default)g"
     add("--resync", type=float, default=300.0, metavar="SECONDS", help=slow)
     without = "publish no CompositeResourceSlices beside the ResourceSlices"

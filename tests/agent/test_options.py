@@ -50,6 +50,8 @@ def test_a_wrong_option_is_named_with_its_value_and_the_rule(argv, told):
 
 
 def test_paths_are_taken_as_they_are():
-    options = read_options(["--simulated", "a100x2", "--machine", "m", "--kubeconfig", "k"])
+    options = read_options(
+        ["--simulated", "a100x2", "--machine", "m", "--kubeconfig", "k", "--probe-socket", "s"]
+    )
 
-    assert (options.machine, options.kubeconfig) == (Path("m"), Path("k"))
+    assert (options.machine, options.kubeconfig, options.probe_socket) == (Path("m"), Path("k"), Path("s"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.error
 import urllib.request
 
 import pytest
 
 from agent.publishing.metrics import Metrics
-from agent.publishing.serving import serving
+from agent.publishing.serving import answers_of, serving, serving_probes
 
 
 def get(port, path):
@@ -31,8 +32,13 @@ def metrics():
 
 
 @pytest.fixture
-def port(state, metrics):
-    with serving(("127.0.0.1", 0), metrics, lambda: state["idle"], lambda: state["ready"]) as port:
+def answers(state, metrics):
+    return answers_of(metrics, lambda: state["idle"], lambda: state["ready"])
+
+
+@pytest.fixture
+def port(answers):
+    with serving(("127.0.0.1", 0), answers) as port:
         yield port
 
 
@@ -79,5 +85,27 @@ def test_other_paths_are_told_what_there_is(port):
 
 
 def test_two_agents_can_listen_on_one_address_while_one_replaces_the_other(port, metrics):
-    with serving(("127.0.0.1", port), metrics, lambda: 0.0, lambda: True) as other:
+    with serving(("127.0.0.1", port), answers_of(metrics, lambda: 0.0, lambda: True)) as other:
         assert other == port
+
+
+def test_a_socket_that_the_last_run_left_behind_is_taken_over_and_the_end_leaves_none(tmp_path, answers):
+    path = tmp_path / "agent.sock"
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(path))
+
+    with serving_probes(path, answers), socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(path))
+
+    assert not path.exists()
+
+
+def test_what_is_no_socket_is_left_as_it_is_and_the_option_is_named(tmp_path, answers):
+    path = tmp_path / "agent.sock"
+    path.write_text("somebody's")
+
+    told = f"listen for probes on {path}: .*; --probe-socket must name"
+    with pytest.raises(OSError, match=told), serving_probes(path, answers):
+        pass
+
+    assert path.read_text() == "somebody's"
