@@ -5,6 +5,8 @@ The nodes of this cluster have no such GPU, which is the case shown: the pods ar
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,31 +26,34 @@ COMPOSITES = Resource.of("tangram.dev/v1alpha1", "CompositeResourceSlice", "comp
 RUNNING = "app.kubernetes.io/name=tangram"
 
 
-def under_another_name(kubeconfig: Path, namespace: str, image: str) -> dict[str, Document]:
+def under_another_name(folder: Path, namespace: str, image: str) -> dict[str, Document]:
     """Return what the overlay says, by kind, so that it can run beside the installed Tangram."""
-    command = (
-        "kubectl",
-        f"--kubeconfig={kubeconfig}",
-        "kustomize",
-        str(ROOT / "deploy/manifests/overlays/nvidia"),
-    )
+    manifests = Path(os.path.relpath(ROOT / "deploy/manifests", folder))
+    never_stored = {"annotations": {"config.kubernetes.io/local-config": "true"}}
+    chosen = {
+        "resources": [str(manifests / "overlays/nvidia")],
+        "components": [str(manifests / "driver-name")],
+        "configMapGenerator": [{"name": "driver", "literals": [f"name={OTHER}"], "options": never_stored}],
+    }
+    (folder / "kustomization.yaml").write_text(json.dumps(chosen))
+    command = ("kubectl", "kustomize", str(folder))
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    for old, new in ((DRIVER, OTHER), ("tangram-system", namespace), ("9464", "9465")):
+    # The label is no part of the driver's name, but the installed Tangram goes by it too.
+    for old, new in ((f"{DRIVER}/node", f"{OTHER}/node"), ("tangram-system", namespace), ("9464", "9465")):
         text = text.replace(old, new)
     found = {document["kind"]: document for document in yaml.safe_load_all(text)}
     for container in found["DaemonSet"]["spec"]["template"]["spec"]["containers"]:
         container["image"] = image
-        container["args"].append(f"--driver-name={OTHER}")
     found["ClusterRoleBinding"]["metadata"]["name"] = namespace
     return found
 
 
 @pytest.fixture
-def idle_pod(api: KubeApi, kubeconfig: Path, namespace: str, node: str) -> Iterator[Document]:
+def idle_pod(api: KubeApi, tmp_path: Path, namespace: str, node: str) -> Iterator[Document]:
     """The pod of the overlay on the node, once it is ready."""
     (installed,) = api.list(PODS, "tangram-system", RUNNING, f"spec.nodeName={node}").items
     image = installed.document["spec"]["containers"][0]["image"]
-    found = under_another_name(kubeconfig, namespace, image)
+    found = under_another_name(tmp_path, namespace, image)
     api.create(ACCOUNTS, found["ServiceAccount"], namespace)
     api.create(BINDINGS, found["ClusterRoleBinding"])
     api.create(DAEMON_SETS, found["DaemonSet"], namespace)

@@ -1,10 +1,7 @@
 """The manifests ask for little, say why, and agree with the programs that they start."""
 
 import itertools
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -160,23 +157,13 @@ def test_the_simulated_machine_is_one_that_ships():
     assert (MANIFESTS / "overlays/simulated/node.yaml").read_text() == shipped
 
 
-def rendered(overlay):
-    kubectl = shutil.which("kubectl") or shutil.which("kubectl", path=tools())
-    if kubectl is None:
-        pytest.skip("needs kubectl: make cluster-tools builds one")
-    done = subprocess.run(
-        [kubectl, "kustomize", MANIFESTS / "overlays" / overlay], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
-
-
-def tools():
-    return str(Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools") / "kubernetes-1.37")
+@pytest.fixture
+def rendered(kustomize):
+    return lambda overlay: kustomize(MANIFESTS / "overlays" / overlay)
 
 
 @pytest.mark.parametrize("overlay", ["simulated", "nvidia"])
-def test_both_programs_take_the_arguments_that_an_overlay_gives_them(overlay):
+def test_both_programs_take_the_arguments_that_an_overlay_gives_them(overlay, rendered):
     found = containers(one("DaemonSet", rendered(overlay)))
     parsers = {"agent": agent_options.parser(), "plugin": plugin_arguments.parser()}
 
@@ -188,7 +175,7 @@ def test_both_programs_take_the_arguments_that_an_overlay_gives_them(overlay):
 
 
 @pytest.mark.parametrize("overlay", ["simulated", "nvidia"])
-def test_every_mount_of_an_overlay_is_a_volume_of_it_and_every_volume_is_mounted(overlay):
+def test_every_mount_of_an_overlay_is_a_volume_of_it_and_every_volume_is_mounted(overlay, rendered):
     pod = one("DaemonSet", rendered(overlay))["spec"]["template"]["spec"]
 
     mounted = {
@@ -198,7 +185,7 @@ def test_every_mount_of_an_overlay_is_a_volume_of_it_and_every_volume_is_mounted
     assert mounted == {volume["name"] for volume in pod["volumes"]}
 
 
-def test_a_simulated_node_needs_no_hardware_no_label_and_no_privilege():
+def test_a_simulated_node_needs_no_hardware_no_label_and_no_privilege(rendered):
     found = one("DaemonSet", rendered("simulated"))
 
     assert "affinity" not in found["spec"]["template"]["spec"]
@@ -208,7 +195,7 @@ def test_a_simulated_node_needs_no_hardware_no_label_and_no_privilege():
         assert "privileged" not in container["securityContext"]
 
 
-def test_pods_of_a_device_plugin_change_the_class_of_whole_gpus_and_no_other():
+def test_pods_of_a_device_plugin_change_the_class_of_whole_gpus_and_no_other(rendered):
     classes = {found["metadata"]["name"]: found["spec"] for found in rendered("device-plugin-pods")}
     plain = {
         found["metadata"]["name"]: found["spec"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agent.options import read_options
+from agent.options import parser
 from agent.publishing.metrics import Metrics
 from agent.publishing.serving import answers_of, serving, serving_probes
 
@@ -31,7 +31,7 @@ def container(pod):
 
 @pytest.fixture
 def probed_socket(container):
-    return read_options([one.replace("$(NODE_NAME)", "node-a") for one in container["args"]]).probe_socket
+    return parser().parse_args(container["args"]).probe_socket
 
 
 def test_no_probe_goes_to_an_address_that_another_pod_on_the_node_may_listen_on(pod):
