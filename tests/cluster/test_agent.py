@@ -171,6 +171,36 @@ def test_refusals_of_a_busy_server_only_delay(site: Site, proxy: MeddlingProxy) 
     assert not proxy.refusals
 
 
+def stranger(site: Site, name: str) -> str:
+    """Store a slice of the node's pool, of its generation, that its agent does not want."""
+    (one, *_) = (found for found in site.slices() if found["spec"].get("devices"))
+    spec = {**one["spec"], "devices": [{"name": name}]}
+    site.api.create(RESOURCE_SLICES, {"metadata": {"name": f"{site.name}-{name}"}, "spec": spec})
+    return f"{site.name}-{name}"
+
+
+def test_a_slice_that_cannot_be_deleted_is_told_once_and_the_pool_is_right_beside_it(
+    site: Site, proxy: MeddlingProxy
+) -> None:
+    with site.agent():
+        before = site.published()
+    stubborn, other = stranger(site, "stubborn"), stranger(site, "other")
+    proxy.undeletable.add(stubborn)
+
+    with site.agent("--resync=1", kubeconfig=write_kubeconfig(proxy.kubeconfig, site.folder / "c")) as agent:
+        after = site.published()
+        eventually(lambda: agent.metrics().get('failures_total{kind="ResourceSlice"}', 0) >= 3, "failures")
+        versions, said, is_ready = site.versions(), agent.said(), agent.get("/readyz") == "ok\n"
+        proxy.undeletable.clear()
+        eventually(lambda: stubborn not in site.versions(), "it is gone")
+
+    assert after.devices == before.devices
+    assert stubborn in versions
+    assert other not in versions
+    assert is_ready
+    assert len([line for line in said.splitlines() if "cannot publish" in line and stubborn in line]) == 1
+
+
 def test_a_broken_watch_is_taken_up_again(site: Site, proxy: MeddlingProxy) -> None:
     config = write_kubeconfig(proxy.kubeconfig, site.folder / "kubeconfig")
     with site.agent(kubeconfig=config):

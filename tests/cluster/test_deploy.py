@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,7 +10,7 @@ from cluster_support import Document, eventually
 from launcher.client import ClusterControl
 from story import ROOT, Gpu, allocated, claim, create, free_gpu, published, sight
 
-from kube_api import DEVICE_CLASSES, PODS, KubeApi
+from kube_api import DEVICE_CLASSES, EVENTS, PODS, KubeApi
 
 NAMESPACE = "tangram-system"
 OVERLAYS = ROOT / "deploy/manifests/overlays"
@@ -49,15 +50,20 @@ def test_a_pod_of_a_device_plugin_gets_a_whole_gpu_without_a_word_changed(
     assert not seen.capabilities
 
 
-def is_replaced(api: KubeApi, old: Document, node: str) -> bool:
+def readiness(api: KubeApi, node: str) -> dict[str, str]:
+    """Return of each of Tangram's pods on the node, by UID, whether it counts as ready."""
     found = api.list(PODS, NAMESPACE, "app.kubernetes.io/name=tangram", f"spec.nodeName={node}").items
-    ready = [
-        one["status"]
+    return {
+        pod.metadata.uid: one["status"]
         for pod in found
         for one in pod.document["status"].get("conditions", [])
-        if one["type"] == "Ready" and pod.metadata.uid != old["metadata"]["uid"]
-    ]
-    return len(found) == 1 and ready == ["True"]
+        if one["type"] == "Ready"
+    }
+
+
+def is_replaced(api: KubeApi, old: Document, node: str) -> bool:
+    found = readiness(api, node)
+    return list(found.values()) == ["True"] and old["metadata"]["uid"] not in found
 
 
 def test_a_new_version_takes_over_while_pods_come_and_the_old_one_leaves_no_socket(
@@ -81,6 +87,38 @@ def test_a_new_version_takes_over_while_pods_come_and_the_old_one_leaves_no_sock
     api.delete(PODS, pod, namespace)
     next_pod = create(api, "gpu-or-partition", namespace, gpu)
     assert sight(api, next_pod, namespace).devices == {gpu.uuid}
+
+
+@pytest.fixture
+def mute_version(
+    api: KubeApi, control: ClusterControl, kubectl: Kubectl, tangram: Document, node: str
+) -> Iterator[str]:
+    """The UID of the pod of a next version that publishes nothing: its agent is sent to another node.
+
+    ``control`` skips first in a cluster of somebody's, where nothing that is installed may change.
+    """
+    old = tangram["metadata"]["uid"]
+    path = "/spec/template/spec/containers/0/args/-"
+    patch = json.dumps([{"op": "add", "path": path, "value": "--node-name=nobody"}])
+    kubectl("patch", "daemonset/tangram", f"--namespace={NAMESPACE}", "--type=json", f"--patch={patch}")
+    yield eventually(lambda: next((uid for uid in readiness(api, node) if uid != old), ""), "its pod")
+    kubectl("rollout", "undo", "daemonset/tangram", f"--namespace={NAMESPACE}")
+    eventually(lambda: readiness(api, node) == {old: "True"}, "the old version runs alone", 90)
+
+
+def failed_probes(api: KubeApi, pod_uid: str) -> list[str]:
+    events = (event.document for event in api.list(EVENTS, NAMESPACE).items)
+    found = [one for one in events if one["regarding"].get("uid") == pod_uid]
+    return [str(one.get("note")) for one in found if "Readiness probe failed" in str(one.get("note"))]
+
+
+def test_a_version_that_publishes_nothing_is_asked_itself_and_takes_nobodys_place(
+    api: KubeApi, tangram: Document, mute_version: str, node: str
+) -> None:
+    said = eventually(lambda: failed_probes(api, mute_version), "its probe fails", 60)
+
+    assert any("nothing is published yet" in one for one in said)
+    assert readiness(api, node) == {tangram["metadata"]["uid"]: "True", mute_version: "False"}
 
 
 def test_the_agents_metrics_and_health_are_for_its_node_only(

@@ -39,7 +39,11 @@ class Upstream:
 
 
 class MeddlingProxy(ThreadingHTTPServer):
-    """Shape: ``asked`` counts ``METHOD plural`` (dry runs as ``DRY-RUN plural``), watches as ``WATCH``."""
+    """A proxy that counts and meddles.
+
+    Shape: ``asked`` counts ``METHOD plural`` (dry runs as ``DRY-RUN plural``), watches as ``WATCH``;
+           ``undeletable`` are names of objects whose deletion is forbidden here.
+    """
 
     daemon_threads = True
 
@@ -48,6 +52,7 @@ class MeddlingProxy(ThreadingHTTPServer):
         self.upstream = upstream
         self.asked: Counter[str] = Counter()
         self.refusals: list[int] = []
+        self.undeletable: set[str] = set()
         self._watches: set[_Handler] = set()
         self._lock = threading.Lock()
 
@@ -109,7 +114,8 @@ class _Handler(BaseHTTPRequestHandler):
         is_watch = "watch=true" in split.query
         method = "WATCH" if is_watch else "DRY-RUN" if "dryRun" in split.query else self.command
         self.server.asked[f"{method} {plural}"] += 1
-        status = self.server.next_refusal()
+        is_forbidden = method == "DELETE" and split.path.rpartition("/")[2] in self.server.undeletable
+        status = 403 if is_forbidden else self.server.next_refusal()
         if status is not None:
             self._refuse(status)
             return
