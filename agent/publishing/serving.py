@@ -92,9 +92,11 @@ def serving_probes(path: Path, answers: Answers) -> Iterator[None]:
     except OSError as error:
         remedy = "--probe-socket must name a path that is free, in a folder that is there"
         raise OSError(f"listen for probes on {path}: {error}; {remedy}") from error
-    with _running(server):
-        yield
-    path.unlink(missing_ok=True)
+    try:
+        with _running(server):
+            yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
