@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from scheduler_core.cel.compiler import compile_tree
+from scheduler_core.cel.cost.estimate import estimate
 from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
 from scheduler_core.cel.frontend import check
 from scheduler_core.cel.reads import reads_of
@@ -55,7 +56,7 @@ class Selector:
            the expression computes what it reads.
     """
 
-    __slots__ = ("_code", "_slots", "max_cost", "reads", "text")
+    __slots__ = ("_code", "_max_cost", "_slots", "_tree", "reads", "text")
 
     def __init__(self, text: str) -> None:
         """Compile ``text``.
@@ -68,9 +69,17 @@ class Selector:
             program = compile_tree(tree)
         except CompileError as error:
             raise SelectorError(text, str(error)) from None
-        self.max_cost = program.max_cost
+        self._max_cost = program.max_cost
+        self._tree = tree
         self.reads = reads_of(tree)
         self._code, self._slots = program.code, program.slots
+
+    @property
+    def max_cost(self) -> int:
+        """Return the most that the expression can cost, counted when first asked for where it is plain."""
+        if self._max_cost is None:
+            self._max_cost = estimate(self._tree).high
+        return self._max_cost
 
     def matches(self, view: DeviceView) -> bool:
         """Whether the device is chosen.

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from scheduler_core.cel import access, calls, literals, logic, loops, optional_calls
 from scheduler_core.cel.cost.estimate import estimate
+from scheduler_core.cel.cost.plain import is_plain
 from scheduler_core.cel.steps import BUDGET, COST_LIMIT, Build, Code, Plan, Scope, Slots, Step, charged
 from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, MapOf, Name, Node, Presence, Select
 from scheduler_core.cel.view import DeviceView
@@ -33,12 +34,14 @@ _NO_SLOTS: Final[Slots] = []
 class Program:
     """A compiled expression.
 
-    Units: ``max_cost`` is the most that it can cost on any device, in CEL cost units.
+    Shape: ``max_cost`` the most that it can cost on any device, None where that is far below the limit and
+           was not counted.
+    Units: CEL cost units.
     """
 
     code: Code
     slots: int
-    max_cost: int
+    max_cost: int | None
 
     def run(self, view: DeviceView) -> Any:
         """Return the value of the expression for a device.
@@ -54,11 +57,11 @@ class Program:
 
 def compile_tree(node: Node) -> Program:
     """Compile a checked expression. Only one that may pass the limit is charged while it runs."""
-    max_cost = estimate(node).high
-    return planned(node, Plan(is_metered=max_cost > COST_LIMIT), max_cost)
+    max_cost = None if is_plain(node) else estimate(node).high
+    return planned(node, Plan(is_metered=max_cost is not None and max_cost > COST_LIMIT), max_cost)
 
 
-def planned(node: Node, plan: Plan, max_cost: int) -> Program:
+def planned(node: Node, plan: Plan, max_cost: int | None) -> Program:
     """Compile as a plan says."""
     scope = Scope(plan)
     code = charged(build(node, scope), scope)

@@ -44,19 +44,16 @@ class _Decoder:
         self._references = checked.reference_map
 
     def node(self, expr: syntax_pb2.Expr) -> Node:
-        reference = self._references.get(expr.id)
-        kind = expr.WhichOneof("expr_kind")
-        if reference is not None and reference.name and kind in ("ident_expr", "select_expr"):
-            return self._named(reference.name, self._type(expr))
-        match kind:
+        match expr.WhichOneof("expr_kind"):
             case "const_expr":
-                return _literal(expr.const_expr, self._type(expr))
+                return self._literal(expr)
             case "ident_expr":
-                return self._named(expr.ident_expr.name, self._type(expr))
+                return self._named(self._resolved(expr) or expr.ident_expr.name, self._type(expr))
             case "select_expr":
-                return self._select(expr)
+                name = self._resolved(expr)
+                return self._named(name, self._type(expr)) if name else self._select(expr)
             case "call_expr":
-                return self._call(expr, tuple(reference.overload_id) if reference else ())
+                return self._call(expr)
             case "list_expr":
                 return self._list(expr)
             case "struct_expr":
@@ -67,7 +64,13 @@ class _Decoder:
                 raise AssertionError("the checker leaves no node without a kind")
 
     def _type(self, expr: syntax_pb2.Expr) -> CelType:
-        return cel_type(self._types[expr.id]) if expr.id in self._types else tree.DYN
+        found = self._types.get(expr.id)
+        return tree.DYN if found is None else cel_type(found)
+
+    def _resolved(self, expr: syntax_pb2.Expr) -> str:
+        """Return the name that the checker found to be meant, empty where it is as written."""
+        reference = self._references.get(expr.id)
+        return "" if reference is None else reference.name
 
     def _named(self, name: str, type_: CelType) -> Node:
         """``device.capacity`` is one name to the checker, so that its type can be declared."""
@@ -82,13 +85,27 @@ class _Decoder:
             return tree.Presence(tree.BOOL, self.node(select.operand), select.field)
         return tree.Select(self._type(expr), self.node(select.operand), select.field)
 
-    def _call(self, expr: syntax_pb2.Expr, overloads: tuple[str, ...]) -> Node:
+    def _call(self, expr: syntax_pb2.Expr) -> Node:
+        reference = self._references.get(expr.id)
+        overloads = () if reference is None else tuple(reference.overload_id)
         call = expr.call_expr
         arguments = tuple(map(self.node, call.args))
         is_member = call.HasField("target")
         if is_member:
             arguments = (self.node(call.target), *arguments)
         return tree.Call(self._type(expr), call.function, overloads, arguments, is_member)
+
+    def _literal(self, expr: syntax_pb2.Expr) -> Node:
+        constant = expr.const_expr
+        match constant.WhichOneof("constant_kind"):
+            case "string_value":  # nearly all are
+                return tree.Literal(tree.STRING, constant.string_value)
+            case "uint64_value":
+                return tree.Literal(self._type(expr), Uint(constant.uint64_value))
+            case "null_value" | None:
+                return tree.Literal(self._type(expr), None)
+            case kind:
+                return tree.Literal(self._type(expr), getattr(constant, kind))
 
     def _list(self, expr: syntax_pb2.Expr) -> Node:
         elements = tuple(map(self.node, expr.list_expr.elements))
@@ -117,16 +134,6 @@ class _Decoder:
             self.node(fold.loop_step),
             self.node(fold.result),
         )
-
-
-def _literal(constant: syntax_pb2.Constant, type_: CelType) -> Node:
-    match constant.WhichOneof("constant_kind"):
-        case "uint64_value":
-            return tree.Literal(type_, Uint(constant.uint64_value))
-        case "null_value" | None:
-            return tree.Literal(type_, None)
-        case kind:
-            return tree.Literal(type_, getattr(constant, kind))
 
 
 def cel_type(message: checked_pb2.Type) -> CelType:

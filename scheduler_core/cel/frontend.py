@@ -14,6 +14,7 @@ from cel_expr_python import cel
 from scheduler_core.cel.decode import TOO_DEEP, decode
 from scheduler_core.cel.environment import new_environment
 from scheduler_core.cel.errors import CompileError
+from scheduler_core.cel.plain import plain
 from scheduler_core.cel.rules import check_rules
 from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType, Node
 from scheduler_core.limits import EXPRESSION_LENGTH
@@ -44,8 +45,15 @@ def check(text: str) -> Node:
         raise CompileError("it is not valid Unicode") from None
     if size > EXPRESSION_LENGTH:
         raise CompileError(f"it has {size} bytes; at most {EXPRESSION_LENGTH}")
+    node = plain(text)
+    return _checked(text) if node is None else node
+
+
+def _checked(text: str) -> Node:
+    """Have an expression parsed and checked by those who know the whole language."""
     try:
-        serialized = _environment().compile(_ALIAS.sub(_renamed, text)).serialize()
+        read = _ALIAS.sub(_renamed, text) if "exists_one" in text else text
+        serialized = _environment().compile(read).serialize()
     except (RuntimeError, ValueError) as error:
         raise CompileError(_reason(str(error))) from None
     node = decode(serialized)

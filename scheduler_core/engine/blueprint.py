@@ -15,8 +15,8 @@ from operator import attrgetter, is_, itemgetter
 from typing import Any, Final
 
 from scheduler_core.engine.component import Component
-from scheduler_core.engine.reader import Nodes, is_constant
-from scheduler_core.engine.skeleton import Entry, Group, Skeleton, is_same
+from scheduler_core.engine.reader import Nodes
+from scheduler_core.engine.skeleton import Entry, Group, Skeleton, is_constant, is_same
 from scheduler_core.engine.template import Layout, Template
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.nodes import NodeSelection

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import and_
 
 from scheduler_core.engine.kind import Choice
 from scheduler_core.engine.plain_case import Group
@@ -59,18 +60,29 @@ def masks_of(
 
     ``settled`` rules ask for one value, of those ``present`` any value will do.
     """
+    allowed = {
+        rule: _allowed(sight.values[rule], None if rule in present else settled[rule])
+        for rule in {rule for want in choice.wants for rule in want.rules}
+    }
+    known: dict[tuple[int, tuple[int, ...]], Masks] = {}
     wants = []
     for want in choice.wants:
-        masks = [chosen[want.filter] for chosen in sight.chosen]
-        for rule in want.rules:
-            for number, blocks in enumerate(sight.values[rule]):
-                allowed = 0
-                for value, block in blocks:
-                    if rule in present or value == settled[rule]:
-                        allowed |= block
-                masks[number] &= allowed
-        wants.append(tuple(masks))
+        key = (want.filter, want.rules)
+        masks = known.get(key)
+        if masks is None:
+            masks = tuple([chosen[want.filter] for chosen in sight.chosen])
+            for rule in want.rules:
+                masks = tuple(map(and_, masks, allowed[rule]))
+            known[key] = masks
+        wants.append(masks)
     return wants
+
+
+def _allowed(values: Sequence[Blocks], settled: int | None) -> list[int]:
+    """Return the positions of each component that have the value settled on, or any where that is None."""
+    return [
+        sum([block for value, block in blocks if settled is None or value == settled]) for blocks in values
+    ]
 
 
 def columns_of(choice: Choice, wants: Sequence[Masks], marked: Sequence[bool]) -> Columns | None:
@@ -98,6 +110,8 @@ def limited_groups(values: Sequence[Blocks], columns: Columns, used: Sequence[in
     component offers for the marked columns.
     Raises: Odd where it is not.
     """
+    if not any(values):
+        return tuple([Group((index,), is_limited=False) for index in range(len(used))])
     shared = _shared_values(values, columns)
     members: dict[object, list[int]] = {}
     for index, number in enumerate(used):

@@ -6,7 +6,7 @@ components with shared ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from scheduler_core.engine.blueprint import Blueprint
@@ -39,7 +39,7 @@ def _is_whole(pool: Pool) -> bool:
 def _are_plain(devices: Sequence[Device], features: Features) -> bool:
     """Whether no device judges others, and every feature is on that one of them needs."""
     return (
-        all([device.only_with is None for device in devices])
+        not any([device.only_with is not None for device in devices])
         and (features.DRAPartitionableDevices or not any([device.draws for device in devices]))
         and (
             features.DRADeviceCompatibilityGroups
@@ -98,31 +98,19 @@ class Compiler:
         """Read the pool from the start."""
         reader = Reader(pool, self._library)
         found = [reader.read(members) for members in connected(pool.devices)]
-        return list(_components(found, self._library, pool.id))
+        return _components(found, self._library, pool.id)
 
 
-def _leaders(found: Sequence[Found]) -> list[Found]:
-    """Return, per component, the last one before it with the same common entries, or itself.
-
-    Along the way the skeletons note in which entries components differ.
-    """
-    leaders: list[Found] = []
-    last: dict[Skeleton, tuple[Found, Entries]] = {}
+def _components(found: Sequence[Found], library: Library, pool: PoolId) -> list[Component]:
+    """Return the components of a pool. Those of one skeleton leave the same entries open, in one template."""
+    alike: dict[Skeleton, list[Entries]] = {}
     for one in found:
-        common = one.skeleton.common(one.entries)
-        before = last.get(one.skeleton)
-        if before is None or len(before[1]) != len(common) or not one.skeleton.agree(before[1], common):
-            one.skeleton.note(one.entries)
-            last[one.skeleton] = before = (one, one.skeleton.common(one.entries))
-        leaders.append(before[0])
-    return leaders
-
-
-def _components(found: Sequence[Found], library: Library, pool: PoolId) -> Iterator[Component]:
-    leaders = _leaders(found)
-    templates: dict[int, Template] = {}
-    for one, leader in zip(found, leaders, strict=True):
-        template = templates.get(id(leader))
-        if template is None:
-            template = templates[id(leader)] = library.template(leader.skeleton, leader.entries)
-        yield Component(template, one.layout, one.skeleton.own(one.entries), one.nodes, pool)
+        alike.setdefault(one.skeleton, []).append(one.entries)
+    templates: dict[Skeleton, Template] = {}
+    for skeleton, rows in alike.items():
+        skeleton.note(rows)
+        templates[skeleton] = library.template(skeleton, rows[0])
+    return [
+        Component(templates[one.skeleton], one.layout, one.skeleton.own(one.entries), one.nodes, pool)
+        for one in found
+    ]

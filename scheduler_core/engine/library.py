@@ -14,7 +14,6 @@ from scheduler_core.engine.skeleton import (
     Groups,
     Policies,
     Skeleton,
-    identity,
 )
 from scheduler_core.engine.structure import Structure, modes_of, scaled
 from scheduler_core.engine.template import Layout, Template
@@ -41,8 +40,7 @@ class Library:
         self._amounts: list[Mapping[Any, Quantity]] = []
         self._shapes: dict[Structure, Shape] = {}
         self._skeletons: dict[SkeletonKey, Skeleton] = {}
-        self._templates: dict[tuple[object, ...], Template] = {}
-        self._latest: dict[Skeleton, tuple[frozenset[int], Entries, Template]] = {}
+        self._templates: dict[tuple[Skeleton, frozenset[int]], Template] = {}
         self._layouts: dict[tuple[object, ...], Layout] = {}
 
     def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
@@ -61,16 +59,14 @@ class Library:
         return found
 
     def template(self, skeleton: Skeleton, entries: Entries) -> Template:
-        """Return the template of a component with these entries."""
-        common = skeleton.common(entries)
-        latest = self._latest.get(skeleton)
-        if latest is not None and latest[0] == skeleton.varying and skeleton.agree(latest[1], common):
-            return latest[2]
-        key = (skeleton, skeleton.varying, tuple(map(identity, common)))
+        """Return the template of a component with these entries, which the skeleton has noted.
+
+        What is noted agrees in all entries but those seen to vary: which ones these are is the key.
+        """
+        key = (skeleton, skeleton.varying)
         found = self._templates.get(key)
         if found is None:
             found = self._templates[key] = Template(skeleton, entries)
-        self._latest[skeleton] = (skeleton.varying, common, found)
         return found
 
     def layout(
@@ -85,21 +81,18 @@ class Library:
 
     def _new_skeleton(self, key: SkeletonKey) -> Skeleton:
         driver, body_keys, source_numbers, groups = key
-        bodies = tuple(
+        amounts_of = self._amounts
+        bodies = tuple([
             Body(
-                number=capacity,
-                capacity=self._amounts[capacity],
-                draws=tuple((source, self._amounts[amounts], groups) for source, amounts, groups in draws),
-                parents=parents,
-                taints=taints,
-                binding=binding,
-                is_shareable=is_shareable,
-                policies=policies,
+                capacity,
+                amounts_of[capacity],
+                tuple([(source, amounts_of[amounts], groups) for source, amounts, groups in draws]),
+                parents,
+                *(marks or _UNMARKED),
             )
             for capacity, draws, parents, marks in body_keys
-            for taints, binding, is_shareable, policies in (marks or _UNMARKED,)
-        )
-        sources = tuple(self._amounts[number] for number in source_numbers)
+        ])  # fmt: skip
+        sources = tuple([amounts_of[number] for number in source_numbers])
         structure = _structure(bodies, sources, self._meaning)
         shape = self._shapes.get(structure)
         if shape is None:
@@ -110,15 +103,20 @@ class Library:
 def _structure(
     bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...], meaning: GroupMeaning
 ) -> Structure:
-    places: dict[tuple[int, str], int] = {}
+    places: list[dict[str, int]] = [{} for _ in sources]
+    room: list[int] = []
     draws: list[list[tuple[int, int]]] = []
     for body in bodies:
         mine: list[tuple[int, int]] = []
         for source, amounts, _ in body.draws:
+            place_of = places[source]
             for dimension, quantity in amounts.items():
-                place = places.setdefault((source, dimension), len(places))
+                place = place_of.get(dimension)
+                if place is None:
+                    place = place_of[dimension] = len(room)
+                    room.append(sources[source][dimension].nano)
                 mine.append((place, quantity.nano))
         draws.append(mine)
-    room = [sources[source][dimension].nano for source, dimension in places]
-    modes = modes_of([[(source, groups) for source, _, groups in body.draws] for body in bodies], meaning)
-    return scaled(tuple(body.parents for body in bodies), draws, room, modes)
+    declared = [[(source, groups) for source, _, groups in body.draws] for body in bodies]
+    modes = modes_of(declared, meaning)
+    return scaled(tuple([body.parents for body in bodies]), draws, room, modes)

@@ -5,13 +5,11 @@ This runs for every device of a cluster; what is plain to read is not always fas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import is_
 
 from scheduler_core.engine.library import BodyKey, Library, Marks
-from scheduler_core.engine.skeleton import Entries, Entry, Group, Keys, Skeleton, is_same
+from scheduler_core.engine.skeleton import NO_BINDING, Entries, Entry, Group, Keys, Skeleton, spread
 from scheduler_core.engine.template import Layout
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.nodes import NodeSelection
@@ -45,10 +43,11 @@ class Reader:
 
     def read(self, members: Sequence[int]) -> Found:
         """Read one component."""
-        devices = [self._pool.devices[index] for index in members]
+        listed = self._pool.devices
+        devices = [listed[index] for index in members]
         names = tuple([device.name for device in devices])
         sources: dict[SourceName, int] = {}
-        bodies = self._bodies(devices, dict(zip(names, range(len(names)), strict=True)), sources)
+        bodies = self._bodies(devices, names, sources)
         numbers = tuple([self._number(self._pool.sources[source]) for source in sources])
         groups, entries = _groups(devices)
         skeleton = self._library.skeleton((self._pool.id.driver, bodies, numbers, groups))
@@ -56,9 +55,11 @@ class Reader:
         return Found(skeleton, entries, layout, selection_of(devices))
 
     def _bodies(
-        self, devices: Sequence[Device], position_of: Mapping[DeviceName, int], sources: dict[SourceName, int]
+        self, devices: Sequence[Device], names: Sequence[DeviceName], sources: dict[SourceName, int]
     ) -> tuple[BodyKey, ...]:
         bodies, known, number_of = [], self._numbers.get, self._number
+        position_of: dict[DeviceName, int] = {}
+        usual = devices[0].binding if devices[0].binding == NO_BINDING else NO_BINDING
         for device in devices:
             capacity = known(id(device.capacity))
             draws = []
@@ -66,11 +67,16 @@ class Reader:
                 source = sources.setdefault(draw.source, len(sources))
                 amounts = known(id(draw.amounts))
                 draws.append((source, number_of(draw.amounts) if amounts is None else amounts, draw.groups))
+            parents: tuple[int, ...] = ()
+            if device.parents:
+                position_of = position_of or {name: position for position, name in enumerate(names)}
+                parents = tuple([position_of[parent] for parent in device.parents])
+            is_marked = device.taints or device.is_shareable or device.policies or device.binding is not usual
             bodies.append((
                 number_of(device.capacity) if capacity is None else capacity,
                 tuple(draws),
-                tuple([position_of[parent] for parent in device.parents]),
-                _marks(device),
+                parents,
+                _marks(device) if is_marked else None,
             ))  # fmt: skip
         return tuple(bodies)
 
@@ -90,41 +96,28 @@ def _marks(device: Device) -> Marks | None:
 
 def _groups(devices: Sequence[Device]) -> tuple[tuple[Group, ...], Entries]:
     """Return the devices with the same attribute keys as groups, and the entries of all groups."""
-    rows: dict[Keys, list[tuple[AttributeValue, ...]]] = {}
-    places: dict[Keys, list[int]] = {}
+    found: dict[Keys, tuple[list[int], list[tuple[AttributeValue, ...]]]] = {}
+    keys: Keys | None = None
     for position, device in enumerate(devices):
-        keys = tuple(device.attributes)
-        rows.setdefault(keys, []).append(tuple(device.attributes.values()))
-        places.setdefault(keys, []).append(position)
+        attributes = device.attributes
+        mine = tuple(attributes)
+        if mine != keys:  # most devices have the keys of the one before
+            keys = mine
+            positions, rows = found.setdefault(keys, ([], []))
+        positions.append(position)
+        rows.append(tuple(attributes.values()))
     groups, entries = [], list[Entry]()
-    for keys, mine in rows.items():
-        found = list(columns(mine))
-        groups.append(Group(keys, tuple(places[keys]), tuple([is_spread for _, is_spread in found])))
-        entries += [entry for entry, _ in found]
+    for keys, (positions, rows) in found.items():
+        columns = list(zip(*rows, strict=True))
+        differing = spread(columns) if len(rows) > 1 else [False] * len(columns)
+        pairs = zip(columns, differing, strict=True)
+        entries += [column if differs else column[0] for column, differs in pairs]
+        groups.append(Group(keys, tuple(positions), tuple(differing)))
     return tuple(groups), tuple(entries)
-
-
-def columns(rows: Sequence[tuple[AttributeValue, ...]]) -> Iterator[tuple[Entry, bool]]:
-    """Yield, column by column, the value that all rows have, or all values; and whether they differ."""
-    for column in zip(*rows, strict=True):
-        first = column[0]
-        if is_constant(column, first):
-            yield first, False
-        else:
-            yield column, True
-
-
-def is_constant(column: tuple[AttributeValue, ...], first: AttributeValue) -> bool:
-    """Whether no expression could tell the values of a column from its first one."""
-    if type(first) is str:
-        return column.count(first) == len(column)
-    return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
 
 
 def selection_of(devices: Sequence[Device]) -> Nodes:
     """Return from where devices can be used."""
     first = devices[0].nodes
-    for device in devices:
-        if device.nodes is not first and device.nodes != first:
-            return tuple([device.nodes for device in devices])
-    return first
+    nodes = [device.nodes for device in devices]
+    return first if nodes.count(first) == len(nodes) else tuple(nodes)

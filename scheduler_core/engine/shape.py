@@ -7,6 +7,7 @@ claims hold more than there is, are accepted: they leave less than nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from scheduler_core.engine.bits import mask_of, positions
@@ -41,11 +42,11 @@ class Shape:
         self.above = _ancestors(structure)
         self.below = _descendants(self.above)
         self.twins = _twins(structure, self.below)
-        self.slots = _slots(structure)
         self._draws = structure.draws
-        self._carriers = mask_of(p for p in range(self.size) if self.below[p] and structure.draws[p])
-        self._stacked = mask_of(p for p in range(self.size) if self._draws_twice(p))
+        self._carriers = mask_of([p for p in range(self.size) if self.below[p] and structure.draws[p]])
+        self._stacked = mask_of([p for p in range(self.size) if self._draws_twice(p)])
         self._ladders = _ladders(structure)
+        self.slots = _slots(structure, self._ladders)
         self._more: list[dict[int, int]] = [{} for _ in structure.room]
         self._memo: dict[int, _Situation] = {}
         self._modes = Modes(structure.modes, self.above) if structure.modes else None
@@ -132,9 +133,11 @@ class Shape:
 
     def _draws_twice(self, position: int) -> bool:
         """Whether the position and its ancestors meet at a place: then their draws add up."""
-        members = (position, *positions(self.above[position]))
-        places = [place for member in members for place, _ in self.structure.draws[member]]
-        return len(set(places)) < len(places)
+        draws = self.structure.draws[position]
+        if self.above[position]:
+            members = (position, *positions(self.above[position]))
+            draws = tuple([draw for member in members for draw in self.structure.draws[member]])
+        return len(dict(draws)) < len(draws)
 
     def _unstacked(self, free: int, active: int, left: list[int]) -> int:
         """Leave out what fits draw by draw, but not with the idle ancestors that it would make real."""
@@ -149,6 +152,8 @@ class Shape:
 
 def _ancestors(structure: Structure) -> tuple[int, ...]:
     """Return the ancestors of each position. Without recursion: a chain may be as long as a pool."""
+    if not any(structure.parents):
+        return (0,) * len(structure.parents)
     above: dict[int, int] = {}
     for first in range(len(structure.parents)):
         waiting = [first]
@@ -170,7 +175,7 @@ def _ancestors(structure: Structure) -> tuple[int, ...]:
 def _descendants(above: tuple[int, ...]) -> tuple[int, ...]:
     below = [0] * len(above)
     for position, ancestors in enumerate(above):
-        for ancestor in positions(ancestors):
+        for ancestor in positions(ancestors) if ancestors else ():
             below[ancestor] |= 1 << position
     return tuple(below)
 
@@ -179,32 +184,28 @@ def _ladders(structure: Structure) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return, per place, the amounts drawn and the positions that draw each."""
     rungs: list[dict[int, int]] = [{} for _ in structure.room]
     for position, draws in enumerate(structure.draws):
+        bit = 1 << position
         for place, amount in draws:
-            rungs[place][amount] = rungs[place].get(amount, 0) | 1 << position
-    return tuple(tuple(rung.items()) for rung in rungs)
+            rung = rungs[place]
+            rung[amount] = rung.get(amount, 0) | bit
+    return tuple([tuple(rung.items()) for rung in rungs])
 
 
 def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
     """Return, per position, those that stand for the same thing: equal parents and draws, no parts."""
     groups: dict[object, int] = {}
     keys = [
-        position
-        if below[position]
-        else (
-            structure.parents[position],
-            structure.draws[position],
-            structure.modes[position : position + 1],
+        position if parts else (parents, draws, structure.modes[position : position + 1])
+        for position, (parts, parents, draws) in enumerate(
+            zip(below, structure.parents, structure.draws, strict=True)
         )
-        for position in range(len(below))
     ]
     for position, key in enumerate(keys):
         groups[key] = groups.get(key, 0) | 1 << position
-    return tuple(groups[key] for key in keys)
+    return tuple([groups[key] for key in keys])
 
 
-def _slots(structure: Structure) -> frozenset[int]:
-    drawn: dict[int, set[int]] = {}
-    for draws in structure.draws:
-        for place, amount in draws:
-            drawn.setdefault(place, set()).add(amount)
-    return frozenset(place for place, amounts in drawn.items() if amounts == {structure.room[place]})
+def _slots(structure: Structure, ladders: Sequence[Sequence[tuple[int, int]]]) -> frozenset[int]:
+    """Return the places of which all who draw take everything."""
+    rungs = enumerate(zip(ladders, structure.room, strict=True))
+    return frozenset([place for place, (rung, room) in rungs if len(rung) == 1 and rung[0][0] == room])

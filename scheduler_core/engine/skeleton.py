@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from operator import is_, itemgetter
 from typing import Final
 
@@ -25,6 +26,7 @@ from scheduler_core.version import Version
 Keys = tuple[QualifiedName, ...]
 Entry = AttributeValue | tuple[AttributeValue, ...]
 Entries = tuple[Entry, ...]
+_TEXTS: Final[set[type]] = {str}  # what equals one is one
 
 
 def identity(value: Entry) -> tuple[object, ...]:
@@ -43,8 +45,26 @@ def is_same(one: Entry, two: Entry) -> bool:
     if one != two or type(one) is not type(two):
         return False
     if isinstance(one, tuple) and isinstance(two, tuple):
-        return all(map(is_same, one, two))
+        return set(map(type, one)) == _TEXTS or all(map(is_same, one, two))
     return not isinstance(one, Version) or identity(one) == identity(two)
+
+
+def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
+    """Whether no expression could tell the values of a column from its first one."""
+    if column.count(first) != len(column):
+        return False
+    if type(first) is str:
+        return True
+    return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
+
+
+def spread(columns: Sequence[Entries]) -> list[bool]:
+    """Return, per column, whether its values differ."""
+    found = [column.count(column[0]) != len(column) for column in columns]
+    for number, column in enumerate(columns):
+        if type(column[0]) is not str and not found[number]:  # of most types, equal values may differ
+            found[number] = not is_constant(column, column[0])
+    return found
 
 
 Groups = frozenset[str] | None
@@ -116,15 +136,15 @@ class Skeleton:
         self.bodies = bodies
         self.sources = sources
         self.groups = groups
-        self.is_shared = any(body.is_shareable for body in bodies)
-        self.waits = any(body.binding.conditions for body in bodies)
+        self.is_shared = any([body.is_shareable for body in bodies])
+        self.waits = any([body.binding.conditions for body in bodies])
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self.places: dict[QualifiedName, list[Place]] = {}
         entry = 0
         for group in groups:
-            mask = mask_of(group.positions)
+            positions, mask = group.positions, mask_of(group.positions)
             for key, is_spread in zip(group.keys, group.spread, strict=True):
-                self.places.setdefault(key, []).append(Place(entry, group.positions, mask, is_spread))
+                self.places.setdefault(key, []).append(Place(entry, positions, mask, is_spread))
                 entry += 1
         self._seen: Entries = ()
         self._vary(frozenset())
@@ -147,14 +167,17 @@ class Skeleton:
             if all(key in body.capacity and amount <= body.capacity[key] for key, amount in wanted.items())
         )
 
-    def note(self, entries: Entries) -> None:
-        """Note in which entries another component differs from the first one seen."""
+    def note(self, rows: Sequence[Entries]) -> None:
+        """Note in which entries components differ, among themselves or from the first one ever seen."""
         if not self._seen:
-            self._seen = entries
+            self._seen = rows[0]
             self._vary(frozenset())
-        elif not self.agree(self.common(self._seen), self.common(entries)):
-            pairs = enumerate(zip(self._seen, entries, strict=True))
-            self._vary(self.varying | {number for number, (one, two) in pairs if not is_same(one, two)})
+        elif len(rows) == 1 and self.agree(self.common(self._seen), self.common(rows[0])):
+            return
+        differing = enumerate(spread(list(zip(self._seen, *rows, strict=True))))
+        varying = self.varying.union([number for number, differs in differing if differs])
+        if varying != self.varying:
+            self._vary(varying)
 
     def agree(self, one: Entries, two: Entries) -> bool:
         """Whether no expression could tell the common entries of two components apart.

@@ -45,16 +45,17 @@ def scaled(
 
     What is drawn decides the step; room that is no multiple of it can never be used to the last.
     """
-    steps = [0] * len(room)
-    for places in draws:
-        for place, amount in places:
-            steps[place] = gcd(steps[place], amount)
+    drawn: list[set[int]] = [set() for _ in room]
+    for mine in draws:
+        for place, amount in mine:
+            drawn[place].add(amount)
+    steps = [gcd(*amounts) or 1 for amounts in drawn]
+    # Amounts are large numbers and few: each is divided once, and draws that are equal are one object.
+    found = [{amount: (place, amount // steps[place]) for amount in some} for place, some in enumerate(drawn)]
     return Structure(
         parents=parents,
-        draws=tuple(
-            tuple((place, amount // (steps[place] or 1)) for place, amount in places) for places in draws
-        ),
-        room=tuple(amount // (step or 1) for amount, step in zip(room, steps, strict=True)),
+        draws=tuple([tuple([found[place][amount] for place, amount in mine]) for mine in draws]),
+        room=tuple([amount // step for amount, step in zip(room, steps, strict=True)]),
         modes=modes,
     )
 
@@ -66,7 +67,7 @@ def modes_of(declared: Sequence[Sequence[Declared]], meaning: Groups) -> tuple[P
            that declares none can be used in any mode; as KEP-5963 has it, in a mode of its own only.
     Source: rule S10 of docs/semantics.md.
     """
-    if not any(groups for mine in declared for _, groups in mine):
+    if not any([groups for mine in declared for _, groups in mine]):
         return ()
     bits: dict[tuple[int, str | None], int] = {}
     found = []

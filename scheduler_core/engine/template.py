@@ -40,11 +40,13 @@ class Template:
     def blocks(self, key: QualifiedName, own: Entries) -> Iterator[tuple[AttributeValue, int]]:
         """Yield the values of an attribute with the positions that have each; a value may come again."""
         for place in self.skeleton.places.get(key, ()):
+            entry = self.entry(place.entry, own)
             if place.is_spread:
-                for position in place.positions:
-                    yield self.value(place, own, position), 1 << position
+                values = cast("tuple[AttributeValue, ...]", entry)
+                for position, value in zip(place.positions, values, strict=True):
+                    yield value, 1 << position
             else:
-                yield self.value(place, own, place.positions[0]), place.mask
+                yield cast("AttributeValue", entry), place.mask
 
     def value(self, place: Place, own: Entries, position: int) -> AttributeValue:
         """Return what one of the devices of a place has."""
