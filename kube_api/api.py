@@ -70,7 +70,7 @@ class KubeApi:
         limits = limits or Limits()
         origin = find(kubeconfig, context, environ, service_account)
         bucket = TokenBucket(limits.calls_per_s, limits.burst, clock)
-        return cls(Caller(Transport(origin, user_agent, limits), limits, bucket, clock, sleep, random))
+        return cls(Caller(Transport(origin, user_agent, limits, clock), limits, bucket, clock, sleep, random))
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """Read one object. Raises: NotFound, ApiError."""

@@ -7,7 +7,7 @@ repeating are decided above. The package's models, Watch and informers are never
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from threading import Lock
@@ -18,6 +18,7 @@ import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
+from urllib3 import Retry, Timeout
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -26,13 +27,18 @@ from urllib3.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
+from urllib3.util import parse_url
 
 from kube_api.answers import refused
 from kube_api.calls import Call
 from kube_api.errors import NotConfigured, Unavailable, Untrusted
-from kube_api.pacing import Limits
+from kube_api.pacing import Clock, Limits
 
 _CHUNK_BYTES: Final = 64 * 1024
+# The package looks a token up at every question, and re-reads a pod's once a minute.
+_IDENTITY_LASTS_S: Final = 5.0
+# Repeating is decided above, and nobody may redirect our credentials.
+_ONCE: Final = Retry.from_int(False, redirect=False)
 
 
 class Credentials(Protocol):
@@ -86,11 +92,13 @@ class Stream:
 class Transport:
     """Connections to one API server. Safe between threads."""
 
-    def __init__(self, credentials: Credentials, user_agent: str, limits: Limits) -> None:
+    def __init__(self, credentials: Credentials, user_agent: str, limits: Limits, clock: Clock) -> None:
         self._credentials = credentials
         self._user_agent = user_agent
-        self._limits = limits
+        self._timeout = Timeout(connect=limits.connect_timeout_s, read=limits.read_timeout_s)
+        self._clock = clock
         self._lock = Lock()
+        self._identity_ends_at = clock()
         self._use(credentials.load())
 
     def send(self, call: Call) -> bytes:
@@ -140,16 +148,15 @@ class Transport:
         if call.body is not None:
             headers["Content-Type"] = call.content_type
         query = f"?{urlencode(call.query)}" if call.query else ""
-        timeout = urllib3.Timeout(connect=self._limits.connect_timeout_s, read=self._limits.read_timeout_s)
         try:
-            response: urllib3.HTTPResponse = self._pool.request(
+            response: urllib3.HTTPResponse = self._door(
                 call.method,
-                f"{self._host}{call.path}{query}",
+                f"{call.path}{query}",
                 body=call.body,
                 headers=headers,
-                timeout=timeout,
+                timeout=self._timeout,
                 preload_content=False,
-                retries=False,  # repeating is decided above, and nobody may redirect our credentials
+                retries=_ONCE,
                 redirect=False,
             )
         except HTTPError as problem:
@@ -157,10 +164,14 @@ class Transport:
         return response
 
     def _identity(self, call: Call) -> str:
-        """Return the Authorization header; the package re-reads a pod's token once a minute."""
+        """Return the Authorization header."""
         try:
             with self._lock:
-                identity = _authorization(self._configuration)
+                now = self._clock()
+                if now >= self._identity_ends_at:
+                    self._authorization = _authorization(self._configuration)
+                    self._identity_ends_at = now + _IDENTITY_LASTS_S
+                identity = self._authorization
         except (ConfigException, OSError) as problem:
             raise _unavailable(
                 call, f"the credentials cannot be read: {problem}", is_unsent=True
@@ -186,8 +197,23 @@ class Transport:
         pool = RESTClientObject(configuration).pool_manager
         with self._lock:
             self._configuration = configuration
-            self._host: str = configuration.host.rstrip("/")
+            self._identity_ends_at = self._clock()
+            self._authorization = ""
+            self._door = _door(pool, configuration.host.rstrip("/"))
             self._pool = pool
+
+
+def _door(pools: urllib3.PoolManager, host: str) -> Callable[..., Any]:
+    """Return what sends a request to a path of one server."""
+    if pools.proxy is not None:
+        return lambda method, path, **request: pools.urlopen(method, f"{host}{path}", **request)
+    # Without a proxy the server's connections need not be looked up for every request.
+    url = parse_url(host)
+    connections = pools.connection_from_host(url.host, url.port, url.scheme)
+    prefix = url.path or ""
+    return lambda method, path, **request: connections.urlopen(
+        method, f"{prefix}{path}", assert_same_host=False, **request
+    )
 
 
 def _authorization(configuration: Configuration) -> str:
