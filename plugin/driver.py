@@ -143,7 +143,6 @@ class Driver:
         record = claims.started(plan, self.name, self._boot.boot_id())
         try:
             self._store.save(record)
-            _log.info("claim %s (%s): started", record.ref, record.uid)
             return self._move(self._work.do(record, plan), Event.DONE)
         except (PluginError, HardwareError) as error:
             self._roll_back(plan, error)
@@ -190,7 +189,8 @@ class Driver:
             return record
         moved = record.in_state(state)
         self._store.note(moved)
-        _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
+        if state is State.COMPLETED:  # one line for each call: the record tells what is between
+            _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
         return moved
 
     def _repair(self, repair: Repair) -> None:

@@ -19,6 +19,9 @@ from plugin.statuses import device_statuses
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _MOST: Final = 1024
+_SETTLING_S: Final = 0.5
+"""How long a claim's status waits: the kubelet's answer is not delayed by the work, and a claim that went
+meanwhile costs the API server no write."""
 _ATTEMPTS: Final = 6
 _FIRST_DELAY_S: Final = 1.0
 _GOODBYE_S: Final = 5.0
@@ -61,7 +64,7 @@ class Reports:
             if len(self._due) >= _MOST:
                 oldest = next(iter(self._due))
                 _log.warning("claim %s: its status is not written, too many wait", self._due.pop(oldest).ref)
-            self._due[uid] = _Due(ref, self._clock())
+            self._due[uid] = _Due(ref, self._clock() + _SETTLING_S)
         self._wake.set()
 
     def failed(self, uid: ClaimUid, ref: ClaimRef, attempted: str, error: PluginError) -> None:
@@ -73,11 +76,18 @@ class Reports:
         for record in self._store.census().records:
             self.changed(record.uid, record.ref)
 
-    def deliver(self) -> float | None:
-        """Write what is due and return after how many seconds more will be, None for never."""
+    def deliver(self, *, is_last: bool = False) -> float | None:
+        """Write what is due and return after how many seconds more will be, None for never.
+
+        Shape: ``is_last`` writes what has not been tried yet, too, due or not.
+        """
         now = self._clock()
         with self._changing:
-            ready = {uid: due for uid, due in self._due.items() if due.at_s <= now}
+            ready = {
+                uid: due
+                for uid, due in self._due.items()
+                if due.at_s <= now or (is_last and not due.attempts)
+            }
             for uid in ready:
                 del self._due[uid]
         for uid, due in ready.items():
@@ -102,7 +112,7 @@ class Reports:
             wait_s = self.deliver()
             self._wake.wait(wait_s)
             self._wake.clear()
-        self.deliver()
+        self.deliver(is_last=True)
 
     def _write(self, uid: ClaimUid, due: _Due) -> None:
         try:

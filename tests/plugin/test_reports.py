@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,13 +50,24 @@ def reports(bench: Any, cluster: Cluster, clock: Any) -> Reports:
     return Reports(RecordStore(bench.options.claims_dir), cluster, cluster, clock)
 
 
+@pytest.fixture
+def deliver(reports: Reports, clock: Any) -> Callable[[], float | None]:
+    """Let the time pass that a change waits, then write."""
+
+    def run() -> float | None:
+        clock.now += 0.5
+        return reports.deliver()
+
+    return run
+
+
 def test_a_partition_is_told_with_its_uuid_its_parent_and_its_place(
-    bench: Any, cluster: Cluster, reports: Reports
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
 ) -> None:
     (prepared,) = bench.prepare("u1", HALF)
 
     reports.changed(UID, REF)
-    reports.deliver()
+    deliver()
 
     (device,) = cluster.said["u1"]
     (instance,) = bench.instances()
@@ -71,48 +82,67 @@ def test_a_partition_is_told_with_its_uuid_its_parent_and_its_place(
     assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "True", "Prepared")
 
 
-def test_a_whole_gpu_is_told_with_its_uuid(bench: Any, cluster: Cluster, reports: Reports) -> None:
+def test_a_whole_gpu_is_told_with_its_uuid(
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
+) -> None:
     bench.prepare("u1", "gpu-1")
 
     reports.changed(UID, REF)
-    reports.deliver()
+    deliver()
 
     assert cluster.said["u1"][0]["data"]["uuid"] == bench.uuid(1)
 
 
 def test_what_is_told_is_the_state_at_the_time_of_telling(
-    bench: Any, cluster: Cluster, reports: Reports
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
 ) -> None:
     bench.prepare("u1", HALF)
     reports.changed(UID, REF)
     bench.unprepare("u1")
 
-    reports.deliver()
+    deliver()
 
     assert cluster.said == {"u1": []}
 
 
-def test_telling_twice_says_the_same(bench: Any, cluster: Cluster, reports: Reports) -> None:
+def test_a_change_is_not_told_before_the_kubelet_has_its_answer(
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
+) -> None:
     bench.prepare("u1", HALF)
     reports.changed(UID, REF)
-    reports.deliver()
+
+    wait_s = reports.deliver()
+    assert (wait_s, cluster.attempts) == (0.5, 0)
+
+    deliver()
+    assert cluster.attempts == 1
+
+
+def test_telling_twice_says_the_same(
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
+) -> None:
+    bench.prepare("u1", HALF)
+    reports.changed(UID, REF)
+    deliver()
     first = cluster.said.pop("u1")
 
     bench.restart()
     bench.prepare("u1", HALF)
     reports.all_again()
-    reports.deliver()
+    deliver()
 
     assert cluster.said["u1"] == first
 
 
-def test_what_a_reboot_ended_is_not_told_any_more(bench: Any, cluster: Cluster, reports: Reports) -> None:
+def test_what_a_reboot_ended_is_not_told_any_more(
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
+) -> None:
     bench.prepare("u1", HALF)
     bench.simulated.reboot()
 
     reports.all_again()
     bench.restart()
-    reports.deliver()
+    deliver()
 
     assert cluster.said == {"u1": []}
 
@@ -129,7 +159,7 @@ def test_a_failure_is_tried_again_later_and_later(
         waits.append(wait_s)
         clock.now += wait_s
 
-    assert waits == [1.0, 2.0, 4.0]
+    assert waits == [0.5, 1.0, 2.0, 4.0]
     assert cluster.said["u1"]
 
 
@@ -149,35 +179,37 @@ def test_a_failure_that_stays_is_given_up(
 
 
 def test_what_cannot_be_mended_by_waiting_is_given_up_at_once(
-    bench: Any, cluster: Cluster, reports: Reports
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
 ) -> None:
     bench.prepare("u1", HALF)
     cluster.failures, cluster.is_retriable = 1, False
     reports.changed(UID, REF)
 
-    assert reports.deliver() is None
+    assert deliver() is None
     assert cluster.attempts == 1
 
 
-def test_a_claim_that_fails_keeps_no_other_waiting(bench: Any, cluster: Cluster, reports: Reports) -> None:
+def test_a_claim_that_fails_keeps_no_other_waiting(
+    bench: Any, cluster: Cluster, reports: Reports, deliver: Callable[[], float | None]
+) -> None:
     bench.prepare("u1", HALF)
     bench.prepare("u2", "gpu-1")
     cluster.failures = 1
     for uid in ("u1", "u2"):
         reports.changed(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
 
-    reports.deliver()
+    deliver()
 
     assert list(cluster.said) == ["u2"]
 
 
 def test_no_more_than_a_thousand_wait(
-    cluster: Cluster, reports: Reports, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, reports: Reports, deliver: Callable[[], float | None], caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(1030):
         reports.changed(ClaimUid(f"u{number}"), ClaimRef("default", f"c{number}"))
 
-    reports.deliver()
+    deliver()
 
     assert len(cluster.said) == 1024
     assert "u0" not in cluster.said

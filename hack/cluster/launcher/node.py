@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from launcher.errors import PartFailed
+from launcher.mounts import mount
 from launcher.node_files import (
     CONTAINERD_SOCKET,
     Runtime,
@@ -38,6 +39,7 @@ class Node:
         self._settings, self._runtime = settings, runtime
         self.folder = settings.folder / name
         self._write_files()
+        self._build_machine()
         self._holder = self._hold()
         self.containerd = Part(self.containerd_spec(), logs)
         self.kubelet = Part(self.kubelet_spec({}), logs)
@@ -127,6 +129,12 @@ class Node:
         wrapper = self.folder / "oci-runtime"
         wrapper.write_text(oci_runtime(self._runtime))
         wrapper.chmod(0o755)
+
+    def _build_machine(self) -> None:
+        """Keep simulated hardware in memory: real hardware is no file on the node's disk, either."""
+        machine = self.folder / "tangram"
+        machine.mkdir()
+        mount("tmpfs", str(machine), "tmpfs", data="mode=755")
 
     def _hold(self) -> subprocess.Popen[str]:
         """Start the process that holds the namespace; it says one word when the mounts are made."""
