@@ -8,8 +8,8 @@ too, is on the disk when the call returns; waiting for the disk is most of what 
 from __future__ import annotations
 
 import errno
+import io
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ _TEMPORARY: Final = ".tmp"
 
 def temporary_path(path: Path) -> Path:
     """Return where ``path`` is written before it is moved into place; hidden, and without its suffix."""
-    return path.with_name(f".{path.name}{_TEMPORARY}")
+    return path.with_name(_temporary(path.name))
 
 
 def original_name(temporary: str) -> str | None:
@@ -37,15 +37,15 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
            empty file: content and name reach the disk together, which takes half as long as in turn.
     Raises: StorageFailed; the file then has its old content, or where only the sync failed the new one.
     """
-    temporary = temporary_path(path)
+    folder, name = os.path.split(path)
+    temporary = f"{folder}/{_temporary(name)}"
     try:
-        with os.fdopen(_opened(temporary, mode), "wb") as file:
-            file.write(data)
-            file.flush()
-            temporary.replace(path)
+        with open(_opened(temporary, mode), "wb", buffering=0) as file:
+            _write(file, data)
+            os.replace(temporary, path)
             if synced:
                 os.fsync(file.fileno())
-                _sync_folder(path.parent)
+                _sync_folder(folder)
     except OSError as error:
         raise StorageFailed("write", str(path), _reason(error)) from error
 
@@ -55,12 +55,10 @@ def remove(path: Path) -> bool:
 
     A power cut may bring it back. Raises: StorageFailed.
     """
+    folder, name = os.path.split(path)
     try:
-        found = path.exists()
-        for leftover in (path, temporary_path(path)):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                _unlink(leftover)
-        return found
+        _unlink(f"{folder}/{_temporary(name)}")
+        return _unlink(path)
     except OSError as error:
         raise StorageFailed("remove", str(path), _reason(error)) from error
 
@@ -116,27 +114,42 @@ def make_folder(folder: Path, mode: int) -> None:
         raise StorageFailed("make", f"folder {folder}", _reason(error)) from error
 
 
-def _unlink(path: Path) -> None:
-    """Unlink a file; a read-only file system refuses that even for one that is not there."""
+def _temporary(name: str) -> str:
+    return f".{name}{_TEMPORARY}"
+
+
+def _write(file: io.FileIO, data: bytes) -> None:
+    """Write all of the data: one call may take less of it."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _unlink(path: str | Path) -> bool:
+    """Unlink a file; say whether there was one."""
     try:
-        path.unlink()
+        os.unlink(path)
+        return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError as error:
-        if error.errno == errno.EROFS:
-            path.lstat()  # raises where there is nothing: then nothing is left to do
+        # A read-only file system refuses also where there is nothing: then nothing is left to do.
+        if error.errno == errno.EROFS and not os.path.lexists(path):
+            return False
         raise
 
 
-def _opened(path: Path, mode: int) -> int:
+def _opened(path: str, mode: int) -> int:
     """Return an empty file to write to; a folder that went away is made again."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         return os.open(path, flags, mode)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         return os.open(path, flags, mode)
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str) -> None:
     """Make a new name durable: it lives in the folder, not in the file."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -37,7 +37,11 @@ def is_ours(instance: GpuInstance, held: HeldPartition) -> bool:
 
 def find(gpus: Gpus, held: HeldPartition) -> GpuInstance | None:
     """Return the GI of a record, None where it does not exist (any more)."""
-    return next((found for found in gpus.gpu_instances(held.gpu) if is_ours(found, held)), None)
+    return _ours(gpus.gpu_instances(held.gpu), held)
+
+
+def _ours(present: Iterable[GpuInstance], held: HeldPartition) -> GpuInstance | None:
+    return next((found for found in present if is_ours(found, held)), None)
 
 
 def is_alive(gpus: Gpus, held: HeldPartition) -> bool:
@@ -48,14 +52,20 @@ def is_alive(gpus: Gpus, held: HeldPartition) -> bool:
     )
 
 
-def refuse_occupied(gpus: Gpus, gpu: Gpu, spec: MigSpec, held: HeldPartition | None = None) -> None:
-    """Check that nothing lies in a placement but what ``held`` names.
+def refuse_occupied(gpus: Gpus, gpu: Gpu, spec: MigSpec) -> None:
+    """Check that nothing lies in a placement.
 
     Raises: PlacementTaken naming the instances in the way.
     """
+    _refuse_others(gpus.gpu_instances(spec.parent), gpu, spec, None)
+
+
+def _refuse_others(
+    present: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec, held: HeldPartition | None
+) -> None:
     in_the_way = [
         instance
-        for instance in gpus.gpu_instances(spec.parent)
+        for instance in present
         if _overlap(instance.placement, spec.placement) and not (held and is_ours(instance, held))
     ]
     if in_the_way:
@@ -68,8 +78,9 @@ def realise(gpus: Gpus, gpu: Gpu, held: HeldPartition, note: Note) -> MigInstanc
 
     Raises: PlacementTaken; HardwareError. What it made itself is then undone.
     """
-    refuse_occupied(gpus, gpu, held.spec, held)
-    existing = find(gpus, held)
+    present = gpus.gpu_instances(held.gpu)
+    _refuse_others(present, gpu, held.spec, held)
+    existing = _ours(present, held)
     if existing is None:
         if held.gi_id is not None:
             _log.warning("%s of %s is gone and is made again", held.device, gpu_text(gpu))

@@ -6,18 +6,9 @@ force-deleted pod can hand out what is still prepared: the node is where that en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
-from agent.hardware.types import Gpu, GpuUuid, MigSpec
-from agent.inventory.model import (
-    GpuPartition,
-    MigPartition,
-    NicVf,
-    NodeDevices,
-    PublishedDevice,
-    WholeGpu,
-    WholeNic,
-)
+from agent.inventory.model import Hardware, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.claims import PreparePlan
 from plugin.errors import ClaimUnusable, DeviceHeld
@@ -25,8 +16,6 @@ from plugin.records import HeldDevice, HeldPartition, Record
 from scheduler_core.errors import Overdrawn
 from scheduler_core.ledger import Ledger
 from scheduler_core.model.device import DeviceName
-
-_Hardware = MigSpec | frozenset[GpuUuid] | None
 
 
 def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevices) -> None:
@@ -36,10 +25,9 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
             devices overlap.
     """
     ledger = Ledger(node.pool)
-    names = _names(node.by_name)
     for record in records:
         if record.uid != plan.uid:
-            _record_all(ledger, record, names, node)
+            _record_all(ledger, record, node)
     for planned in plan.devices:
         try:
             ledger.take(planned.name, f"claim {plan.ref}")
@@ -60,15 +48,13 @@ def _refuse_own_overlap(plan: PreparePlan, node: NodeDevices) -> None:
             raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
 
 
-def _record_all(
-    ledger: Ledger, record: Record, names: Mapping[_Hardware, DeviceName], node: NodeDevices
-) -> None:
+def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
     """Count a record's devices by what they are on the hardware: names may have moved since.
 
     A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
     for device in record.devices:
-        name = names.get(_hardware(device))
+        name = node.by_hardware.get(_hardware(device))
         for held in _still_there(device, node) if name is None else [name]:
             ledger.record(held, f"claim {record.ref} ({record.state})")
 
@@ -80,34 +66,10 @@ def _still_there(device: HeldDevice, node: NodeDevices) -> set[DeviceName]:
     return {
         gpu_name(gpu.minor)
         for published in node.by_name.values()
-        for gpu in _gpus(published)
+        for gpu in gpus_of(published)
         if gpu.uuid in device.gpus
     }
 
 
-def _gpus(device: PublishedDevice) -> Iterator[Gpu]:
-    match device:
-        case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
-            yield gpu
-        case GpuPartition(gpus=gpus):
-            yield from gpus
-        case WholeNic() | NicVf():
-            return
-
-
-def _hardware(device: HeldDevice) -> _Hardware:
+def _hardware(device: HeldDevice) -> Hardware:
     return device.spec if isinstance(device, HeldPartition) else frozenset(device.gpus)
-
-
-def _names(by_name: Mapping[DeviceName, PublishedDevice]) -> dict[_Hardware, DeviceName]:
-    return {_published(device): name for name, device in by_name.items()}
-
-
-def _published(device: PublishedDevice) -> _Hardware:
-    match device:
-        case WholeGpu() | GpuPartition():
-            return frozenset(gpu.uuid for gpu in _gpus(device))
-        case MigPartition() as partition:
-            return partition.spec
-        case WholeNic() | NicVf():
-            return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from agent.hardware.types import (
     DriverVersions,
     Gpu,
     GpuInstance,
+    GpuUuid,
     MigProfile,
     MigSpec,
     PciFunction,
@@ -112,6 +114,30 @@ class NicVf:
 
 
 PublishedDevice = WholeGpu | GpuPartition | MigPartition | WholeNic | NicVf
+Hardware = MigSpec | frozenset[GpuUuid]
+"""What a device is, whatever it is called: a partition's place, or whole GPUs."""
+
+
+def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
+    """Yield the GPUs that a device is, or the one that it is cut from."""
+    match device:
+        case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
+            yield gpu
+        case GpuPartition(gpus=gpus):
+            yield from gpus
+        case WholeNic() | NicVf():
+            return
+
+
+def hardware_of(device: PublishedDevice) -> Hardware | None:
+    """Return what a device is, None for what is no GPU."""
+    match device:
+        case WholeGpu() | GpuPartition():
+            return frozenset(gpu.uuid for gpu in gpus_of(device))
+        case MigPartition() as partition:
+            return partition.spec
+        case WholeNic() | NicVf():
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +148,7 @@ class Group:
     devices: tuple[CompositeDevice, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeDevices:
     """The devices of a node: as written, what each name means, and flattened for the core's counting.
 
@@ -136,3 +162,9 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def by_hardware(self) -> Mapping[Hardware, DeviceName]:
+        """Return the names of all GPUs and partitions by what they are."""
+        found = ((hardware_of(device), name) for name, device in self.by_name.items())
+        return {hardware: name for hardware, name in found if hardware is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -155,14 +156,13 @@ def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    replace = Path.replace
+    replace = os.replace
 
-    def somebody_writes_after_us(path: Path, target: Path) -> Path:
+    def somebody_writes_after_us(path: str, target: Path) -> None:
         replace(path, target)
         target.write_bytes(b"{}")
-        return target
 
-    monkeypatch.setattr(Path, "replace", somebody_writes_after_us)
+    monkeypatch.setattr(os, "replace", somebody_writes_after_us)
 
     with pytest.raises(NotReady, match=r"claim_uid-1\.json: what is on disk is not what was written"):
         folder.ensure(UID, cdi.document("tangram.dev", [injection()]))

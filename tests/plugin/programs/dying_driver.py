@@ -14,7 +14,6 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any
 
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.ports import Machine
@@ -40,8 +39,8 @@ class Steps:
         self.count = 0
         self.last = last
 
-    def concern(self, path: Path) -> bool:
-        return path.parent in self.folders
+    def concern(self, path: str | Path) -> bool:
+        return Path(path).parent in self.folders
 
     def take(self) -> None:
         self.count += 1
@@ -49,29 +48,28 @@ class Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self) -> None:
-        replace, unlink = Path.replace, Path.unlink
+        replace, unlink = os.replace, os.unlink
 
-        def watched_replace(path: Path, target: Path) -> Any:
+        def watched_replace(path: str | Path, target: str | Path) -> None:
             if self.concern(path):
                 if self.count + 1 == self.last:
-                    os.truncate(path, path.stat().st_size // 2)
+                    os.truncate(path, os.stat(path).st_size // 2)
                 self.take()
                 self.take()
-            moved = replace(path, target)
+            replace(path, target)
             if self.concern(path):
                 self.take()
-            return moved
 
-        def watched_unlink(path: Path, missing_ok: bool = False) -> None:
-            if self.concern(path) and path.exists():
+        def watched_unlink(path: str | Path, *, dir_fd: int | None = None) -> None:
+            is_step = self.concern(path) and os.path.exists(path)
+            if is_step:
                 self.take()
-                unlink(path, missing_ok)
+            unlink(path, dir_fd=dir_fd)
+            if is_step:
                 self.take()
-            else:
-                unlink(path, missing_ok)
 
-        Path.replace = watched_replace  # type: ignore[method-assign]
-        Path.unlink = watched_unlink  # type: ignore[method-assign]
+        os.replace = watched_replace  # type: ignore[assignment]
+        os.unlink = watched_unlink  # type: ignore[assignment]
 
 
 def run(folder: Path, deed: str, device: str, step: int) -> None:
