@@ -129,7 +129,7 @@ def _place(options: Options, machine: Path | None) -> Iterator[None]:
 
 def _reports(api: ClusterClaims, options: Options) -> Reports:
     """Return who tells the cluster of claims: at first of all that an earlier process knew."""
-    reports = Reports(RecordStore(options.claims_dir), api, api, time.monotonic)
+    reports = Reports(RecordStore(options.claims_dir), api, api, time.monotonic, time.time)
     reports.all_again()
     return reports
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from plugin.errors import PluginError
-from scheduler_core.model.claim import ClaimRef, ClaimUid
+from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 
 class ClaimReader(Protocol):
@@ -50,8 +50,18 @@ class Witness(Protocol):
         """Take note that a claim was prepared or undone."""
         ...
 
-    def failed(self, uid: ClaimUid, ref: ClaimRef, attempted: str, error: PluginError) -> None:
-        """Take note that preparing or unpreparing a claim failed."""
+    def failed(
+        self,
+        uid: ClaimUid,
+        ref: ClaimRef,
+        attempted: str,
+        error: PluginError,
+        devices: Sequence[AllocatedDevice] = (),
+    ) -> None:
+        """Take note that preparing or unpreparing a claim failed.
+
+        Shape: ``devices`` are those of ours that are not prepared now, none where nobody knows them.
+        """
         ...
 
 
@@ -61,5 +71,12 @@ class NoWitness:
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Take no note."""
 
-    def failed(self, uid: ClaimUid, ref: ClaimRef, attempted: str, error: PluginError) -> None:
+    def failed(
+        self,
+        uid: ClaimUid,
+        ref: ClaimRef,
+        attempted: str,
+        error: PluginError,
+        devices: Sequence[AllocatedDevice] = (),
+    ) -> None:
         """Take no note."""

@@ -1,22 +1,23 @@
 """What users are told of their claims, written beside the kubelet's calls and never in their way.
 
 Claims that changed enter; what is to be said of each is read from its record when it is said, so that the
-last state wins, whatever was missed. A failure is tried again and then given up: no claim depends on it.
+last state wins, whatever was missed. A claim that could not be prepared has no record: why is remembered
+here. A write that fails is tried again and then given up: no claim depends on it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Final
+from typing import Any, Final
 
 from plugin.checkpoint import RecordStore
 from plugin.errors import PluginError, ReportFailed
 from plugin.ports import ClaimEvents, ClaimWriter
-from plugin.statuses import device_statuses
-from scheduler_core.model.claim import ClaimRef, ClaimUid
+from plugin.statuses import Failure, device_statuses, failure_statuses
+from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 _MOST: Final = 1024
 _SETTLING_S: Final = 0.5
@@ -41,18 +42,25 @@ class _Due:
 class Reports:
     """The ``Witness`` that writes to the API server: ``begin`` and ``close`` it, a thread of its own writes.
 
-    Units: ``clock`` counts seconds.
+    Units: ``clock`` counts seconds, ``wall`` seconds since 1970.
     """
 
     def __init__(
-        self, store: RecordStore, claims: ClaimWriter, events: ClaimEvents, clock: Callable[[], float]
+        self,
+        store: RecordStore,
+        claims: ClaimWriter,
+        events: ClaimEvents,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
     ) -> None:
         self._store = store
         self._claims = claims
         self._events = events
         self._clock = clock
+        self._wall = wall
         self._changing = Lock()
         self._due: dict[ClaimUid, _Due] = {}
+        self._failures: dict[ClaimUid, Failure] = {}
         self._wake = Event()
         self._is_over = False
         self._thread = Thread(target=self._work, name="reports", daemon=True)
@@ -60,16 +68,32 @@ class Reports:
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Write the claim's status soon."""
         with self._changing:
-            self._due.pop(uid, None)
-            if len(self._due) >= _MOST:
-                oldest = next(iter(self._due))
-                _log.warning("claim %s: its status is not written, too many wait", self._due.pop(oldest).ref)
-            self._due[uid] = _Due(ref, self._clock() + _SETTLING_S)
+            self._failures.pop(uid, None)
+            self._put(uid, ref)
         self._wake.set()
 
-    def failed(self, uid: ClaimUid, ref: ClaimRef, attempted: str, error: PluginError) -> None:
-        """Write an event on the claim."""
+    def failed(
+        self,
+        uid: ClaimUid,
+        ref: ClaimRef,
+        attempted: str,
+        error: PluginError,
+        devices: Sequence[AllocatedDevice] = (),
+    ) -> None:
+        """Write an event on the claim, and in its status why these devices are not ready."""
         self._events.warn(ref, uid, _REASONS[attempted], str(error))
+        if not devices:
+            return
+        with self._changing:
+            known = self._failures.pop(uid, None)
+            since_s = known.since_s if known else self._wall()
+            if len(self._failures) >= _MOST:
+                del self._failures[next(iter(self._failures))]
+            failure = self._failures[uid] = Failure(tuple(devices), str(error), since_s)
+            if failure == known:  # the kubelet calls again and again: the status says it already
+                return
+            self._put(uid, ref)
+        self._wake.set()
 
     def all_again(self) -> None:
         """Write the status of every claim that has a record: what an earlier process left unsaid."""
@@ -114,10 +138,22 @@ class Reports:
             self._wake.clear()
         self.deliver(is_last=True)
 
+    def _put(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        self._due.pop(uid, None)
+        if len(self._due) >= _MOST:
+            oldest = next(iter(self._due))
+            _log.warning("claim %s: its status is not written, too many wait", self._due.pop(oldest).ref)
+            self._failures.pop(oldest, None)
+        self._due[uid] = _Due(ref, self._clock() + _SETTLING_S)
+
+    def _statuses(self, uid: ClaimUid) -> tuple[dict[str, Any], ...]:
+        with self._changing:
+            failure = self._failures.get(uid)
+        return failure_statuses(failure) if failure else device_statuses(*self._store.peek(uid))
+
     def _write(self, uid: ClaimUid, due: _Due) -> None:
         try:
-            record, written_at_s = self._store.peek(uid)
-            self._claims.set_devices(due.ref, uid, device_statuses(record, written_at_s))
+            self._claims.set_devices(due.ref, uid, self._statuses(uid))
         except ReportFailed as error:
             self._again(uid, due, error)
         except PluginError as error:
@@ -129,6 +165,9 @@ class Reports:
         attempts = due.attempts + 1
         if not error.retry or attempts >= _ATTEMPTS:
             _log.warning("%s", error)
+            if error.retry:  # else the next attempt would end the same
+                with self._changing:
+                    self._failures.pop(uid, None)
             return
         later = _Due(due.ref, self._clock() + _FIRST_DELAY_S * 2**due.attempts, attempts)
         with self._changing:

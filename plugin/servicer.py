@@ -7,7 +7,7 @@ read here, and refused where they are not allocated or not the ones that the kub
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from plugin.ports import ClaimReader, Witness
 from plugin.records import checked_uid, is_uid
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.errors import CoreError, InvalidInput
-from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
 
@@ -61,30 +61,42 @@ class Service:
 
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Prepare claims, one after the other. Shape: an entry for each, by UID."""
+        ours: dict[str, tuple[AllocatedDevice, ...]] = {}
 
         def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
             # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
             if not context.is_active():
                 raise ClaimUnreadable("prepare", f"claim {ref}", "the kubelet gave up waiting")
-            devices = self._driver.prepare(self._read(uid, ref))
+            allocated = self._read(uid, ref)
+            ours[uid] = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
+            devices = self._driver.prepare(allocated)
             if devices:
                 self._witness.changed(uid, ref)
             return devices
 
-        return {claim.uid: self._outcome("prepare", claim, deed) for claim in wanted}
+        return {claim.uid: self._outcome("prepare", claim, deed, ours) for claim in wanted}
 
     def unprepare(self, wanted: Iterable[WireClaim]) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims never heard of."""
 
         def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
-            if self._driver.unprepare(uid, ref):
-                self._witness.changed(uid, ref)
+            self._driver.unprepare(uid, ref)
+            self._witness.changed(uid, ref)  # one that was never prepared may say in its status why
             return ()
 
-        return {claim.uid: self._outcome("unprepare", claim, deed) for claim in wanted}
+        return {claim.uid: self._outcome("unprepare", claim, deed, {}) for claim in wanted}
 
-    def _outcome(self, attempted: str, claim: WireClaim, deed: Deed) -> Outcome:
-        """Run a deed for one claim and turn whatever comes out of it into its entry."""
+    def _outcome(
+        self,
+        attempted: str,
+        claim: WireClaim,
+        deed: Deed,
+        ours: Mapping[str, Sequence[AllocatedDevice]],
+    ) -> Outcome:
+        """Run a deed for one claim and turn whatever comes out of it into its entry.
+
+        Shape: ``ours`` are the devices that are not ready where the deed fails, by UID, as far as known.
+        """
         ref = ClaimRef(claim.namespace, claim.name)
         try:
             return Outcome(devices=deed(checked_uid(claim.uid, ref), ref))
@@ -97,7 +109,7 @@ class Service:
             failure = Unexpected(attempted, f"claim {ref}", f"unexpected {type(error).__name__}: {error}")
             told = str(failure)
         if is_uid(claim.uid):
-            self._witness.failed(ClaimUid(claim.uid), ref, attempted, failure)
+            self._witness.failed(ClaimUid(claim.uid), ref, attempted, failure, ours.get(claim.uid, ()))
         return Outcome(error=told)
 
     def _read(self, uid: ClaimUid, ref: ClaimRef) -> AllocatedClaim:

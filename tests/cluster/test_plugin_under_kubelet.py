@@ -246,7 +246,7 @@ def test_a_lost_gpu_is_seen_in_the_status_of_its_pod_and_takes_nothing_from_it(
     assert site.nothing_is_left()
 
 
-def test_a_failure_becomes_an_event_on_the_claim_and_the_pod_runs_once_it_is_mended(
+def test_a_failure_is_told_on_the_claim_and_in_its_status_and_the_pod_runs_once_it_is_mended(
     api: KubeApi, site: PluginSite, make_pod: Callable[[], str]
 ) -> None:
     for minor in (0, 1):
@@ -263,7 +263,13 @@ def test_a_failure_becomes_an_event_on_the_claim_and_the_pod_runs_once_it_is_men
         ]
         return notes[0] if notes else ""
 
+    def ready() -> tuple[str, str]:
+        devices = site.status_devices(one_pod, "c")
+        conditions = devices[0]["conditions"] if devices else [{"status": "", "message": ""}]
+        return conditions[0]["status"], conditions[0]["message"]
+
     note = eventually(warning, f"an event; {site.log()[-2000:]}", 60.0)
+    eventually(lambda: ready() == ("False", note), "the claim's status tells why")
     assert f"claim {one_pod}/c" in note
     assert "hardware-fault was injected" in note
     assert phase(api, "p", one_pod) == "Pending"
@@ -272,5 +278,6 @@ def test_a_failure_becomes_an_event_on_the_claim_and_the_pod_runs_once_it_is_men
     site.machine.clear_faults()
 
     running(api, "p", one_pod, 120.0)
+    eventually(lambda: ready()[0] == "True", "the claim's status tells that it works")
     site.delete_pod(one_pod, "p")
     assert site.nothing_is_left()

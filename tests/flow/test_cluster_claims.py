@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -97,6 +96,16 @@ class Server:
 
 
 @dataclass
+class Clock:
+    """Time that passes when a test says so."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
 class Cluster:
     """A kubelet, a plugin that reads claims from a server, and what that plugin has to tell."""
 
@@ -104,6 +113,12 @@ class Cluster:
     kubelet: Any
     reports: Reports
     claims: ClusterClaims
+    clock: Clock
+
+    def deliver(self, reports: Reports | None = None) -> float | None:
+        """Let the time pass that a change waits, then write."""
+        self.clock.now += 0.5
+        return (reports or self.reports).deliver()
 
 
 def kubeconfig(folder: Path, url: str) -> Path:
@@ -129,14 +144,19 @@ def allocated(*results: tuple[str, str], uid: str = "u1") -> dict[str, Any]:
     }
 
 
+def reports_of(site: Any, claims: ClusterClaims, clock: Clock) -> Reports:
+    return Reports(RecordStore(site.options.claims_dir), claims, claims, clock, lambda: 1_800_000_000.0)
+
+
 @pytest.fixture
 def cluster(site: Any, kubelet_of: Callable[..., Any]) -> Iterator[Cluster]:
     server = Server(claim=allocated(("tangram.dev", HALF)))
     with server.served() as url:
         claims = ClusterClaims.connect(kubeconfig(site.folder, url), site.options)
-        reports = Reports(RecordStore(site.options.claims_dir), claims, claims, time.monotonic)
+        clock = Clock()
+        reports = reports_of(site, claims, clock)
         with closing(claims.events), start(site.driver(), claims, site.options, reports):
-            yield Cluster(server, kubelet_of(site), reports, claims)
+            yield Cluster(server, kubelet_of(site), reports, claims, clock)
 
 
 def test_a_claim_is_read_by_name_over_one_connection(cluster: Cluster) -> None:
@@ -215,9 +235,9 @@ def test_a_claim_that_is_gone_is_refused_and_can_be_unprepared(site: Any, cluste
 
 def test_a_prepared_claim_says_so_in_its_status_in_our_name_until_it_is_undone(cluster: Cluster) -> None:
     ((_, cdi_id),) = cluster.kubelet.devices(CLAIM)
-    cluster.reports.deliver()
+    cluster.deliver()
     cluster.kubelet.undone(CLAIM)
-    cluster.reports.deliver()
+    cluster.deliver()
 
     (path, said), (_, unsaid) = cluster.server.applied
     (device,) = said["status"]["devices"]
@@ -234,11 +254,10 @@ def test_a_status_that_cannot_be_written_fails_no_claim_and_is_written_later(clu
     assert cluster.kubelet.devices(CLAIM)
     cluster.server.fails = [500, 500]
 
-    wait_s = cluster.reports.deliver()
+    wait_s = cluster.deliver()
 
     assert cluster.server.applied == []
-    assert wait_s is not None
-    assert 0 < wait_s <= 1.0
+    assert wait_s == 1.0
 
 
 def test_a_status_that_may_not_be_written_is_given_up_with_a_word_to_the_administrator(
@@ -247,18 +266,18 @@ def test_a_status_that_may_not_be_written_is_given_up_with_a_word_to_the_adminis
     assert cluster.kubelet.devices(CLAIM)
     cluster.server.fails = [403]
 
-    assert cluster.reports.deliver() is None
+    assert cluster.deliver() is None
     assert "cannot write the devices of claim team/c in its status" in caplog.text
     assert "an administrator" in caplog.text
 
 
 def test_a_restarted_plugin_says_again_what_is_prepared(site: Any, cluster: Cluster) -> None:
     cluster.kubelet.devices(CLAIM)
-    cluster.reports.deliver()
-    again = Reports(RecordStore(site.options.claims_dir), cluster.claims, cluster.claims, time.monotonic)
+    cluster.deliver()
+    again = reports_of(site, cluster.claims, cluster.clock)
 
     again.all_again()
-    again.deliver()
+    cluster.deliver(again)
 
     first, second = cluster.server.applied
     assert first == second
@@ -274,6 +293,46 @@ def test_a_failure_becomes_an_event_on_the_claim(cluster: Cluster) -> None:
     assert (event["type"], event["reason"]) == ("Warning", "PrepareFailed")
     assert event["regarding"]["uid"] == "u1"
     assert event["note"] in error
+
+
+def conditions(body: Any) -> list[tuple[str, str, str]]:
+    """Return which devices a status tells of, whether they are ready, and why."""
+    return [
+        (device["device"], condition["status"], condition["reason"])
+        for device in body["status"]["devices"]
+        for condition in device["conditions"]
+    ]
+
+
+def test_a_claim_that_cannot_be_prepared_says_why_in_its_status_until_it_can(cluster: Cluster) -> None:
+    cluster.server.claim = allocated(("tangram.dev", "gpu-9"), ("other.example.com", "x"))
+    error = cluster.kubelet.prepare(CLAIM)["u1"].error
+    cluster.deliver()
+    reads = cluster.server.reads
+    cluster.server.claim = allocated(("tangram.dev", HALF))
+    cluster.kubelet.devices(CLAIM)
+
+    cluster.deliver()
+
+    (_, said), (_, mended) = cluster.server.applied
+    assert conditions(said) == [("gpu-9", "False", "PrepareFailed")]
+    assert said["status"]["devices"][0]["conditions"][0]["message"] == error
+    assert conditions(mended) == [(HALF, "True", "Prepared")]
+    assert reads == 1
+
+
+def test_a_claim_that_was_never_prepared_says_nothing_any_more_once_it_is_unprepared(
+    site: Any, cluster: Cluster
+) -> None:
+    cluster.server.claim = allocated(("tangram.dev", "gpu-9"))
+    cluster.kubelet.prepare(CLAIM)
+    cluster.deliver()
+
+    cluster.kubelet.undone(CLAIM)
+    cluster.deliver()
+
+    assert [conditions(body) for _, body in cluster.server.applied][1:] == [[]]
+    assert site.leftovers() == []
 
 
 def test_without_any_way_to_a_server_the_plugin_says_what_it_looked_for(
