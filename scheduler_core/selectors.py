@@ -6,7 +6,7 @@ it. Compiled selectors are kept by their text; a device is prepared once, as a `
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -19,26 +19,35 @@ from scheduler_core.cel.steps import BUDGET, Slots
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.errors import SelectorError
-from scheduler_core.model.device import Device
+from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
 from scheduler_core.names import domain_and_identifier
+from scheduler_core.quantity import Quantity
 
-__all__ = ["DeviceView", "Selector", "compile_selector", "view"]
+__all__ = ["DeviceView", "Selector", "compile_selector", "part_view", "view"]
 
 
 def view(driver: str, device: Device) -> DeviceView:
     """Return what expressions see of a device of ``driver``."""
-    return DeviceView(
-        driver=driver,
-        attributes=_by_domain(device.attributes.items()),
-        capacity=_by_domain(device.capacity.items()),
-        allow_multiple_allocations=device.is_shareable,
-        name=device.name,
+    return part_view(
+        driver, device.name, device.attributes, device.capacity, is_shareable=device.is_shareable
     )
 
 
-def _by_domain(items: Iterable[tuple[str, Any]]) -> Domains:
+def part_view(
+    driver: str,
+    name: DeviceName,
+    attributes: Mapping[QualifiedName, AttributeValue],
+    capacity: Mapping[QualifiedName, Quantity],
+    *,
+    is_shareable: bool,
+) -> DeviceView:
+    """Return what expressions see of a device of which only this is read."""
+    return DeviceView(driver, _by_domain(attributes), _by_domain(capacity), is_shareable, name)
+
+
+def _by_domain(values: Mapping[QualifiedName, Any]) -> Domains:
     domains = Domains()
-    for name, value in items:
+    for name, value in values.items():
         domain, identifier = domain_and_identifier(name)
         domains.setdefault(domain, {})[identifier] = list(value) if isinstance(value, tuple) else value
     return domains

@@ -13,8 +13,8 @@ from itertools import repeat
 from scheduler_core.engine.bits import mask_of, positions
 from scheduler_core.engine.component import Component
 from scheduler_core.engine.skeleton import Body, Group, identity
-from scheduler_core.model.device import Device, QualifiedName
-from scheduler_core.selectors import DeviceView, view
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.selectors import DeviceView, part_view
 
 Told = tuple[object, ...]
 """What is read of a device: equal where no expression could tell two devices apart by it."""
@@ -42,7 +42,7 @@ class Alike:
         self._views: dict[Told, DeviceView] = {}
         self.masks: dict[Told, int] = {}
         skeleton = component.template.skeleton
-        names = tuple(skeleton.places) if reads.attributes is None else reads.attributes
+        names = skeleton.keys if reads.attributes is None else reads.attributes
         is_plain = reads.capacity == () and not skeleton.is_shared
         first = 0
         for group in skeleton.groups:
@@ -69,20 +69,21 @@ class Alike:
         found = self._views.get(told)
         if found is None:
             position = next(positions(self.masks[told]))
-            driver = self._component.template.skeleton.driver
-            found = self._views[told] = view(driver, self._as_read(position))
+            found = self._views[told] = self._seen(position)
         return found
 
-    def _as_read(self, position: int) -> Device:
-        """Return a device with no more than what is read: making all of it takes longer than judging."""
+    def _seen(self, position: int) -> DeviceView:
         component, names, amounts = self._component, self._reads.attributes, self._reads.capacity
-        body = component.template.skeleton.bodies[position]
-        return Device(
-            name=component.layout.names[position],
-            attributes=component.attributes(position) if names is None else component.said(position, names),
-            capacity=body.capacity
-            if amounts is None
-            else {name: body.capacity[name] for name in amounts if name in body.capacity},
+        skeleton = component.template.skeleton
+        body = skeleton.bodies[position]
+        capacity = body.capacity
+        if amounts is not None:
+            capacity = {name: capacity[name] for name in amounts if name in capacity}
+        return part_view(
+            skeleton.driver,
+            component.layout.names[position],
+            component.said(position, skeleton.keys if names is None else names),
+            capacity,
             is_shareable=body.is_shareable,
         )
 

@@ -188,7 +188,7 @@ def _least_draws(shape: Shape, mask: int) -> tuple[tuple[int, int], ...]:
     least: dict[int, int] | None = None
     for position in positions(mask):
         mine = dict(shape.structure.draws[position])
-        mine[SLOTS] = sum(place in shape.slots for place in mine)
+        mine[SLOTS] = len(shape.slots & mine.keys())
         if least is None:
             least = mine
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import and_
 
@@ -53,17 +53,27 @@ class Columns:
         return bound
 
 
-def masks_of(
-    sight: Sight, choice: Choice, settled: Mapping[int, int], present: Collection[int]
-) -> list[Masks]:
+def by_value(values: Sequence[Blocks]) -> dict[int, list[int]]:
+    """Return the positions of each component that have a value, by values in the order they are met."""
+    found: dict[int, list[int]] = {}
+    for number, blocks in enumerate(values):
+        for value, block in blocks:
+            if value not in found:
+                found[value] = [0] * len(values)
+            found[value][number] |= block
+    return found
+
+
+def with_any(values: Sequence[Blocks]) -> list[int]:
+    """Return the positions of each component that have some value."""
+    return [sum([block for _, block in blocks]) for blocks in values]
+
+
+def masks_of(sight: Sight, choice: Choice, allowed: Mapping[int, Sequence[int]]) -> list[Masks]:
     """Return, per want, the positions of each component that its selectors and rules leave.
 
-    ``settled`` rules ask for one value, of those ``present`` any value will do.
+    Shape: ``allowed`` has, per rule, the positions of each component with the value that it settles on.
     """
-    allowed = {
-        rule: _allowed(sight.values[rule], None if rule in present else settled[rule])
-        for rule in {rule for want in choice.wants for rule in want.rules}
-    }
     known: dict[tuple[int, tuple[int, ...]], Masks] = {}
     wants = []
     for want in choice.wants:
@@ -76,13 +86,6 @@ def masks_of(
             known[key] = masks
         wants.append(masks)
     return wants
-
-
-def _allowed(values: Sequence[Blocks], settled: int | None) -> list[int]:
-    """Return the positions of each component that have the value settled on, or any where that is None."""
-    return [
-        sum([block for value, block in blocks if settled is None or value == settled]) for blocks in values
-    ]
 
 
 def columns_of(choice: Choice, wants: Sequence[Masks], marked: Sequence[bool]) -> Columns | None:

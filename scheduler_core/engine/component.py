@@ -43,13 +43,13 @@ class Component:
 
     def attributes(self, position: int) -> dict[QualifiedName, AttributeValue]:
         """Return what a device says of itself."""
-        return self.said(position, self.template.skeleton.places)
+        return self.said(position, self.template.skeleton.keys)
 
     def said(self, position: int, keys: Iterable[QualifiedName]) -> dict[QualifiedName, AttributeValue]:
         """Return what a device says of some attributes; those that it does not have are left out."""
         found: dict[QualifiedName, AttributeValue] = {}
         for key in keys:
-            for place in self.template.skeleton.places.get(key, ()):
+            for place in self.template.skeleton.places(key):
                 if place.mask >> position & 1:
                     found[key] = self.template.value(place, self.own, position)
         return found

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler_core.model.device import Device, SourceName
+from scheduler_core.model.device import Device, DeviceName, SourceName
 
 
 def connected(devices: Sequence[Device]) -> list[list[int]]:
     """Return the devices of each component, as indexes in listed order."""
     root = list(range(len(devices)))
-    index_of = {device.name: index for index, device in enumerate(devices)}
+    index_of: dict[DeviceName, int] = {}
     first_user: dict[SourceName, int] = {}
     for index, device in enumerate(devices):
         mine = index
         if device.parents:
+            index_of = index_of or {device.name: index for index, device in enumerate(devices)}
             for parent in device.parents:
                 mine = _join(root, mine, index_of[parent])
         for draw in device.draws:

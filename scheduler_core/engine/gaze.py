@@ -56,7 +56,7 @@ def gaze_of(
     constants: dict[str, int] = {}
     for number, component in enumerate(components):
         template = component.template
-        for place in [place for key in attributes for place in template.skeleton.places.get(key, ())]:
+        for place in [place for key in attributes for place in template.skeleton.places(key)]:
             slot = template.slots.get(place.entry)
             if slot is not None:
                 (spread if place.is_spread else compared).append((number, slot))

@@ -45,7 +45,7 @@ class Library:
 
     def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
         """Return the number of a mapping of amounts: equal ones have one number, however they are written."""
-        key = (tuple(amounts), tuple([quantity.nano for quantity in amounts.values()]))
+        key = (*amounts, *[quantity.nano for quantity in amounts.values()])
         number = self._numbers.setdefault(key, len(self._amounts))
         if number == len(self._amounts):
             self._amounts.append(amounts)
@@ -117,6 +117,7 @@ def _structure(
                     room.append(sources[source][dimension].nano)
                 mine.append((place, quantity.nano))
         draws.append(mine)
-    declared = [[(source, groups) for source, _, groups in body.draws] for body in bodies]
+    has_groups = any([groups for body in bodies for _, _, groups in body.draws])
+    declared = [[(source, groups) for source, _, groups in body.draws] for body in bodies if has_groups]
     modes = modes_of(declared, meaning)
     return scaled(tuple([body.parents for body in bodies]), draws, room, modes)

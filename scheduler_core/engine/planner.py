@@ -11,7 +11,17 @@ from scheduler_core.engine.bundled_case import LOOSE, BundledCase
 from scheduler_core.engine.bundling import bundles_of, groups_by_value
 from scheduler_core.engine.case import Member
 from scheduler_core.engine.cell import Cell
-from scheduler_core.engine.columns import Columns, Masks, Odd, Sight, columns_of, limited_groups, masks_of
+from scheduler_core.engine.columns import (
+    Columns,
+    Masks,
+    Odd,
+    Sight,
+    by_value,
+    columns_of,
+    limited_groups,
+    masks_of,
+    with_any,
+)
 from scheduler_core.engine.effort import Effort
 from scheduler_core.engine.kind import Choice, Kind
 from scheduler_core.engine.plain_case import PlainCase
@@ -70,13 +80,13 @@ class Planner:
     ) -> list[PlannedCase]:
         """Return a case for every combination of values that the rules not bundled can settle on."""
         rules = [rule for rule in matches if rule not in bundled]
-        options = [_values_of(sight, rule) for rule in rules]
+        options = [by_value(sight.values[rule]) for rule in rules]
+        fixed = {rule: with_any(sight.values[rule]) for rule in (*bundled, *distinct)}
         if prod(map(len, options)) > most:
             raise Odd
         cases = []
-        for values in product(*options):
-            settled = dict(zip(rules, values, strict=True))
-            wants = masks_of(sight, choice, settled, [*bundled, *distinct])
+        for settled in product(*[option.values() for option in options]):
+            wants = masks_of(sight, choice, fixed | dict(zip(rules, settled, strict=True)))
             if bundled:
                 cases.append(self._bundled_case(roster, sight, choice, wants, bundled))
             else:
@@ -151,11 +161,6 @@ def _most_on_one_attribute(kind: Kind, rules: Sequence[int]) -> list[int]:
     for rule in rules:
         by_attribute.setdefault(kind.rules[rule].attribute, []).append(rule)
     return max(by_attribute.values(), key=len)
-
-
-def _values_of(sight: Sight, rule: int) -> list[int]:
-    """Return the values that a rule can settle on, in the order in which they are met."""
-    return list(dict.fromkeys(value for blocks in sight.values[rule] for value, _ in blocks))
 
 
 def _floor(choice: Choice, members: Sequence[Member], order: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,8 +5,10 @@ This runs for every device of a cluster; what is plain to read is not always fas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
 
 from scheduler_core.engine.library import BodyKey, Library, Marks
 from scheduler_core.engine.skeleton import NO_BINDING, Entries, Entry, Group, Keys, Skeleton, spread
@@ -97,15 +99,19 @@ def _marks(device: Device) -> Marks | None:
 def _groups(devices: Sequence[Device]) -> tuple[tuple[Group, ...], Entries]:
     """Return the devices with the same attribute keys as groups, and the entries of all groups."""
     found: dict[Keys, tuple[list[int], list[tuple[AttributeValue, ...]]]] = {}
-    keys: Keys | None = None
-    for position, device in enumerate(devices):
-        attributes = device.attributes
-        mine = tuple(attributes)
-        if mine != keys:  # most devices have the keys of the one before
-            keys = mine
+    pick: Callable[[Any], tuple[AttributeValue, ...]] = tuple
+    size = -1
+    for position, attributes in enumerate([device.attributes for device in devices]):
+        try:  # most devices have the keys of the one before
+            row = pick(attributes) if len(attributes) == size else None
+        except KeyError:
+            row = None
+        if row is None:
+            keys, row = tuple(attributes), tuple(attributes.values())
             positions, rows = found.setdefault(keys, ([], []))
+            pick, size = (itemgetter(*keys), len(keys)) if len(keys) > 1 else (tuple, -1)
         positions.append(position)
-        rows.append(tuple(attributes.values()))
+        rows.append(row)
     groups, entries = [], list[Entry]()
     for keys, (positions, rows) in found.items():
         columns = list(zip(*rows, strict=True))

@@ -8,7 +8,7 @@ skeleton learns in which entries components differ: serial numbers, addresses, i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import is_, itemgetter
@@ -51,10 +51,11 @@ def is_same(one: Entry, two: Entry) -> bool:
 
 def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
     """Whether no expression could tell the values of a column from its first one."""
-    if column.count(first) != len(column):
-        return False
-    if type(first) is str:
-        return True
+    return column.count(first) == len(column) and (type(first) is str or _is_one(column, first))
+
+
+def _is_one(column: tuple[Entry, ...], first: Entry) -> bool:
+    """Whether equal values are the same: of most types, others may equal them."""
     return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
 
 
@@ -62,8 +63,8 @@ def spread(columns: Sequence[Entries]) -> list[bool]:
     """Return, per column, whether its values differ."""
     found = [column.count(column[0]) != len(column) for column in columns]
     for number, column in enumerate(columns):
-        if type(column[0]) is not str and not found[number]:  # of most types, equal values may differ
-            found[number] = not is_constant(column, column[0])
+        if type(column[0]) is not str and not found[number]:
+            found[number] = not _is_one(column, column[0])
     return found
 
 
@@ -113,14 +114,14 @@ class Skeleton:
     """What components have in common whatever their attributes say. Equal skeletons are one object.
 
     Shape: ``sources`` what each source holds; ``varying`` the numbers of entries in which components were
-           seen to differ; ``own`` picks those out of all entries, ``common`` the others; ``places`` finds
-           the entries of an attribute; ``waits`` whether some device must first become ready;
+           seen to differ; ``own`` picks those out of all entries, ``common`` the others; ``keys`` are all
+           attributes of its devices; ``waits`` whether some device must first become ready;
            ``is_shared`` whether some device serves many claims: tables cannot tell what is left of it.
     """
 
     __slots__ = (
-        "_barred", "_odd", "_seen", "bodies", "common", "driver", "groups", "is_shared", "own", "places",
-        "shape", "sources", "varying", "waits",
+        "_barred", "_odd", "_places", "_seen", "bodies", "common", "driver", "groups", "is_shared", "keys",
+        "own", "shape", "sources", "varying", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -139,15 +140,25 @@ class Skeleton:
         self.is_shared = any([body.is_shareable for body in bodies])
         self.waits = any([body.binding.conditions for body in bodies])
         self._barred: dict[tuple[Toleration, ...], int] = {}
-        self.places: dict[QualifiedName, list[Place]] = {}
-        entry = 0
-        for group in groups:
-            positions, mask = group.positions, mask_of(group.positions)
-            for key, is_spread in zip(group.keys, group.spread, strict=True):
-                self.places.setdefault(key, []).append(Place(entry, positions, mask, is_spread))
-                entry += 1
+        self.keys = tuple({key: None for group in groups for key in group.keys})
+        self._places: dict[QualifiedName, tuple[Place, ...]] = {}
         self._seen: Entries = ()
         self._vary(frozenset())
+
+    def places(self, key: QualifiedName) -> tuple[Place, ...]:
+        """Return where the values of an attribute stand, group by group; few are ever asked for."""
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = tuple(self._found(key))
+        return found
+
+    def _found(self, key: QualifiedName) -> Iterator[Place]:
+        first = 0
+        for group in self.groups:
+            if key in group.keys:
+                offset = group.keys.index(key)
+                yield Place(first + offset, group.positions, mask_of(group.positions), group.spread[offset])
+            first += len(group.keys)
 
     def barred(self, tolerations: tuple[Toleration, ...]) -> int:
         """Return the positions that bear a taint which is not tolerated."""
@@ -169,14 +180,14 @@ class Skeleton:
 
     def note(self, rows: Sequence[Entries]) -> None:
         """Note in which entries components differ, among themselves or from the first one ever seen."""
-        if not self._seen:
+        is_first = not self._seen
+        if is_first:
             self._seen = rows[0]
-            self._vary(frozenset())
         elif len(rows) == 1 and self.agree(self.common(self._seen), self.common(rows[0])):
             return
         differing = enumerate(spread(list(zip(self._seen, *rows, strict=True))))
         varying = self.varying.union([number for number, differs in differing if differs])
-        if varying != self.varying:
+        if is_first or varying != self.varying:
             self._vary(varying)
 
     def agree(self, one: Entries, two: Entries) -> bool:

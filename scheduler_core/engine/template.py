@@ -39,7 +39,7 @@ class Template:
 
     def blocks(self, key: QualifiedName, own: Entries) -> Iterator[tuple[AttributeValue, int]]:
         """Yield the values of an attribute with the positions that have each; a value may come again."""
-        for place in self.skeleton.places.get(key, ()):
+        for place in self.skeleton.places(key):
             entry = self.entry(place.entry, own)
             if place.is_spread:
                 values = cast("tuple[AttributeValue, ...]", entry)

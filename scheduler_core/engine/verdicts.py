@@ -93,10 +93,10 @@ def reads_of(selectors: Selectors) -> Reads:
 def open_slots(selectors: Selectors, template: Template) -> tuple[int, ...]:
     """Return which of a component's own values the selectors may look at."""
     keys = reads_of(selectors).attributes
-    places = template.skeleton.places
+    skeleton = template.skeleton
     return tuple(
         template.slots[place.entry]
-        for key in (places if keys is None else keys)
-        for place in places.get(key, ())
+        for key in (skeleton.keys if keys is None else keys)
+        for place in skeleton.places(key)
         if place.entry in template.slots
     )

@@ -20,7 +20,7 @@ from tangram.bench.question import Question, decode_question
 from tangram.bench.report import MS, US, Report, Row, times
 from tangram.bench.settings import Settings
 
-_COLD_RUNS: Final = 5
+_COLD_RUNS: Final = 25
 _EQUAL_CLAIMS: Final = 2000
 _WORST_LIMIT_S: Final = 5.0  # what has not ended then misses its bound by far
 # The inputs say what is right by how they are made: these cannot be satisfied.
