@@ -109,15 +109,17 @@ def mute_version(
 def failed_probes(api: KubeApi, pod_uid: str) -> list[str]:
     events = (event.document for event in api.list(EVENTS, NAMESPACE).items)
     found = [one for one in events if one["regarding"].get("uid") == pod_uid]
-    return [str(one.get("note")) for one in found if "Readiness probe failed" in str(one.get("note"))]
+    return [str(one.get("note")) for one in found if one.get("reason") == "Unhealthy"]
 
 
 def test_a_version_that_publishes_nothing_is_asked_itself_and_takes_nobodys_place(
     api: KubeApi, tangram: Document, mute_version: str, node: str
 ) -> None:
-    said = eventually(lambda: failed_probes(api, mute_version), "its probe fails", 60)
+    def told() -> bool:
+        return any("nothing is published yet" in note for note in failed_probes(api, mute_version))
 
-    assert any("nothing is published yet" in one for one in said)
+    eventually(told, "the agent itself says that it is not ready", 60)
+
     assert readiness(api, node) == {tangram["metadata"]["uid"]: "True", mute_version: "False"}
 
 
