@@ -58,7 +58,7 @@ cluster: $(VENV)/.ready
 
 # First on a node with Tangram, then the scheduler alone over nodes that are objects only.
 bench-cluster: $(VENV)/.ready
-	@$(VENV)/bin/python hack/cluster run -- $(VENV)/bin/tangram bench cluster
+	@$(VENV)/bin/python hack/cluster run --peer -- $(VENV)/bin/tangram bench cluster --beside gpu.example.com
 	@$(VENV)/bin/python hack/cluster run --control-plane-only --bare --node-objects 100 -- \
 	    $(VENV)/bin/tangram bench cluster
 

@@ -22,7 +22,7 @@ from launcher.part import Patience
 from launcher.settings import Settings, check, parse_gates
 from launcher.supervisor import supervise
 from launcher.tests import USUAL_VERSIONS, run_in_clusters, run_in_users_cluster
-from launcher.toolset import VERSIONS, containerd, kubernetes
+from launcher.toolset import VERSIONS, containerd, kubernetes, peer_driver
 
 _PATIENCE = Patience(clock=time.monotonic, sleep=time.sleep)
 
@@ -54,6 +54,7 @@ def _run(options: argparse.Namespace) -> int:
     own = builder.programs(kubernetes(options.version))
     kubectl = own if (own / "kubectl").exists() else builder.programs(kubernetes(VERSIONS[0]))
     programs = builder.programs(containerd())
+    peer = _peer(builder) if options.peer else None
     with namespaces.folder(_PATIENCE, options.keep_logs) as folder:
         settings = Settings(
             folder=folder,
@@ -64,12 +65,19 @@ def _run(options: argparse.Namespace) -> int:
             node_count=node_count,
             node_objects=options.node_objects,
             machine=machine,
+            peer=peer,
             images=() if is_bare else (tangram_image(),),
             is_bare=is_bare,
             feature_gates=gates,
             command=tuple(options.command),
         )
         return namespaces.run_inside(settings)
+
+
+def _peer(builder: Builder) -> Path:
+    tools = peer_driver()
+    (program,) = tools.programs
+    return builder.programs(tools) / program
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -135,6 +143,7 @@ def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add("--node-yaml", metavar="NODE", help="the machine that nodes simulate: a shipped name, or a file")
     add("--node-objects", type=int, default=0, metavar="N", help="nodes that are API objects only, for load")
     add("--control-plane-only", action="store_true", help="no real node")
+    add("--peer", action="store_true", help="with the dra-example-driver beside Tangram, to compare")
     add("--bare", action="store_true", help="without Tangram")
     add("--feature-gates", default="", metavar="A=true,...", help="over those that the version needs")
     add("--keep-logs", type=Path, metavar="DIR", help="copy the logs there in the end")

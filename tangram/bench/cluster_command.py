@@ -30,6 +30,11 @@ def add_options(parser: Parser) -> None:
         "--context", metavar="NAME", help="of cluster: of the kubeconfig; default: its current one"
     )
     parser.add_argument(
+        "--beside",
+        metavar="DRIVER",
+        help="of cluster: another driver, to be measured in the same turns; its device class has its name",
+    )
+    parser.add_argument(
         "--check", action="store_true", help="of cluster: exit status 1 where a figure is not as it must be"
     )
 
@@ -43,6 +48,7 @@ def measured(options: Namespace, face: Face) -> Report:
         sleep=time.sleep,
         say=lambda what: print(f"cluster: {what}", file=sys.stderr, flush=True),
         namespace=f"bench-{uuid.uuid4().hex[:8]}",
+        beside=options.beside,
         **({"count": options.count} if options.count else {}),
     )
     return measure(bench)

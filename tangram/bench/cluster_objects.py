@@ -8,24 +8,23 @@ from typing import Any, Final
 
 from tangram.bench.cluster_port import DRIVER, Document
 
-TEMPLATE: Final = "partition"
 BENCH_DRIVER: Final = "bench.tangram.dev"
 _IMAGE: Final = "localhost/busybox:1"
-_CLASS: Final = f"mig.{DRIVER}"
+PARTITIONS: Final = f"mig.{DRIVER}"
 _PROFILES: Final = ("1g.5gb", "1g.5gb", "2g.10gb", "3g.20gb")
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 
 
-def partition_template() -> Document:
-    """Return the template of a claim for one partition, whichever."""
-    request = {"name": "partition", "exactly": {"deviceClassName": _CLASS}}
-    return {"metadata": {"name": TEMPLATE}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+def template(name: str, device_class: str) -> Document:
+    """Return the template of a claim for one device of a class, whichever."""
+    request = {"name": "device", "exactly": {"deviceClassName": device_class}}
+    return {"metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": [request]}}}}
 
 
 def four_partitions(name: str) -> Document:
     """Return a claim for the four partitions of KEP-4815's, all on one GPU."""
     requests = [
-        {"name": f"r{number}", "exactly": {"deviceClassName": _CLASS, "selectors": [_profile(profile)]}}
+        {"name": f"r{number}", "exactly": {"deviceClassName": PARTITIONS, "selectors": [_profile(profile)]}}
         for number, profile in enumerate(_PROFILES)
     ]
     constraints = [{"matchAttribute": f"{DRIVER}/parentUUID"}]

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Final
 
 from tangram.bench.cluster_follow import Follower, following
 from tangram.bench.cluster_metrics import Calls
-from tangram.bench.cluster_objects import TEMPLATE, on_node, partition_template, pod
+from tangram.bench.cluster_objects import PARTITIONS, on_node, pod, template
 from tangram.bench.cluster_port import DRIVER, Bench, Document
 from tangram.bench.report import MS, Row, Unit, percentile, times
 
@@ -25,29 +26,53 @@ _MUST_MS: Final[Mapping[str, tuple[int, int | None]]] = {
 _MUST_LATER_MS: Final = 200
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Pods that are measured. Shape: ``claims`` as in a pod's spec; ``took`` nanoseconds to running, each."""
+
+    name: str
+    claims: tuple[Mapping[str, str], ...] = ()
+    took: list[int] = field(default_factory=list)
+
+
 def pods_one_after_another(bench: Bench, node: str) -> Iterator[Row]:
     """Measure ``bench.count`` pods of each kind on a node, in turns. Raises: BadInput."""
-    bench.cluster.create("ResourceClaimTemplate", partition_template(), bench.namespace)
-    claims = [{"name": "gpu", "resourceClaimTemplateName": TEMPLATE}]
-    plain, claiming = list[int](), list[int]()
-    kubelet = Kubelet(bench, node)
+    plain, ours = _Kind("plain"), _claiming(bench, "ours", PARTITIONS)
+    kubelets = [Kubelet(bench, node, DRIVER)]
+    kinds = [plain, ours]
+    if bench.beside is not None:
+        kubelets.append(Kubelet(bench, node, bench.beside))
+        kinds.append(_claiming(bench, "theirs", bench.beside))
     with following(bench, "Pod", namespace=bench.namespace) as pods:
         for number in range(bench.count):
             bench.say(f"pods {number + 1} of {bench.count}")
-            plain.append(_one(bench, pods, pod(f"plain-{number}", on_node(node))))
-            claiming.append(_one(bench, pods, pod(f"claims-{number}", on_node(node), claims)))
-            kubelet.look()
-    yield from kubelet.rows()
-    yield times("pod without a claim, created to running", plain)
-    yield times("pod with a MIG claim, created to running", claiming)
+            for kind in kinds:
+                document = pod(f"{kind.name}-{number}", on_node(node), kind.claims)
+                kind.took.append(_one(bench, pods, document))
+            for kubelet in kubelets:
+                kubelet.look()
+    yield from kubelets[0].rows(_MUST_MS)
+    for other in kubelets[1:]:
+        yield from other.rows({})
+        yield from kubelets[0].beside(other)
+    yield times("pod without a claim, created to running", plain.took)
+    yield times("pod with a MIG claim, created to running", ours.took)
+    for kind in kinds[2:]:
+        yield times(f"pod with a claim of {bench.beside}, created to running", kind.took)
     yield Row(
         case="later because of the claim",
         unit=Unit.NANOSECONDS,
-        median=max(0.0, median(claiming) - median(plain)),
+        median=max(0.0, median(ours.took) - median(plain.took)),
         samples=bench.count,
         must=_MUST_LATER_MS * MS,
         note="difference of the medians",
     )
+
+
+def _claiming(bench: Bench, name: str, device_class: str) -> _Kind:
+    """Make a template for one device of a class, and return the pods that claim it."""
+    bench.cluster.create("ResourceClaimTemplate", template(name, device_class), bench.namespace)
+    return _Kind(name, ({"name": "device", "resourceClaimTemplateName": name},))
 
 
 def _one(bench: Bench, pods: Follower, document: Document) -> int:
@@ -72,8 +97,8 @@ class Kubelet:
     since, the sum has grown by just its time.
     """
 
-    def __init__(self, bench: Bench, node: str) -> None:
-        self._bench, self._node = bench, node
+    def __init__(self, bench: Bench, node: str, driver: str) -> None:
+        self._bench, self._node, self._driver = bench, node, driver
         self._took: dict[str, list[int]] = {method: [] for method in _MUST_MS}
         self._before = self._read()
 
@@ -85,17 +110,31 @@ class Kubelet:
             self._took[method] += [round(new.total_s / new.count * _NS)] * int(new.count) if new.count else []
         self._before = now
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, must_ms: Mapping[str, tuple[int, int | None]]) -> Iterator[Row]:
         """Yield mean and 99th percentile of each method that was called."""
+        of = "" if self._driver == DRIVER else f" of {self._driver}"
         for method, took in self._took.items():
             if took:
-                mean_ms, p99_ms = _MUST_MS[method]
-                yield _row(f"{method}, mean", mean(took), len(took), mean_ms)
-                yield _row(f"{method}, p99", percentile(took, 99), len(took), p99_ms)
+                mean_ms, p99_ms = must_ms.get(method, (None, None))
+                yield _row(f"{method}{of}, mean", mean(took), len(took), mean_ms)
+                yield _row(f"{method}{of}, p99", percentile(took, 99), len(took), p99_ms)
+
+    def beside(self, other: Kubelet) -> Iterator[Row]:
+        """Yield how long our calls took, in percent of another driver's."""
+        for method, took in self._took.items():
+            theirs = other._took[method]
+            if took and theirs:
+                yield Row(
+                    case=f"{method}, of {other._driver}'s",
+                    unit=Unit.PERCENT,
+                    median=100 * mean(took) / mean(theirs),
+                    samples=len(took),
+                    note="means of one run, pods in turns",
+                )
 
     def _read(self) -> dict[str, Calls]:
         page = self._bench.cluster.text(f"/api/v1/nodes/{self._node}/proxy/metrics")
-        driver = re.escape(DRIVER)
+        driver = re.escape(self._driver)
         return {
             method: Calls.read(page, _HISTOGRAM, driver_name=driver, method_name=f"(.*/)?{method}")
             for method in _MUST_MS

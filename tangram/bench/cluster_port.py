@@ -50,8 +50,9 @@ OpenCluster = Callable[[Path | None, str | None], LiveCluster]
 class Bench:
     """The surroundings of a run.
 
-    Shape: ``count`` pods of each kind; ``loaded`` pods for the scheduler; ``kubectl`` returns what the
-           program printed; ``say`` is told what is being measured.
+    Shape: ``beside`` another driver to measure along, None without; ``count`` pods of each kind; ``loaded``
+           pods for the scheduler; ``kubectl`` returns what the program printed; ``say`` is told what is being
+           measured.
     Units: ``clock`` counts seconds, ``rest_s`` seconds.
     """
 
@@ -61,6 +62,7 @@ class Bench:
     sleep: Callable[[float], None]
     say: Callable[[str], None]
     namespace: str
+    beside: str | None = None
     count: int = 50
     starts: int = 5
     loaded: int = 300

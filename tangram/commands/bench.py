@@ -109,7 +109,7 @@ def _run(options: Namespace, face: Face) -> int:
 
 def _check(options: Namespace) -> None:
     """Refuse what is no benchmark of the core. Raises: BadInput."""
-    for option in ("kubeconfig", "context", "check"):
+    for option in ("kubeconfig", "context", "beside", "check"):
         if getattr(options, option):
             raise BadInput(f"--{option}: belongs to {CLUSTER}")
     for name in options.names:

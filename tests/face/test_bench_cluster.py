@@ -126,6 +126,9 @@ class MadeUpCluster:
         total_s = 0.03 * read - (0.02 if read > 1 else 0)
         lines = [f"dra_grpc_operations_duration_seconds_sum{{{labels}}} {total_s}"]
         lines += [f"dra_grpc_operations_duration_seconds_count{{{labels}}} {read}"]
+        theirs = labels.replace("tangram.dev", "other.dev")
+        lines += [f"dra_grpc_operations_duration_seconds_sum{{{theirs}}} {0.06 * read}"]
+        lines += [f"dra_grpc_operations_duration_seconds_count{{{theirs}}} {read}"]
         return "\n".join(lines)
 
     def changes(
@@ -154,7 +157,7 @@ class MadeUpCluster:
                     one.put((name, document))
 
 
-def run(cluster: MadeUpCluster) -> Report:
+def run(cluster: MadeUpCluster, beside: str | None = None) -> Report:
     ticks = itertools.count()
     bench = Bench(
         cluster=cluster,
@@ -163,6 +166,7 @@ def run(cluster: MadeUpCluster) -> Report:
         sleep=lambda _: None,
         say=lambda _: None,
         namespace="bench",
+        beside=beside,
         count=2,
         starts=2,
         loaded=6,
@@ -187,6 +191,16 @@ def test_where_tangram_runs_its_node_is_measured_and_all_that_was_made_is_delete
     assert not any(kind in {"Namespace", "ResourceSlice"} for kind, _ in cluster.objects)
 
 
+def test_another_driver_is_measured_in_the_same_turns_and_ours_in_percent_of_it():
+    rows = {row.case: row for row in run(MadeUpCluster(), beside="other.dev").rows}
+
+    theirs = rows["NodePrepareResources of other.dev, mean"]
+    assert (theirs.median, theirs.must) == (pytest.approx(60_000_000), None)
+    ours = rows["NodePrepareResources, mean"].median
+    assert rows["NodePrepareResources, of other.dev's"].median == pytest.approx(100 * ours / theirs.median)
+    assert rows["pod with a claim of other.dev, created to running"].samples == 2
+
+
 def test_where_nodes_are_objects_only_the_scheduler_is_measured():
     report = run(MadeUpCluster(has_tangram=False, node_objects=3))
 
@@ -205,7 +219,9 @@ def test_a_cluster_without_either_is_refused_before_anything_is_made():
     assert cluster.objects == {}
 
 
-@pytest.mark.parametrize("arguments", [("--check",), ("B1", "--context", "c"), ("cluster", "B1")])
+@pytest.mark.parametrize(
+    "arguments", [("--check",), ("--beside", "d"), ("B1", "--context", "c"), ("cluster", "B1")]
+)
 def test_what_is_for_a_cluster_only_goes_with_nothing_else(tangram, arguments):
     said = tangram("bench", *arguments)
 

@@ -17,6 +17,7 @@ from launcher.machine import find_program, look_at_runtime
 from launcher.network import make_network
 from launcher.node import Node, wait_for
 from launcher.part import Part, PartSpec, Patience
+from launcher.peer import peer_spec
 from launcher.probe import get
 from launcher.settings import Settings, merged_gates
 
@@ -53,6 +54,7 @@ class Cluster:
             self.parts[name].start()
         self._ready(*self._after_apiserver())
         wait_for(self.nodes, self._patience)
+        self._start_peers()
         self._wait_for_service_account()
 
     def node(self, name: str) -> Node:
@@ -164,6 +166,14 @@ class Cluster:
             node.containerd.wait_ready(self._patience)
             for archive in (*archives, *self.settings.images):
                 node.import_image(archive)
+
+    def _start_peers(self) -> None:
+        if self.settings.peer is None:
+            return
+        for node in self.nodes:
+            spec = peer_spec(node, self.settings.peer, self.settings.kubeconfig)
+            self.parts[spec.name] = Part(spec, self._logs)
+            self.begin(spec.name)
 
     def _ready(self, *names: str) -> None:
         for name in names:

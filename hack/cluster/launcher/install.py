@@ -15,6 +15,7 @@ from pathlib import Path
 
 from launcher.build import CHECKOUT
 from launcher.errors import LauncherError
+from launcher.peer import device_class
 from launcher.settings import Settings
 
 _OVERLAY = CHECKOUT / "deploy" / "manifests" / "overlays" / "simulated"
@@ -40,6 +41,8 @@ def install(settings: Settings, say: Callable[[str], None]) -> None:
         _kubectl(settings, "--namespace", _NAMESPACE, *rollout)
     except LauncherError as error:
         raise LauncherError(f"{error}\n{_complaints(settings)}") from error
+    if settings.peer is not None:
+        _kubectl(settings, "apply", "--filename=-", given=device_class())
     say("Tangram is installed")
 
 
@@ -107,11 +110,13 @@ def _complaints(settings: Settings) -> str:
     return "\n".join(told)
 
 
-def _kubectl(settings: Settings, *arguments: str) -> str:
+def _kubectl(settings: Settings, *arguments: str, given: str = "") -> str:
     command = (str(settings.kubectl), f"--kubeconfig={settings.kubeconfig}", *arguments)
     limit_s = _READY_S + 30
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+        answer = subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=limit_s, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise LauncherError(f"cannot {' '.join(arguments)}: no answer after {limit_s} s") from error
     if answer.returncode != 0:

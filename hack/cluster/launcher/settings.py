@@ -33,7 +33,8 @@ class Settings:
     """One cluster.
 
     Shape: ``node_count`` real nodes, called node-1, node-2 ...; ``images`` are archives to import into each;
-        ``machine`` is the file of the one they simulate, None for the overlay's own.
+        ``machine`` is the file of the one they simulate, None for the overlay's own; ``peer`` the program of
+        another driver that each of them runs too, None without.
     """
 
     folder: Path
@@ -44,6 +45,7 @@ class Settings:
     node_count: int = 1
     node_objects: int = 0
     machine: Path | None = None
+    peer: Path | None = None
     is_bare: bool = False
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     images: tuple[Path, ...] = ()
@@ -74,7 +76,8 @@ class Settings:
         document: dict[str, Any] = json.loads(text)
         for key in ("folder", "kubernetes", "kubectl", "containerd"):
             document[key] = Path(document[key])
-        document["machine"] = Path(document["machine"]) if document["machine"] else None
+        for key in ("machine", "peer"):
+            document[key] = Path(document[key]) if document[key] else None
         document["images"] = tuple(Path(path) for path in document["images"])
         document["command"] = tuple(document["command"])
         return cls(**document)

@@ -70,6 +70,12 @@ def containerd() -> ToolSet:
     return toolset(folder, pinned, ("-tags", _CONTAINERD_TAGS, "-ldflags", linker))
 
 
+def peer_driver() -> ToolSet:
+    """Return the set with another driver's kubelet plugin, to compare ours with."""
+    folder = MODULES / "peer-driver"
+    return toolset(folder, _required(folder, "sigs.k8s.io/dra-example-driver"), ("-ldflags", "-s -w"))
+
+
 def toolset(module: Path, version: str, flags: tuple[str, ...]) -> ToolSet:
     """Return the set of any module that holds ``tool`` lines.
 
