@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from launcher.tests import parts
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,3 +58,28 @@ def test_what_changes_the_installation_is_skipped_before_the_cluster_is_asked_an
 
     assert answer.returncode == 0, answer.stdout
     assert answer.stdout.splitlines()[-1].startswith("3 skipped")
+
+
+def test_both_halves_together_are_all_tests_of_a_version() -> None:
+    first, second = parts("1.37", ())
+    everything = [*ROOT.glob("tests/cluster/test_*.py"), *ROOT.glob("tests/kube_api/test_*.py")]
+
+    def runs(arguments: tuple[str, ...], file: Path) -> bool:
+        named = [ROOT / one for one in arguments if one.startswith("tests/")]
+        left_out = [ROOT / one.removeprefix("--ignore=") for one in arguments if one.startswith("--ignore=")]
+        return _is_in(file, named) and not _is_in(file, left_out)
+
+    assert all((ROOT / one).exists() for one in first.arguments if one.startswith("tests/"))
+    assert [
+        file.name for file in everything if runs(first.arguments, file) is runs(second.arguments, file)
+    ] == []
+
+
+def _is_in(file: Path, paths: list[Path]) -> bool:
+    return any(file.is_relative_to(path) for path in paths)
+
+
+def test_what_is_named_by_hand_runs_in_one_cluster() -> None:
+    (only,) = parts("1.37", ("tests/cluster/test_story.py",))
+
+    assert only.arguments == ("tests/cluster/test_story.py", "-m", "cluster")

@@ -1,4 +1,4 @@
-"""Run the tests in clusters of their own, one after the other: one for each pinned version.
+"""Run the tests in clusters of their own, side by side: most of the time they wait for each other's programs.
 
 In goes which versions and what pytest is told; out comes an exit status. With a kubeconfig of the user's
 they run against that cluster instead, and those that need control over its nodes say why they do not.
@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.build import CHECKOUT
@@ -19,20 +21,71 @@ _FOLDERS = ("tests/cluster", "tests/kube_api")
 # What of the tests a version can run: 1.34 is there for its layout of slices and has no node.
 MARKERS: Mapping[str, str] = {"1.37": "cluster", "1.36": "cluster", "1.34": "layout"}
 USUAL_VERSIONS = ("1.37", "1.34")
+# About half of the time that all take on a version with nodes. What is in neither half runs in the second.
+_FIRST_HALF = (
+    "tests/cluster/test_agent.py",
+    "tests/cluster/test_agent_gates.py",
+    "tests/cluster/test_agent_kubelet.py",
+    "tests/cluster/test_control.py",
+    "tests/cluster/test_crd.py",
+    "tests/cluster/test_crd_published.py",
+    "tests/cluster/test_launcher.py",
+    "tests/kube_api",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tests for one cluster. Shape: ``arguments`` for pytest."""
+
+    name: str
+    version: str
+    arguments: tuple[str, ...]
+
+
+def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
+    """Return what is run on a version, each in a cluster of its own; what is named by hand stays together."""
+    marked = ("-m", MARKERS[version])
+    if arguments or MARKERS[version] == "layout":
+        return (Part(version, version, (*(arguments or _FOLDERS), *marked)),)
+    others = (f"--ignore={path}" for path in _FIRST_HALF)
+    return (
+        Part(f"{version}, first half", version, (*_FIRST_HALF, *marked)),
+        Part(f"{version}, second half", version, (*_FOLDERS, *others, *marked)),
+    )
 
 
 def run_in_clusters(
     versions: Sequence[str], arguments: Sequence[str], say: Callable[[str], None], clock: Callable[[], float]
 ) -> int:
     """Run the tests on each of these versions and return the first exit status that is not 0."""
-    statuses = []
-    for version in versions:
+    todo = [part for version in versions for part in parts(version, arguments)]
+    tell = print if len(todo) > 1 else None
+
+    def run(part: Part) -> int:
         start = clock()
-        launcher = (sys.executable, str(CHECKOUT / "hack" / "cluster"), "run", "--version", version, "--")
-        status = subprocess.call((*launcher, *_pytest(MARKERS[version], arguments)), cwd=CHECKOUT)
-        say(f"the tests on {version}: exit status {status} after {clock() - start:.0f} s")
-        statuses.append(status)
+        status = _run(part, tell)
+        say(f"the tests on {part.name}: exit status {status} after {clock() - start:.0f} s")
+        return status
+
+    with ThreadPoolExecutor(len(todo)) as pool:
+        statuses = list(pool.map(run, todo))
     return next((status for status in statuses if status), 0)
+
+
+def _run(part: Part, tell: Callable[[str], None] | None) -> int:
+    """Run a part; what it prints is told line by line with its name, or as it comes where it is alone."""
+    launcher = (sys.executable, str(CHECKOUT / "hack" / "cluster"), "run", "--version", part.version, "--")
+    command = (*launcher, *_pytest(part.arguments))
+    if tell is None:
+        return subprocess.call(command, cwd=CHECKOUT)
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            tell(f"{part.name} | {line.decode(errors='replace').rstrip()}")
+    return running.returncode
 
 
 def run_in_users_cluster(kubeconfig: str, arguments: Sequence[str], say: Callable[[str], None]) -> int:
@@ -44,8 +97,9 @@ def run_in_users_cluster(kubeconfig: str, arguments: Sequence[str], say: Callabl
         raise LauncherError(f"cannot test in the cluster of KUBECONFIG={kubeconfig}: name one existing file")
     say(f"the tests run in the cluster of KUBECONFIG={kubeconfig}")
     environment = {**os.environ, "TANGRAM_TEST_KUBECONFIG": str(Path(kubeconfig).absolute())}
-    return subprocess.call(_pytest("cluster", arguments), cwd=CHECKOUT, env=environment)
+    chosen = (*(arguments or _FOLDERS), "-m", "cluster")
+    return subprocess.call(_pytest(chosen), cwd=CHECKOUT, env=environment)
 
 
-def _pytest(marker: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    return (sys.executable, "-m", "pytest", *(arguments or _FOLDERS), "-m", marker)
+def _pytest(arguments: Sequence[str]) -> tuple[str, ...]:
+    return (sys.executable, "-m", "pytest", *arguments)
