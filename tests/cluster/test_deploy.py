@@ -113,7 +113,7 @@ def failed_probes(api: KubeApi, pod_uid: str) -> list[str]:
 
 
 def test_a_version_that_publishes_nothing_is_asked_itself_and_takes_nobodys_place(
-    api: KubeApi, tangram: Document, mute_version: str, node: str
+    api: KubeApi, mute_version: str, tangram: Document, node: str
 ) -> None:
     def told() -> bool:
         return any("nothing is published yet" in note for note in failed_probes(api, mute_version))
