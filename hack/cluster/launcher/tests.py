@@ -21,6 +21,7 @@ _FOLDERS = ("tests/cluster", "tests/kube_api")
 # What of the tests a version can run: 1.34 is there for its layout of slices and has no node.
 MARKERS: Mapping[str, str] = {"1.37": "cluster", "1.36": "cluster", "1.34": "layout"}
 USUAL_VERSIONS = ("1.37", "1.34")
+_AT_ONCE = 3  # clusters
 # About half of the time that all take on a version with nodes. What is in neither half runs in the second.
 _FIRST_HALF = (
     "tests/cluster/test_agent.py",
@@ -48,10 +49,11 @@ def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
     marked = ("-m", MARKERS[version])
     if arguments or MARKERS[version] == "layout":
         return (Part(version, version, (*(arguments or _FOLDERS), *marked)),)
+    folders = (folder for folder in _FOLDERS if folder not in _FIRST_HALF)
     others = (f"--ignore={path}" for path in _FIRST_HALF)
     return (
         Part(f"{version}, first half", version, (*_FIRST_HALF, *marked)),
-        Part(f"{version}, second half", version, (*_FOLDERS, *others, *marked)),
+        Part(f"{version}, second half", version, (*folders, *others, *marked)),
     )
 
 
@@ -68,7 +70,7 @@ def run_in_clusters(
         say(f"the tests on {part.name}: exit status {status} after {clock() - start:.0f} s")
         return status
 
-    with ThreadPoolExecutor(len(todo)) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         statuses = list(pool.map(run, todo))
     return next((status for status in statuses if status), 0)
 
