@@ -54,7 +54,8 @@ class Blueprint:
     """A pool as it was read. Drawn only when a second one comes: a single machine needs none."""
 
     def __init__(self, pool: Pool, components: Sequence[Component]) -> None:
-        self._parts = [(one.template, one.layout) for one in components]
+        self._templates = [one.template for one in components]
+        self._layouts = [one.layout for one in components]
         self._varying = {one.template.skeleton: one.template.skeleton.varying for one in components}
         self._undrawn: Pool | None = pool
 
@@ -64,7 +65,7 @@ class Blueprint:
         self._facts = list(map(_FACTS, pool.devices))
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
         self._sizes = list(map(len, attributes))
-        self._squads = list(_squads(self._parts, attributes))
+        self._squads = list(_squads(self._templates, self._layouts, attributes))
 
     def read(self, pool: Pool) -> list[Component] | None:
         """Return the components of a pool whose devices have the same names, None where it differs."""
@@ -77,7 +78,7 @@ class Blueprint:
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
         if list(map(len, attributes)) != self._sizes:
             return None
-        owns: list[list[Entry]] = [[] for _ in self._parts]
+        owns: list[list[Entry]] = [[] for _ in self._templates]
         try:
             if not all(_reads(squad, attributes, owns) for squad in self._squads):
                 return None
@@ -87,7 +88,7 @@ class Blueprint:
         common = nodes[0] if nodes and nodes.count(nodes[0]) == len(nodes) else None
         return [
             Component(template, layout, tuple(own), common or _nodes(nodes, layout), pool.id)
-            for (template, layout), own in zip(self._parts, owns, strict=True)
+            for template, layout, own in zip(self._templates, self._layouts, owns, strict=True)
         ]
 
 
@@ -110,15 +111,15 @@ def _reads(squad: _Squad, attributes: Sequence[_Attributes], owns: Sequence[list
 
 
 def _squads(
-    components: Sequence[tuple[Template, Layout]], attributes: Sequence[_Attributes]
+    templates: Sequence[Template], layouts: Sequence[Layout], attributes: Sequence[_Attributes]
 ) -> Iterator[_Squad]:
     by_skeleton: dict[Skeleton, list[int]] = {}
-    for number, (template, _) in enumerate(components):
+    for number, template in enumerate(templates):
         by_skeleton.setdefault(template.skeleton, []).append(number)
     for skeleton, parts in by_skeleton.items():
         first = 0
         for group in skeleton.groups:
-            listed = _listed(group, [components[part][1] for part in parts])
+            listed = _listed(group, [layouts[part] for part in parts])
             rows = [attributes[index] for index in listed]
             yield _squad(skeleton, first, group, parts=tuple(parts), listed=_picker(listed), mine=rows)
             first += len(group.keys)

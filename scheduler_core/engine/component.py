@@ -56,13 +56,14 @@ class Component:
 
     def device(self, position: int) -> Device:
         """Return a device as it was published."""
-        body = self.template.skeleton.bodies[position]
+        body, amounts_of = self.template.skeleton.bodies[position], self.template.skeleton.amounts
         return Device(
             name=self.layout.names[position],
             attributes=self.attributes(position),
             capacity=body.capacity,
             draws=tuple(
-                Draw(self.layout.sources[source], amounts, groups) for source, amounts, groups in body.draws
+                Draw(self.layout.sources[source], amounts_of[amounts], groups)
+                for source, amounts, groups in body.draws
             ),
             parents=tuple(self.layout.names[parent] for parent in body.parents),
             nodes=self.selection(position),

@@ -86,38 +86,33 @@ class Library:
             Body(
                 capacity,
                 amounts_of[capacity],
-                tuple([(source, amounts_of[amounts], groups) for source, amounts, groups in draws]),
+                draws,
                 parents,
                 *(marks or _UNMARKED),
             )
             for capacity, draws, parents, marks in body_keys
         ])  # fmt: skip
         sources = tuple([amounts_of[number] for number in source_numbers])
-        structure = _structure(bodies, sources, self._meaning)
+        structure = self._structure(bodies, sources)
         shape = self._shapes.get(structure)
         if shape is None:
             shape = self._shapes[structure] = Shape(structure)
-        return Skeleton(driver, shape, bodies, sources, groups)
+        return Skeleton(driver, shape, bodies, sources, groups, amounts=amounts_of)
 
-
-def _structure(
-    bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...], meaning: GroupMeaning
-) -> Structure:
-    places: list[dict[str, int]] = [{} for _ in sources]
-    room: list[int] = []
-    draws: list[list[tuple[int, int]]] = []
-    for body in bodies:
-        mine: list[tuple[int, int]] = []
-        for source, amounts, _ in body.draws:
-            place_of = places[source]
-            for dimension, quantity in amounts.items():
-                place = place_of.get(dimension)
-                if place is None:
-                    place = place_of[dimension] = len(room)
-                    room.append(sources[source][dimension].nano)
-                mine.append((place, quantity.nano))
-        draws.append(mine)
-    has_groups = any([groups for body in bodies for _, _, groups in body.draws])
-    declared = [[(source, groups) for source, _, groups in body.draws] for body in bodies if has_groups]
-    modes = modes_of(declared, meaning)
-    return scaled(tuple([body.parents for body in bodies]), draws, room, modes)
+    def _structure(self, bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...]) -> Structure:
+        places: list[dict[str, int]] = [{} for _ in sources]
+        room: list[int] = []
+        draws: list[list[tuple[int, int]]] = []
+        for body in bodies:
+            mine: list[tuple[int, int]] = []
+            for source, amounts, _ in body.draws:
+                place_of = places[source]
+                for dimension, quantity in self._amounts[amounts].items():
+                    place = place_of.get(dimension)
+                    if place is None:
+                        place = place_of[dimension] = len(room)
+                        room.append(sources[source][dimension].nano)
+                    mine.append((place, quantity.nano))
+            draws.append(mine)
+        modes = modes_of([body.draws for body in bodies], self._meaning)
+        return scaled(tuple([body.parents for body in bodies]), draws, room, modes)

@@ -41,15 +41,15 @@ class Site:
     is_complete: bool
 
 
-RosterKey = tuple[tuple[int, Template, Layout, int], ...]
+RosterKey = tuple[tuple[int, ...], tuple[Template, ...], tuple[Layout, ...], tuple[int, ...]]
+"""Per component the number of its pool, its template, its layout and the usable positions."""
 
 
 def roster_of(key: RosterKey) -> Roster:
-    """Return a new roster. Shape: pool number, template, layout, usable positions per component."""
-    return Roster(
-        templates=tuple(template for _, template, _, _ in key),
-        ranks=tuple(
-            tuple(pool * _POOL_STEP + place for place in layout.listed) for pool, _, layout, _ in key
-        ),
-        usable=tuple(usable for _, _, _, usable in key),
-    )
+    """Return a new roster."""
+    pools, templates, layouts, usable = key
+    ranks = tuple([
+        tuple([pool * _POOL_STEP + place for place in layout.listed])
+        for pool, layout in zip(pools, layouts, strict=True)
+    ])  # fmt: skip
+    return Roster(templates, ranks, usable)

@@ -7,7 +7,7 @@ claims hold more than there is, are accepted: they leave less than nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from scheduler_core.engine.bits import mask_of, positions
@@ -118,7 +118,7 @@ class Shape:
         known = self._more[place].get(left)
         if known is None:
             known = 0
-            for amount, mask in self._ladders[place]:
+            for amount, mask in self._ladders[place].items():
                 if amount > left:
                     known |= mask
             self._more[place][left] = known
@@ -180,7 +180,7 @@ def _descendants(above: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(below)
 
 
-def _ladders(structure: Structure) -> tuple[tuple[tuple[int, int], ...], ...]:
+def _ladders(structure: Structure) -> list[dict[int, int]]:
     """Return, per place, the amounts drawn and the positions that draw each."""
     rungs: list[dict[int, int]] = [{} for _ in structure.room]
     for position, draws in enumerate(structure.draws):
@@ -188,7 +188,7 @@ def _ladders(structure: Structure) -> tuple[tuple[tuple[int, int], ...], ...]:
         for place, amount in draws:
             rung = rungs[place]
             rung[amount] = rung.get(amount, 0) | bit
-    return tuple([tuple(rung.items()) for rung in rungs])
+    return rungs
 
 
 def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
@@ -205,7 +205,7 @@ def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([groups[key] for key in keys])
 
 
-def _slots(structure: Structure, ladders: Sequence[Sequence[tuple[int, int]]]) -> frozenset[int]:
+def _slots(structure: Structure, ladders: Sequence[Mapping[int, int]]) -> frozenset[int]:
     """Return the places of which all who draw take everything."""
     rungs = enumerate(zip(ladders, structure.room, strict=True))
-    return frozenset([place for place, (rung, room) in rungs if len(rung) == 1 and rung[0][0] == room])
+    return frozenset([place for place, (rung, room) in rungs if len(rung) == 1 and room in rung])

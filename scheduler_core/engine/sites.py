@@ -118,11 +118,16 @@ class Sites:
                 is_complete = is_complete and (seen.is_complete or not seen.is_seen_from(node))
                 continue
             entries += [(number, component, usable) for component, usable in _usable(pool, node) if usable]
-        key = tuple((pool, one.template, one.layout, usable) for pool, one, usable in entries)
+        key = (
+            tuple([pool for pool, _, _ in entries]),
+            tuple([one.template for _, one, _ in entries]),
+            tuple([one.layout for _, one, _ in entries]),
+            tuple([usable for _, _, usable in entries]),
+        )
         roster = self._rosters.get(key)
         if roster is None:
             roster = self._rosters[key] = roster_of(key)
-        return Site(node, roster, tuple(component for _, component, _ in entries), is_regular, is_complete)
+        return Site(node, roster, tuple([component for _, component, _ in entries]), is_regular, is_complete)
 
     def _drop(self, names: Iterable[str] | None) -> None:
         """Drop the sites of some nodes, of all where None."""

@@ -77,13 +77,14 @@ NO_BINDING: Final = Binding()
 class Body:
     """What a device is beyond its attributes.
 
-    Shape: ``draws`` name sources by number, each with the compatibility groups declared for it;
-           ``parents`` are positions; equal capacities have one ``number``.
+    Shape: ``draws`` name sources by number, and amounts by the number that the skeleton knows them by, each
+           with the compatibility groups declared for it; ``parents`` are positions; equal capacities have
+           one ``number``.
     """
 
     number: int
     capacity: Mapping[QualifiedName, Quantity]
-    draws: tuple[tuple[int, Mapping[str, Quantity], Groups], ...]
+    draws: tuple[tuple[int, int, Groups], ...]
     parents: tuple[int, ...]
     taints: tuple[Taint, ...] = ()
     binding: Binding = NO_BINDING
@@ -113,15 +114,16 @@ class Place:
 class Skeleton:
     """What components have in common whatever their attributes say. Equal skeletons are one object.
 
-    Shape: ``sources`` what each source holds; ``varying`` the numbers of entries in which components were
-           seen to differ; ``own`` picks those out of all entries, ``common`` the others; ``keys`` are all
-           attributes of its devices; ``waits`` whether some device must first become ready;
-           ``is_shared`` whether some device serves many claims: tables cannot tell what is left of it.
+    Shape: ``sources`` what each source holds; ``amounts`` what is drawn, by number; ``varying`` the numbers
+           of entries in which components were seen to differ; ``own`` picks those out of all entries,
+           ``common`` the others; ``keys`` are all attributes of its devices; ``waits`` whether some device
+           must first become ready; ``is_shared`` whether some device serves many claims: tables cannot tell
+           what is left of it.
     """
 
     __slots__ = (
-        "_barred", "_odd", "_places", "_seen", "bodies", "common", "driver", "groups", "is_shared", "keys",
-        "own", "shape", "sources", "varying", "waits",
+        "_barred", "_odd", "_places", "_seen", "amounts", "bodies", "common", "driver", "groups", "is_shared",
+        "keys", "own", "shape", "sources", "varying", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -131,9 +133,12 @@ class Skeleton:
         bodies: tuple[Body, ...],
         sources: tuple[Mapping[str, Quantity], ...],
         groups: tuple[Group, ...],
+        *,
+        amounts: Sequence[Mapping[str, Quantity]],
     ) -> None:
         self.driver = driver
         self.shape = shape
+        self.amounts = amounts
         self.bodies = bodies
         self.sources = sources
         self.groups = groups

@@ -16,7 +16,7 @@ from scheduler_core.features import Groups
 
 Places = tuple[tuple[int, int], ...]
 """Pairs of place and amount. A *place* is one dimension of one source, by number."""
-Declared = tuple[int, frozenset[str] | None]
+Declared = tuple[int, int, frozenset[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,18 @@ def scaled(
 def modes_of(declared: Sequence[Sequence[Declared]], meaning: Groups) -> tuple[Places, ...]:
     """Return the modes of devices, empty where none declares a compatibility group.
 
-    Shape: ``declared`` has, per device, its sources with the groups that it declares for each. A device
-           that declares none can be used in any mode; as KEP-5963 has it, in a mode of its own only.
+    Shape: ``declared`` has, per device, its sources, each with the number of what it draws there and the
+           groups that it declares. A device that declares none can be used in any mode; as KEP-5963 has it,
+           in a mode of its own only.
     Source: rule S10 of docs/semantics.md.
     """
-    if not any([groups for mine in declared for _, groups in mine]):
+    if not any([groups for mine in declared for _, _, groups in mine]):
         return ()
     bits: dict[tuple[int, str | None], int] = {}
     found = []
     for mine in declared:
         modes: dict[int, int] = {}
-        for source, groups in mine:
+        for source, _, groups in mine:
             names: Iterable[str | None] = sorted(groups) if groups else (None,)
             if groups or meaning == "kep-5963":
                 mask = mask_of(bits.setdefault((source, name), len(bits)) for name in names)
