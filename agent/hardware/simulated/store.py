@@ -43,6 +43,8 @@ class Store:
     files: StateFile = field(init=False)
     _tree: Files = field(init=False, repr=False, compare=False)
     _rendered: str = field(init=False, repr=False, compare=False)
+    # What we rendered last: as long as the very same state is read, the tree shows it.
+    _shown: list[State] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self.directory / "root")
@@ -79,6 +81,8 @@ class Store:
             raise NoMachine(str(self.directory), f"it cannot be changed: {error}") from error
 
     def _is_rendered(self, state: State) -> bool:
+        if self._shown and self._shown[0] is state:
+            return True
         try:
             descriptor = os.open(self._rendered, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -120,6 +124,7 @@ class Store:
             os.pwrite(descriptor, _stamp(state), 0)
         finally:
             os.close(descriptor)
+        self._shown[:] = [state]
 
 
 def boot_id(name: str, state: State) -> str:
