@@ -40,11 +40,11 @@ class Builder:
         Raises: LauncherError where no Go is to be had or it fails; its last lines are in the message.
         """
         target = self.folder / toolset.folder
-        if not _is_complete(target, toolset):
+        if not (_is_complete(target, toolset) and self._is_linked(toolset)):
             with self._lock(toolset):
                 if not _is_complete(target, toolset):
                     self._build(toolset, target)
-        self._link(toolset)
+                self._link(toolset)
         return target
 
     @contextmanager
@@ -54,15 +54,16 @@ class Builder:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    def _is_linked(self, toolset: ToolSet) -> bool:
+        link = self.folder / toolset.name
+        return link.is_symlink() and os.readlink(link) == toolset.folder
+
     def _link(self, toolset: ToolSet) -> None:
         """Let the set's plain name lead to what is pinned now, for people and scripts."""
-        link = self.folder / toolset.name
-        if link.is_symlink() and os.readlink(link) == toolset.folder:
-            return
-        fresh = self.folder / f".{toolset.name}.{os.getpid()}"
+        fresh = self.folder / f".{toolset.name}.link"
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(toolset.folder)
-        fresh.replace(link)
+        fresh.replace(self.folder / toolset.name)
 
     def _build(self, toolset: ToolSet, target: Path) -> None:
         go = find_go(toolset.go, self.folder, self.say)
