@@ -80,20 +80,19 @@ class Driver:
                 kept = self._kept(record, plan) if record else None
                 return claims.answer(self._confirm(kept, plan) if kept else self._begin(plan))
 
-    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> bool:
+    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Undo what was prepared for a claim; one that is not known is undone already.
 
-        Return whether there was anything to undo.
         Raises: PluginError; the next call goes on from where this one stopped.
         """
         with _attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
             record = self._store.load(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
-                return self._cdi.remove(uid)
+                self._cdi.remove(uid)
+                return
             with self._gpus_locked(record.gpus, f"unprepare claim {ref}"):
                 self._end(record)
-            return True
 
     def reconcile(self) -> tuple[Repair, ...]:
         """Repair what a crash, a reboot or somebody else left, and return what was due.

@@ -143,7 +143,7 @@ def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add("--node-yaml", metavar="NODE", help="the machine that nodes simulate: a shipped name, or a file")
     add("--node-objects", type=int, default=0, metavar="N", help="nodes that are API objects only, for load")
     add("--control-plane-only", action="store_true", help="no real node")
-    add("--peer", action="store_true", help="with the dra-example-driver beside Tangram, to compare")
+    add("--peer", action="store_true", help="with the dra-example-driver on the nodes, to compare")
     add("--bare", action="store_true", help="without Tangram")
     add("--feature-gates", default="", metavar="A=true,...", help="over those that the version needs")
     add("--keep-logs", type=Path, metavar="DIR", help="copy the logs there in the end")

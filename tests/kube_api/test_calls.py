@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -269,3 +269,28 @@ def test_the_server_says_its_version_and_whether_it_is_ready(api: KubeApi, serve
     assert api.server_version() == "v1.37.1"
     assert api.raw_get("/readyz") == "ok"
     assert server.said == ["GET /version", "GET /readyz"]
+
+
+def test_an_api_server_below_a_path_is_asked_below_it(
+    connect: Callable[..., KubeApi], server: Script
+) -> None:
+    api = connect(f"http://127.0.0.1:{server.server_port}/clusters/c-1")
+    server.answers(Reply(document("a")))
+
+    api.get(NODES, "a")
+
+    (request,) = server.requests
+    assert request.path == "/clusters/c-1/api/v1/nodes/a"
+
+
+def test_behind_a_proxy_the_proxy_is_asked_for_the_server(
+    connect: Callable[..., KubeApi], server: Script
+) -> None:
+    proxy = {"proxy-url": f"http://127.0.0.1:{server.server_port}"}
+    api = connect("http://api.invalid:6443", proxy)
+    server.answers(Reply(document("a")))
+
+    api.get(NODES, "a")
+
+    (request,) = server.requests
+    assert (request.headers["Host"], request.path) == ("api.invalid:6443", "/api/v1/nodes/a")

@@ -26,10 +26,12 @@ _IMAGE_S = 900
 
 
 def install(settings: Settings, say: Callable[[str], None]) -> None:
-    """Apply the overlay for simulated machines unless the cluster shall stay bare.
+    """Apply the overlay for simulated machines unless the cluster shall stay bare; and the peer's class.
 
     Raises: LauncherError with what kubectl and the pods say.
     """
+    if settings.peer is not None:
+        _kubectl(settings, "apply", "--filename=-", given=device_class())
     if settings.is_bare:
         if settings.node_objects:
             _kubectl(settings, "apply", "-k", str(_CLASSES))
@@ -41,8 +43,6 @@ def install(settings: Settings, say: Callable[[str], None]) -> None:
         _kubectl(settings, "--namespace", _NAMESPACE, *rollout)
     except LauncherError as error:
         raise LauncherError(f"{error}\n{_complaints(settings)}") from error
-    if settings.peer is not None:
-        _kubectl(settings, "apply", "--filename=-", given=device_class())
     say("Tangram is installed")
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from launcher.build import CHECKOUT
@@ -62,7 +63,7 @@ def run_in_clusters(
 ) -> int:
     """Run the tests on each of these versions and return the first exit status that is not 0."""
     todo = [part for version in versions for part in parts(version, arguments)]
-    tell = print if len(todo) > 1 else None
+    tell = partial(print, flush=True) if len(todo) > 1 else None
 
     def run(part: Part) -> int:
         start = clock()
