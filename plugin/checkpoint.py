@@ -1,9 +1,10 @@
-"""The durable record of prepared claims: one file per claim, readable with ``cat``.
+"""The durable record of prepared claims: one file per claim, readable with ``cat`` and ``jq``.
 
-Records enter and leave. A file holds a version, the SHA-256 of the stored bytes of the record, and the
-record: the checksum never depends on how this program would write the record today. A file that cannot
-be read is set aside and reported; it never stops the plugin. Writers of one claim exclude each other by
-its lock; readers need none, since files are replaced whole.
+Records enter and leave. Each line of a file is the record in one more state, the last one counts: a version,
+the SHA-256 of the stored bytes of the record, and the record. The checksum never depends on how this
+program would write the record today. What stands behind the last newline was cut off by the end of a
+process and counts as not written. A file that cannot be read otherwise is set aside and reported; it never
+stops the plugin. Writers of one claim exclude each other by its lock; readers need none.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ VERSION: Final = 2  # 2 knows devices of several GPUs
 _SUFFIX: Final = ".json"
 _ASIDE: Final = ".corrupt"
 _MODE: Final = 0o600
+# Bytes, from which on a file holds its last state only; a claim of eight partitions does not come so far.
+_LONGEST: Final = 64 * 1024
 _log = logging.getLogger(__name__)
 
 
@@ -76,14 +79,19 @@ class RecordStore:
 
         The caller holds the claim's lock. Raises: RecordTooNew, StorageFailed.
         """
-        data = files.read(self._path(uid))
+        path = self._path(uid)
+        data = files.read(path)
         if not data:  # an empty one is left where the power went before anything was done for the claim
             return None
         try:
-            return decode(data, uid)
+            record = decode(data, uid)
         except Corrupt as problem:
             self._set_aside(uid, problem)
             return None
+        whole = data.rindex(b"\n") + 1
+        if whole < len(data):  # the next line must begin a line
+            files.shorten(path, whole)
+        return record
 
     def peek(self, uid: ClaimUid) -> tuple[Record | None, float]:
         """Return a claim's record and when it was written, without a lock and changing nothing.
@@ -110,7 +118,9 @@ class RecordStore:
         After a power cut nothing of it would matter: whatever state it says, its instances are gone.
         The caller holds the claim's lock. Raises: StorageFailed.
         """
-        files.replace(self._path(record.uid), encode(record), _MODE, synced=False)
+        path, line = self._path(record.uid), encode(record)
+        if files.append(path, line, _MODE) > _LONGEST:
+            files.replace(path, line, _MODE, synced=False)
 
     def remove(self, uid: ClaimUid) -> None:
         """Forget a claim. The caller holds the claim's lock. Raises: StorageFailed."""
@@ -182,9 +192,9 @@ class RecordStore:
 
 
 def encode(record: Record) -> bytes:
-    """Return the bytes of a record's file."""
-    payload = msgspec.json.format(msgspec.json.encode(record), indent=2)
-    head = f'{{"version": {_least_version(record)}, "checksum": "{_digest(payload)}",\n"claim": '
+    """Return a record's line."""
+    payload = msgspec.json.encode(record)
+    head = f'{{"version":{_least_version(record)},"checksum":"{_digest(payload)}","claim":'
     return head.encode() + payload + b"}\n"
 
 
@@ -194,7 +204,17 @@ def _least_version(record: Record) -> int:
 
 
 def decode(data: bytes, uid: ClaimUid) -> Record:
-    """Read a record's file. Raises: Corrupt; RecordTooNew for a version that this program does not know."""
+    """Read a record's file, of which the last whole line counts.
+
+    Raises: Corrupt; RecordTooNew for a version that this program does not know.
+    """
+    *lines, _cut_off = data.split(b"\n")
+    if not lines:
+        raise Corrupt("it has no whole line")
+    return _decode_line(lines[-1], uid)
+
+
+def _decode_line(data: bytes, uid: ClaimUid) -> Record:
     try:
         version = msgspec.json.decode(data, type=_Header).version
         if version > VERSION:

@@ -1,8 +1,9 @@
-"""Durable files: written whole or not at all.
+"""Durable files: written whole or not at all, or longer by a part.
 
 A path and bytes enter. A process that dies at any moment leaves the old file or the new one, and at most a
-temporary file beside it that no reader takes for a record or a CDI document. What must outlive the machine,
-too, is on the disk when the call returns; waiting for the disk is most of what a call costs.
+temporary file beside it that no reader takes for a record or a CDI document; dying while it appends, it may
+leave half of the part. What must outlive the machine, too, is on the disk when the call returns; waiting
+for the disk is most of what a call costs.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """
     folder, name = os.path.split(path)
     temporary = f"{folder}/{_temporary(name)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        with open(_opened(temporary, mode), "wb", buffering=0) as file:
+        with open(_opened(temporary, mode, flags), "wb", buffering=0) as file:
             _write(file, data)
             os.replace(temporary, path)
             if synced:
@@ -48,6 +50,29 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
                 _sync_folder(folder)
     except OSError as error:
         raise StorageFailed("write", str(path), _reason(error)) from error
+
+
+def append(path: Path, data: bytes, mode: int) -> int:
+    """Write to the end of a file, one that is not there is made; return its length in bytes.
+
+    It outlives the process, and not a power cut. A file system has less to do for it than for a file that
+    takes another's name. Raises: StorageFailed; the file may then end with half of the data.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with open(_opened(os.fspath(path), mode, flags), "ab", buffering=0) as file:
+            _write(file, data)
+            return file.tell()
+    except OSError as error:
+        raise StorageFailed("write", str(path), _reason(error)) from error
+
+
+def shorten(path: Path, length: int) -> None:
+    """Cut a file off after so many bytes. Raises: StorageFailed."""
+    try:
+        os.truncate(path, length)
+    except OSError as error:
+        raise StorageFailed("shorten", str(path), _reason(error)) from error
 
 
 def remove(path: Path) -> bool:
@@ -139,9 +164,8 @@ def _unlink(path: str | Path) -> bool:
         raise
 
 
-def _opened(path: str, mode: int) -> int:
-    """Return an empty file to write to; a folder that went away is made again."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+def _opened(path: str, mode: int, flags: int) -> int:
+    """Return a file to write to; a folder that went away is made again."""
     try:
         return os.open(path, flags, mode)
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import grpc
@@ -71,17 +72,18 @@ class Service:
             ours[uid] = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
             devices = self._driver.prepare(allocated)
             if devices:
-                self._witness.changed(uid, ref)
+                _afterwards(context, partial(self._witness.changed, uid, ref))
             return devices
 
         return {claim.uid: self._outcome("prepare", claim, deed, ours) for claim in wanted}
 
-    def unprepare(self, wanted: Iterable[WireClaim]) -> Mapping[str, Outcome]:
+    def unprepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims never heard of."""
 
         def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
             self._driver.unprepare(uid, ref)
-            self._witness.changed(uid, ref)  # one that was never prepared may say in its status why
+            # One that was never prepared may say in its status why.
+            _afterwards(context, partial(self._witness.changed, uid, ref))
             return ()
 
         return {claim.uid: self._outcome("unprepare", claim, deed, {}) for claim in wanted}
@@ -125,6 +127,12 @@ class Service:
         return claim
 
 
+def _afterwards(context: grpc.ServicerContext, tell: Callable[[], None]) -> None:
+    """Tell somebody once the answer is out: a thread that wakes before would hold it up."""
+    if not context.add_callback(tell):  # the caller is gone
+        tell()
+
+
 def _without_subject(error: CoreError) -> str:
     """Return what is wrong with an object for a sentence that names it already."""
     text = str(error)
@@ -159,12 +167,10 @@ class DraV1(v1_grpc.DRAPluginServicer):
         return response
 
     def NodeUnprepareResources(  # noqa: D102, N802 - the wire's name
-        self,
-        request: v1.NodeUnprepareResourcesRequest,
-        context: grpc.ServicerContext,  # noqa: ARG002
+        self, request: v1.NodeUnprepareResourcesRequest, context: grpc.ServicerContext
     ) -> v1.NodeUnprepareResourcesResponse:
         response = v1.NodeUnprepareResourcesResponse()
-        for uid, outcome in self._service.unprepare(request.claims).items():
+        for uid, outcome in self._service.unprepare(request.claims, context).items():
             response.claims[uid].error = outcome.error
         return response
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -80,21 +81,48 @@ def test_a_removed_record_is_unknown(store: RecordStore) -> None:
     assert list(store.folder.iterdir()) == []
 
 
-def test_people_can_read_a_record(store: RecordStore) -> None:
+def test_people_can_read_a_record_and_what_it_was_before(store: RecordStore) -> None:
     store.save(RECORD)
+    store.note(RECORD.in_state(State.COMPLETED))
 
-    stored = json.loads(path_of(store).read_text())
+    first, last = (json.loads(line) for line in path_of(store).read_text().splitlines())
 
-    assert stored["version"] == 1
-    assert stored["claim"]["state"] == "started"
-    assert stored["claim"]["devices"][0]["parent_uuid"] == "GPU-1"
-    assert "\n" in path_of(store).read_text()
+    assert first["version"] == 1
+    assert first["claim"]["devices"][0]["parent_uuid"] == "GPU-1"
+    assert [first["claim"]["state"], last["claim"]["state"]] == ["started", "completed"]
+
+
+@given(length=st.integers(min_value=0, max_value=len(encode(RECORD)) - 1))
+def test_what_was_cut_off_counts_as_not_written_and_what_follows_it_does(length: int) -> None:
+    completed, undoing = RECORD.in_state(State.COMPLETED), RECORD.in_state(State.UNDOING)
+    with tempfile.TemporaryDirectory() as folder:
+        store = RecordStore(Path(folder))
+        store.save(RECORD)
+        store.note(completed)
+        with path_of(store).open("ab") as file:
+            file.write(encode(undoing)[:length])
+
+        assert store.census().records == (completed,)
+        assert store.peek(UID)[0] == completed
+        assert store.load(UID) == completed
+        store.note(undoing)
+
+        assert store.load(UID) == undoing
+
+
+def test_a_record_that_says_more_and_more_does_not_grow_without_end(store: RecordStore) -> None:
+    store.save(RECORD)
+    for gi_id in range(1000):
+        store.note(RECORD.with_device(PARTITION.with_gpu_instance(gi_id)))
+
+    assert path_of(store).stat().st_size < 100_000
+    assert store.load(UID) == RECORD.with_device(PARTITION.with_gpu_instance(999))
 
 
 @given(position=st.integers(min_value=0), bit=st.integers(min_value=0, max_value=7))
 def test_no_flipped_bit_of_a_record_goes_unnoticed(position: int, bit: int) -> None:
     data = bytearray(encode(RECORD))
-    payload = data.index(b'"claim": ') + len(b'"claim": ')
+    payload = data.index(b'"claim":') + len(b'"claim":')
     data[payload + position % (len(data) - payload - 2)] ^= 1 << bit
 
     with pytest.raises(Corrupt):
@@ -109,10 +137,10 @@ def test_no_cut_off_record_is_taken_for_a_record(length: int) -> None:
 
 def test_the_checksum_is_of_the_stored_bytes_and_not_of_how_we_write_today() -> None:
     content = json.loads(encode(RECORD))["claim"] | {"field_of_another_release": 1}
-    stored = json.dumps(content, sort_keys=True, indent=7)
+    stored = json.dumps(content, sort_keys=True, separators=("  ,", " : "))
     digest = hashlib.sha256(stored.encode()).hexdigest()
 
-    found = decode(f'{{"checksum":"{digest}","version":1,"claim":{stored}}}'.encode(), UID)
+    found = decode(f'{{"checksum":"{digest}","version":1,"claim":{stored}}}\n'.encode(), UID)
 
     assert found == RECORD
 
@@ -162,7 +190,7 @@ def test_the_record_of_one_claim_under_the_name_of_another_is_corrupt() -> None:
 
 def test_a_record_of_a_newer_version_is_refused_with_who_acts_and_left_alone(store: RecordStore) -> None:
     store.save(RECORD)
-    newer = b'{"version": 3, "anything": ["else"]}'
+    newer = b'{"version": 3, "anything": ["else"]}\n'
     path_of(store).write_bytes(newer)
 
     with pytest.raises(RecordTooNew, match=rf"claim {UID}: it has version 3.*up to 2.*upgrades the plugin"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,21 +19,33 @@ SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-0-mig-3g-20gb-4-7"
 
 
+class FullDisk:
+    """A disk on which some writes fail, counted from 1."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
+        self.writes = 0
+        self.fails = fails
+        for name in ("replace", "append"):
+            patch.setattr(files, name, self.limited(getattr(files, name)))
+
+    def limited(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        def limited(path: Path, data: bytes, *arguments: Any, **options: Any) -> Any:
+            self.writes += 1
+            if self.fails(self.writes):
+                if write.__name__ == "append":  # as much as there was room for
+                    write(path, data[: len(data) // 2], *arguments, **options)
+                raise StorageFailed("write", "the record", "No space left on device")
+            return write(path, data, *arguments, **options)
+
+        return limited
+
+
 @pytest.mark.parametrize("write", range(1, 5))
 def test_a_disk_that_fails_at_any_write_costs_nothing_but_a_retry(
     bench: Any, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
-    replace, count = files.replace, 0
-
-    def failing(*arguments: Any, **options: Any) -> None:
-        nonlocal count
-        count += 1
-        if count == write:
-            raise StorageFailed("write", "the record", "No space left on device")
-        replace(*arguments, **options)
-
     with monkeypatch.context() as patch:
-        patch.setattr(files, "replace", failing)
+        FullDisk(patch, lambda number: number == write)
         with pytest.raises(StorageFailed, match="No space left"):
             bench.prepare("u1", HALF)
 
@@ -42,17 +56,8 @@ def test_a_disk_that_fails_at_any_write_costs_nothing_but_a_retry(
 def test_a_full_disk_during_the_undo_too_is_mended_by_the_next_call(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace, count = files.replace, 0
-
-    def full_after_two(*arguments: Any, **options: Any) -> None:
-        nonlocal count
-        count += 1
-        if count > 2:
-            raise StorageFailed("write", "the record", "No space left on device")
-        replace(*arguments, **options)
-
     with monkeypatch.context() as patch:
-        patch.setattr(files, "replace", full_after_two)
+        FullDisk(patch, lambda number: number > 2)
         with pytest.raises(StorageFailed):
             bench.prepare("u1", HALF)
         assert len(bench.instances()) == 1
@@ -91,7 +96,7 @@ def test_a_corrupt_record_is_set_aside_at_the_start_and_the_others_go_on(bench: 
 
 def test_a_record_of_a_newer_plugin_stops_new_claims_and_not_the_undoing_of_old_ones(bench: Any) -> None:
     bench.prepare("u1", SMALL)
-    (bench.options.claims_dir / "u9.json").write_text('{"version": 99}')
+    (bench.options.claims_dir / "u9.json").write_text('{"version": 99}\n')
     bench.restart()
 
     with pytest.raises(RecordTooNew, match="claim u9"):

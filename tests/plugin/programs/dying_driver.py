@@ -3,7 +3,7 @@
 Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
 step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
 fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
-removed. One program for many deeds, because starting an interpreter takes longer than all of them.
+removed, or a part half appended, appended. One program for many deeds, because starting an interpreter takes longer than all of them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.sysfs import Sysfs
 from agent.inventory.model import LinkedGpus
+from plugin import files
 from plugin.assembly import assemble
 from plugin.options import Options
 from scheduler_core.frontends.partition_table import table_of
@@ -48,7 +49,7 @@ class Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self) -> None:
-        replace, unlink = os.replace, os.unlink
+        replace, unlink, append = os.replace, os.unlink, files.append
 
         def watched_replace(path: str | Path, target: str | Path) -> None:
             if self.concern(path):
@@ -68,6 +69,15 @@ class Steps:
             if is_step:
                 self.take()
 
+        def watched_append(path: Path, data: bytes, mode: int) -> int:
+            if self.count + 1 == self.last:
+                append(path, data[: len(data) // 2], mode)
+            self.take()
+            length = append(path, data, mode)
+            self.take()
+            return length
+
+        files.append = watched_append
         os.replace = watched_replace  # type: ignore[assignment]
         os.unlink = watched_unlink  # type: ignore[assignment]
 
