@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin.checkpoint import RecordStore
 from plugin.reports import Reports
 from plugin.server import start
+from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
 CLAIM = v1.Claim(namespace="team", name="c", uid="u1")
@@ -105,20 +106,38 @@ class Clock:
         return self.now
 
 
+class Hearing(Reports):
+    """Reports that say when they were told of something: that comes after the kubelet has its answer."""
+
+    def __init__(self, *ports: Any) -> None:
+        super().__init__(*ports)
+        self.heard = Semaphore(0)
+
+    def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        super().changed(uid, ref)
+        self.heard.release()
+
+    def failed(self, *failure: Any) -> None:
+        super().failed(*failure)
+        self.heard.release()
+
+
 @dataclass
 class Cluster:
     """A kubelet, a plugin that reads claims from a server, and what that plugin has to tell."""
 
     server: Server
     kubelet: Any
-    reports: Reports
+    reports: Hearing
     claims: ClusterClaims
     clock: Clock
 
-    def deliver(self, reports: Reports | None = None) -> float | None:
-        """Let the time pass that a change waits, then write."""
+    def deliver(self, reports: Hearing | None = None) -> float | None:
+        """Wait for a change, let the time pass that it waits, then write."""
+        reports = reports or self.reports
+        assert reports.heard.acquire(timeout=10.0)
         self.clock.now += 0.5
-        return (reports or self.reports).deliver()
+        return reports.deliver()
 
 
 def kubeconfig(folder: Path, url: str) -> Path:
@@ -144,8 +163,8 @@ def allocated(*results: tuple[str, str], uid: str = "u1") -> dict[str, Any]:
     }
 
 
-def reports_of(site: Any, claims: ClusterClaims, clock: Clock) -> Reports:
-    return Reports(RecordStore(site.options.claims_dir), claims, claims, clock, lambda: 1_800_000_000.0)
+def reports_of(site: Any, claims: ClusterClaims, clock: Clock) -> Hearing:
+    return Hearing(RecordStore(site.options.claims_dir), claims, claims, clock, lambda: 1_800_000_000.0)
 
 
 @pytest.fixture
