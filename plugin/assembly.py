@@ -29,6 +29,6 @@ def assemble(
         node=Node(machine.readers, options.node_name, options.driver_name, options.linked),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
-        locks=Locks(folder=options.locks_dir, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
+        locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,
     )

@@ -106,7 +106,6 @@ class Driver:
                 self._repair(repair)
             except (PluginError, HardwareError) as error:
                 _log.error("%s failed for now: %s", repair, error)
-        self._locks.sweep()
         return found
 
     def _resolved(self, claim: AllocatedClaim) -> PreparePlan:

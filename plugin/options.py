@@ -81,14 +81,14 @@ class Options:
         return self.data_dir / "claims"
 
     @property
-    def locks_dir(self) -> Path:
-        """Return the folder of the lock files."""
-        return self.data_dir / "locks"
+    def lock_file(self) -> Path:
+        """Return the file whose bytes are the locks."""
+        return self.data_dir / "lock"
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Return every folder that the plugin writes to, outer ones first."""
-        return self.data_dir, self.claims_dir, self.locks_dir, self.registry_dir, self.cdi_dir
+        return self.data_dir, self.claims_dir, self.registry_dir, self.cdi_dir
 
 
 def _is_node(name: str) -> bool:

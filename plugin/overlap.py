@@ -7,6 +7,7 @@ force-deleted pod can hand out what is still prepared: the node is where that en
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 
 from agent.inventory.model import Hardware, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
@@ -24,7 +25,7 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
     Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
             devices overlap.
     """
-    ledger = Ledger(node.pool)
+    ledger = copy(node.books)
     for record in records:
         if record.uid != plan.uid:
             _record_all(ledger, record, node)
@@ -39,7 +40,7 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
 
 def _refuse_own_overlap(plan: PreparePlan, node: NodeDevices) -> None:
     """Check a plan against itself alone: no other claim's end would ever help it."""
-    ledger = Ledger(node.pool)
+    ledger = copy(node.books)
     for planned in plan.devices:
         try:
             ledger.take(planned.name, "the claim itself")

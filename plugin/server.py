@@ -101,7 +101,7 @@ def start(
     """
     refuse_unusable(options)
     with (
-        folders.made((options.data_dir, options.locks_dir), _FOLDER_MODE),
+        folders.made((options.data_dir,), _FOLDER_MODE, with_content=True),
         driver.starting(),
         folders.made(options.folders, _FOLDER_MODE),
     ):

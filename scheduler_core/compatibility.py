@@ -24,6 +24,13 @@ class GroupBook:
         self._declaring: Counter[SourceName] = Counter()
         self._groups: Counter[tuple[SourceName, str]] = Counter()
 
+    def __copy__(self) -> GroupBook:
+        """Return a book that goes its own way from here."""
+        twin = GroupBook(self._meaning)
+        twin._users, twin._declaring = self._users.copy(), self._declaring.copy()
+        twin._groups = self._groups.copy()
+        return twin
+
     def enter(self, draws: Iterable[Draw], sign: int) -> None:
         """Count the consumers in (``sign`` 1) or out (-1)."""
         for draw in draws:

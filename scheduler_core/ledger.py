@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from copy import copy
 
 from scheduler_core.compatibility import GroupBook, is_at_odds
 from scheduler_core.errors import Overdrawn
@@ -42,6 +43,17 @@ class Ledger:
         self._consumed: dict[tuple[DeviceName, QualifiedName], int] = {}
         self._groups = GroupBook(features.groups)
         self._judges = any(device.only_with is not None for device in pool.devices)
+
+    def __copy__(self) -> Ledger:
+        """Return a ledger that goes its own way from here."""
+        twin = object.__new__(Ledger)
+        twin._pool, twin._devices, twin._judges = self._pool, self._devices, self._judges
+        twin._left = self._left.copy()
+        twin._users, twin._holders = self._users.copy(), self._holders.copy()
+        twin._shares = {name: holders.copy() for name, holders in self._shares.items()}
+        twin._consumed = self._consumed.copy()
+        twin._groups = copy(self._groups)
+        return twin
 
     @property
     def taken(self) -> Mapping[DeviceName, str]:

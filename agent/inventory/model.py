@@ -20,6 +20,7 @@ from agent.hardware.types import (
     VirtualFunction,
 )
 from scheduler_core.frontends.partition_table import Table
+from scheduler_core.ledger import Ledger
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool
@@ -162,6 +163,11 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def books(self) -> Ledger:
+        """Return the pool's ledger while nothing is taken. To be copied: it never changes."""
+        return Ledger(self.pool)
 
     @cached_property
     def by_hardware(self) -> Mapping[Hardware, DeviceName]:

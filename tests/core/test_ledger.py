@@ -1,3 +1,6 @@
+from copy import copy
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,6 +103,35 @@ def test_the_order_of_taking_never_matters(wanted, random):
         second.take(DeviceName(name), "x")
 
     assert allocatable(first, NAMES) == allocatable(second, NAMES)
+
+
+def grouped():
+    parts = [f"{group}-{number}" for group in "ab" for number in range(2)]
+    plain = pool(device("gpu", m=40), *(device(name, sources=["gpu"], m=10) for name in parts))
+
+    def in_group(one):
+        return replace(one, draws=tuple(replace(draw, groups=frozenset({one.name[0]})) for draw in one.draws))
+
+    return replace(plain, devices=tuple(in_group(one) if one.name != "gpu" else one for one in plain.devices))
+
+
+@pytest.mark.parametrize("devices", [nested(), grouped()], ids=["nested", "in groups"])
+@given(st.data())
+def test_a_copy_goes_on_as_its_original_would_and_neither_sees_the_other(devices, data):
+    names = st.lists(st.sampled_from([str(d.name) for d in devices.devices]), max_size=6)
+    earlier, later = data.draw(names), data.draw(names)
+
+    def take(ledger, wanted):
+        return [ledger.admits(DeviceName(n)) and not ledger.take(DeviceName(n), "x") for n in wanted]
+
+    original, whole = Ledger(devices), Ledger(devices)
+    take(original, earlier)
+    twin = copy(original)
+
+    expected = take(whole, earlier + later)[len(earlier) :]
+    assert take(twin, later) == expected
+    assert take(original, later) == expected
+    assert twin.taken == original.taken == whole.taken
 
 
 @given(st.lists(st.sampled_from(NAMES), max_size=8), st.sampled_from(NAMES))

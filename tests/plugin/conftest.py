@@ -132,7 +132,7 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.locks_dir)
+        folders = (self.options.cdi_dir, self.options.claims_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 

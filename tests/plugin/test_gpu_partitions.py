@@ -232,10 +232,10 @@ def test_after_a_reboot_the_claim_is_forgotten(bench: Any) -> None:
 
 @pytest.mark.parametrize("minor", [0, 1])
 def test_a_partition_waits_for_the_lock_of_every_member(bench: Any, minor: int) -> None:
-    locks = Locks(folder=bench.options.locks_dir, wait_s=1, clock=bench.clock, sleep=bench.clock.sleep)
+    locks = Locks(path=bench.options.lock_file, wait_s=1, clock=bench.clock, sleep=bench.clock.sleep)
     with (
         locks.hold(f"gpu-{bench.uuid(minor)}", "GPU", "test"),
-        pytest.raises(LockTimeout, match=rf"GPU {minor} \(.*held to test"),
+        pytest.raises(LockTimeout, match=rf"GPU {minor} \(.*another process"),
     ):
         bench.prepare("u1", PAIR)
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from plugin.errors import LockTimeout
+from plugin.errors import LockTimeout, StorageFailed
 from plugin.locks import Locks
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from plugin.locks import Locks
-locks = Locks(folder=Path(sys.argv[1]), wait_s=1, clock=time.monotonic, sleep=time.sleep)
+locks = Locks(path=Path(sys.argv[1]), wait_s=1, clock=time.monotonic, sleep=time.sleep)
 with locks.hold("gpu-0", "GPU 0", "prepare claim default/elsewhere"):
     print("held", flush=True)
     sys.stdin.read()
@@ -27,7 +27,7 @@ with locks.hold("gpu-0", "GPU 0", "prepare claim default/elsewhere"):
 
 @pytest.fixture
 def locks(tmp_path: Path, clock: Any) -> Locks:
-    return Locks(folder=tmp_path / "locks", wait_s=5.0, clock=clock, sleep=clock.sleep)
+    return Locks(path=tmp_path / "lock", wait_s=5.0, clock=clock, sleep=clock.sleep)
 
 
 def test_who_waits_too_long_gives_up_and_names_the_holder(locks: Locks, clock: Any) -> None:
@@ -52,12 +52,13 @@ def test_one_lock_never_delays_another(locks: Locks, clock: Any) -> None:
     assert clock.slept == []
 
 
-def test_a_lock_leaves_no_file_behind_and_can_be_had_again(locks: Locks) -> None:
-    for _ in range(3):
-        with locks.hold("gpu-0", "GPU 0", "work"):
+def test_locks_of_any_names_are_one_empty_file_and_can_be_had_again(locks: Locks) -> None:
+    for number in range(6):
+        with locks.hold(f"gpu-{number // 2}", "GPU", "work"):
             pass
 
-    assert list(locks.folder.iterdir()) == []
+    assert list(locks.path.parent.iterdir()) == [locks.path]
+    assert locks.path.stat().st_size == 0
 
 
 def test_an_error_under_the_lock_frees_it(locks: Locks) -> None:
@@ -72,7 +73,7 @@ def test_threads_take_turns(locks: Locks) -> None:
     inside, most = 0, 0
     wait = threading.Event()
     patient = Locks(
-        folder=locks.folder, wait_s=1e9, clock=lambda: 0.0, sleep=lambda _: wait.wait(0.001) or None
+        path=locks.path, wait_s=1e9, clock=lambda: 0.0, sleep=lambda _: wait.wait(0.001) or None
     )
 
     def work() -> None:
@@ -94,12 +95,12 @@ def test_threads_take_turns(locks: Locks) -> None:
 
 def test_another_process_holds_it_until_it_dies(locks: Locks) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(locks.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", HOLDER, str(locks.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with (
-            pytest.raises(LockTimeout, match="held to prepare claim default/elsewhere"),
+            pytest.raises(LockTimeout, match="another process of this driver holds it"),
             locks.hold("gpu-0", "GPU 0", "prepare claim default/here"),
         ):
             pass
@@ -115,24 +116,28 @@ def test_another_process_holds_it_until_it_dies(locks: Locks) -> None:
 def test_a_lock_whose_file_went_away_between_opening_and_locking_it_is_not_the_lock(
     locks: Locks, clock: Any, monkeypatch: pytest.MonkeyPatch, successor: bool
 ) -> None:
-    path = locks.folder / "gpu-0.lock"
-    lock_file, calls = fcntl.flock, []
+    lock, calls = fcntl.fcntl, []
 
-    def holder_leaves_first(descriptor: int, operation: int) -> None:
+    def file_leaves_first(descriptor: int, *wish: Any) -> Any:
         calls.append(descriptor)
         if len(calls) == 1:
-            path.unlink()
+            locks.path.unlink()
             if successor:
-                path.touch()
-        lock_file(descriptor, operation)
+                locks.path.touch()
+        return lock(descriptor, *wish)
 
-    monkeypatch.setattr(fcntl, "flock", holder_leaves_first)
+    monkeypatch.setattr(fcntl, "fcntl", file_leaves_first)
     with locks.hold("gpu-0", "GPU 0", "prepare claim default/first"):
-        assert path.read_text() == "prepare claim default/first"
+        assert clock.slept, "the orphan was given up and the path opened again"
         with (
             pytest.raises(LockTimeout, match="held to prepare claim default/first"),
             locks.hold("gpu-0", "GPU 0", "prepare claim default/second"),
         ):
             pass
 
-    assert clock.slept, "the orphan was given up and the path opened again"
+
+def test_a_lock_file_that_cannot_be_opened_is_named(locks: Locks) -> None:
+    locks.path.mkdir()
+
+    with pytest.raises(StorageFailed, match=r"cannot open lock file .*/lock: Is a directory"):
+        locks.hold("gpu-0", "GPU 0", "work").__enter__()

@@ -3,7 +3,8 @@
 Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
 step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
 fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
-removed, or a part half appended, appended. One program for many deeds, because starting an interpreter takes longer than all of them.
+removed, or a part half appended, appended. One program for many deeds, because starting an interpreter
+takes longer than all of them.
 """
 
 from __future__ import annotations
