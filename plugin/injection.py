@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware.ports import Machine
-from agent.hardware.types import DeviceNode
+from agent.hardware.types import DeviceNode, HostFile
 from plugin import mig
 from plugin.cdi import Injection
 from plugin.claims import cdi_device_name
@@ -38,14 +38,14 @@ def injection(machine: Machine, uid: ClaimUid, held: HeldDevice, *, host_root: P
     libraries = files.libraries(machine.gpus.versions().driver)
     for node in nodes:
         _refuse_unmakeable(node)
-    for file in libraries:
-        _refuse_missing(file.path, file.host_path)
+    for host_path, path in {file.host_path: file.path for file in libraries}.items():
+        _refuse_missing(path, host_path)
     return Injection(
         name=cdi_device_name(uid, held.device),
         device=held.device,
         identity=_identity(held),
         nodes=tuple(_node_on_host(node, host_root) for node in nodes),
-        files=tuple(replace(file, host_path=_on_host(file.host_path, host_root)) for file in libraries),
+        files=tuple(_file_on_host(file, host_root) for file in libraries),
     )
 
 
@@ -56,13 +56,23 @@ def refuse_dead(machine: Machine, held: HeldDevice) -> None:
 
 
 def _node_on_host(node: DeviceNode, host_root: Path) -> DeviceNode:
-    return replace(node, host_path=_on_host(node.host_path, host_root)) if node.host_path else node
+    if node.host_path is None or not _has_other_name(node.host_path, host_root):
+        return node
+    return replace(node, host_path=_on_host(node.host_path, host_root))
+
+
+def _file_on_host(file: HostFile, host_root: Path) -> HostFile:
+    if not _has_other_name(file.host_path, host_root):
+        return file
+    return replace(file, host_path=_on_host(file.host_path, host_root))
+
+
+def _has_other_name(path: Path, host_root: Path) -> bool:
+    return host_root != _ROOT and path.is_relative_to(host_root)
 
 
 def _on_host(path: Path, host_root: Path) -> Path:
     """Return what the host calls a file that is seen here at ``path``."""
-    if host_root == _ROOT or not path.is_relative_to(host_root):
-        return path
     return _ROOT / path.relative_to(host_root)
 
 

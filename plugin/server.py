@@ -38,6 +38,8 @@ from plugin.servicer import DraV1, DraV1Beta1, Service
 # Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
 _WORKERS: Final = 64
 _REGISTRATION_WORKERS: Final = 2
+# No measuring of a bandwidth: its pings go back and forth just while a call is begun.
+_OPTIONS: Final = (("grpc.http2.bdp_probe", 0),)
 # Calls may wait for another claim's hardware; whatever is cut off, the record lets the next plugin finish.
 _GRACE_S: Final = 20.0
 _FOLDER_MODE: Final = 0o750
@@ -171,7 +173,7 @@ def refuse_taken(path: Path) -> None:
 
 
 def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:
-    server = grpc.server(ThreadPoolExecutor(_WORKERS, thread_name_prefix="dra"))
+    server = grpc.server(ThreadPoolExecutor(_WORKERS, thread_name_prefix="dra"), options=_OPTIONS)
     newest = DraV1(service)
     v1_grpc.add_DRAPluginServicer_to_server(newest, server)
     v1beta1_grpc.add_DRAPluginServicer_to_server(DraV1Beta1(newest), server)
