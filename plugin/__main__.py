@@ -44,6 +44,7 @@ from kube_api import (
     Regarding,
     Unavailable,
 )
+from plugin import late_lines
 from plugin.arguments import parser
 from plugin.assembly import assemble
 from plugin.checkpoint import RecordStore
@@ -63,6 +64,7 @@ _MACHINE_MODE: Final = 0o777
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
 _RETRIED: Final = "it is retried; if it stays, look at the API server and the network to it"
 _MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
+_log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,6 +94,8 @@ def _log_to_standard_error() -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(late_lines.passes)
 
 
 def _serve(
@@ -111,10 +115,19 @@ def _serve(
                 opened.callback(api.events.close)
                 running = start(driver, api, options, reports)
                 reports.begin()
+                threading.Thread(target=_greet, args=(api.api,), name="greeting", daemon=True).start()
         with running:
             _spare_what_stays()
             stop.wait()
     return _DONE
+
+
+def _greet(api: KubeApi) -> None:
+    """Connect early: the first claim finds an open connection, and the log says early what is wrong with it."""
+    try:
+        _log.info("the API server is %s", api.server_version())
+    except ApiError as error:
+        _log.warning("the API server cannot be asked yet, claims will be read from it: %s", error)
 
 
 def _spare_what_stays() -> None:

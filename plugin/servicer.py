@@ -21,6 +21,7 @@ from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
 from plugin.claims import PreparedDevice
 from plugin.driver import Driver
 from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
+from plugin.late_lines import held_back
 from plugin.ports import ClaimReader, Witness
 from plugin.records import checked_uid, is_uid
 from scheduler_core.codec.claims import decode_allocated_claim
@@ -75,7 +76,10 @@ class Service:
                 _afterwards(context, partial(self._witness.changed, uid, ref))
             return devices
 
-        return {claim.uid: self._outcome("prepare", claim, deed, ours) for claim in wanted}
+        with held_back() as lines:
+            outcomes = {claim.uid: self._outcome("prepare", claim, deed, ours) for claim in wanted}
+        _afterwards(context, lines.write)
+        return outcomes
 
     def unprepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims never heard of."""
@@ -86,7 +90,10 @@ class Service:
             _afterwards(context, partial(self._witness.changed, uid, ref))
             return ()
 
-        return {claim.uid: self._outcome("unprepare", claim, deed, {}) for claim in wanted}
+        with held_back() as lines:
+            outcomes = {claim.uid: self._outcome("unprepare", claim, deed, {}) for claim in wanted}
+        _afterwards(context, lines.write)
+        return outcomes
 
     def _outcome(
         self,
