@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from threading import Event
@@ -72,9 +73,25 @@ class KubeApi:
         bucket = TokenBucket(limits.calls_per_s, limits.burst, clock)
         return cls(Caller(Transport(origin, user_agent, limits, clock), limits, bucket, clock, sleep, random))
 
-    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read one object. Raises: NotFound, ApiError."""
-        return self._object(on_object("get", "GET", resource, name, namespace))
+    def get(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Object:
+        """Read one object.
+
+        Shape:  ``meanwhile`` is called once, as a rule while the answer is awaited.
+        Raises: NotFound, ApiError, and what ``meanwhile`` raises.
+        """
+        call = on_object("get", "GET", resource, name, namespace)
+        if meanwhile is None:
+            return self._object(call)
+        deed = _once(meanwhile)
+        found = self._object(replace(call, meanwhile=deed))
+        deed()
+        return found
 
     def list(
         self,
@@ -283,3 +300,14 @@ class KubeApi:
             return document_decoder.decode(body)
         except msgspec.DecodeError as problem:
             raise unreadable(call, problem) from problem
+
+
+def _once(deed: Callable[[], None]) -> Callable[[], None]:
+    """Return a deed that is done at the first call only: a repeated request must not repeat it."""
+    left = [deed]
+
+    def once() -> None:
+        while left:
+            left.pop()()
+
+    return once

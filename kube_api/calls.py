@@ -5,7 +5,7 @@ What is wanted enters, everything that the transport and an error message need l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Unpack
@@ -21,7 +21,8 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 class Call:
     """One HTTP request and the words for it.
 
-    Shape: ``is_repeatable`` means that doing it twice is as good as once.
+    Shape: ``is_repeatable`` means that doing it twice is as good as once; ``meanwhile`` is done once, while
+           the answer to the first attempt is awaited.
     """
 
     attempted: str
@@ -34,6 +35,7 @@ class Call:
     body: bytes | None = None
     content_type: str = JSON
     is_repeatable: bool = True
+    meanwhile: Callable[[], None] | None = None
 
     def about(self, **failure: Unpack[Failure]) -> About:
         """Return what an error says of this call and of its ``failure``."""

@@ -29,6 +29,7 @@ from urllib3.exceptions import (
 )
 from urllib3.util import parse_url
 
+from kube_api import waiting
 from kube_api.answers import refused
 from kube_api.calls import Call
 from kube_api.errors import NotConfigured, Unavailable, Untrusted
@@ -102,8 +103,9 @@ class Transport:
         self._use(credentials.load())
 
     def send(self, call: Call) -> bytes:
-        """Make one call and return the whole body. Raises: ApiError."""
-        response = self._open(call)
+        """Make one call and return the whole body. Raises: ApiError, and what its ``meanwhile`` raises."""
+        with waiting.meanwhile(call.meanwhile):
+            response = self._open(call)
         try:
             is_framed = response.chunked or response.length_remaining is not None
             body = response.read()
@@ -195,6 +197,7 @@ class Transport:
         if not configuration.verify_ssl:
             urllib3.disable_warnings(InsecureRequestWarning)  # whoever wrote the kubeconfig decided it
         pool = RESTClientObject(configuration).pool_manager
+        waiting.let_work(pool)
         with self._lock:
             self._configuration = configuration
             self._identity_ends_at = self._clock()

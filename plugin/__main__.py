@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def _serve(
 
 
 def _greet(api: KubeApi) -> None:
-    """Connect early: the first claim finds an open connection, and the log says early what is wrong with it."""
+    """Connect early: the first claim finds an open connection, and the log says what is wrong with it."""
     try:
         _log.info("the API server is %s", api.server_version())
     except ApiError as error:
@@ -192,10 +192,10 @@ class ClusterClaims:
         events = EventWriter(api, component, time.time, options.node_name)
         return cls(api, events, _manager(component, options.node_name))
 
-    def read(self, ref: ClaimRef) -> Mapping[str, Any]:
-        """Return a claim as it is now. Raises: ClaimUnusable, ClaimUnreadable."""
+    def read(self, ref: ClaimRef, meanwhile: Callable[[], None]) -> Mapping[str, Any]:
+        """Return a claim as it is now. Raises: ClaimUnusable, ClaimUnreadable, what ``meanwhile`` raises."""
         try:
-            return self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document
+            return self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace, meanwhile).document
         except NotFound as error:
             raise ClaimUnusable("read", f"claim {ref}", "the API server has no claim of that name") from error
         except Unavailable as error:

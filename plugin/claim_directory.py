@@ -11,7 +11,7 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,8 +41,12 @@ class ClaimDirectory:
         self._changing = threading.Lock()
         self._broken: dict[Path, _Trouble] = {}
 
-    def read(self, ref: ClaimRef) -> Mapping[str, Any]:
-        """Return the claim. Raises: ClaimUnusable where it is not there, or there twice; ClaimUnreadable."""
+    def read(self, ref: ClaimRef, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, Any]:
+        """Return the claim, after ``meanwhile``: there is nothing to wait for.
+
+        Raises: ClaimUnusable where it is not there, or there twice; ClaimUnreadable.
+        """
+        meanwhile()
         found: list[tuple[Path, Mapping[str, Any]]] = []
         troubles: dict[Path, _Trouble] = {}
         for path in self._files():

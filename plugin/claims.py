@@ -88,6 +88,19 @@ def resolve(claim: AllocatedClaim, node: NodeDevices) -> PreparePlan:
     )
 
 
+def wanted(uid: ClaimUid, ref: ClaimRef, driver: str, boot_id: str) -> Record:
+    """Return the record of a claim that the kubelet wants, before anything is known of it."""
+    return Record(
+        claim_uid=uid,
+        namespace=ref.namespace,
+        name=ref.name,
+        driver=driver,
+        boot_id=boot_id,
+        state=State.STARTED,
+        devices=(),
+    )
+
+
 def started(plan: PreparePlan, driver: str, boot_id: str) -> Record:
     """Return the record that announces the work, before any of it is done."""
     return Record(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.hardware.errors import HardwareError
@@ -28,11 +29,30 @@ from plugin.node import Node
 from plugin.overlap import refuse_overlap
 from plugin.prepare import Event, State, next_state
 from plugin.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
-from plugin.records import Record
+from plugin.records import Record, checked_uid
 from plugin.work import Work
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Begun:
+    """A claim whose lock is held.
+
+    Shape: ``record`` what earlier calls left of it; ``is_only_wanted`` as long as its file says no more.
+    """
+
+    deed: Callable[[Begun, AllocatedClaim], tuple[PreparedDevice, ...]]
+    record: Record | None
+    is_only_wanted: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_only_wanted = self.record is None
+
+    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """Make the claim's devices usable: ``Driver.prepare`` without its beginning."""
+        return self.deed(self, claim)
 
 
 class Driver:
@@ -70,15 +90,47 @@ class Driver:
         Shape: the devices of this driver and node, in the order of the results.
         Raises: PluginError; nothing new is left behind then.
         """
-        plan = self._resolved(claim)
+        with self.begun(checked_uid(claim.uid or "", claim.ref), claim.ref) as begun:
+            return begun.prepare(claim)
+
+    @contextmanager
+    def begun(self, uid: ClaimUid, ref: ClaimRef) -> Iterator[Begun]:
+        """Begin to prepare a claim of which no more than the name is known, for the length of a block.
+
+        Its lock is held, and on the disk stands that it is wanted. If nothing comes of it, nothing is left.
+        Raises: PluginError, also for whatever the block raises.
+        """
+        with _attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}"):
+            begun = Begun(self._prepare_begun, self._store.load(uid))
+            try:
+                if begun.is_only_wanted:
+                    self._store.save(claims.wanted(uid, ref, self.name, self._boot.boot_id()))
+                yield begun
+            finally:
+                if begun.is_only_wanted:
+                    self._forget(uid, ref)
+
+    def _forget(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        try:
+            self._store.remove(uid)  # of a write that failed, too, its temporary file
+        except (
+            PluginError
+        ) as error:  # the next start finds it; why nothing came of the claim is the better news
+            _log.error("claim %s: %s", ref, error)
+
+    def _prepare_begun(self, begun: Begun, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        plan, record = self._resolved(claim), begun.record
         if not plan.devices:
             return ()
-        with _attributed("prepare", plan.ref, plan.uid), self._locked(plan.uid, f"prepare claim {plan.ref}"):
-            record = self._store.load(plan.uid)
-            gpus = plan.gpus | (record.gpus if record else frozenset())
-            with self._gpus_locked(gpus, f"prepare claim {plan.ref}"):
-                kept = self._kept(record, plan) if record else None
-                return claims.answer(self._confirm(kept, plan) if kept else self._begin(plan))
+        purpose = f"prepare claim {plan.ref}"
+        with self._gpus_locked(plan.gpus | (record.gpus if record else frozenset()), purpose):
+            kept = self._kept(record, plan) if record else None
+            if kept is not None:
+                return claims.answer(self._confirm(kept, plan))
+            write = self._store.note if begun.is_only_wanted else self._store.save
+            self._refuse_begin(plan)
+            begun.is_only_wanted = False
+            return claims.answer(self._begin(plan, write))
 
     def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Undo what was prepared for a claim; one that is not known is undone already.
@@ -134,13 +186,15 @@ class Driver:
             self._store.note(found)
         return found
 
-    def _begin(self, plan: PreparePlan) -> Record:
+    def _refuse_begin(self, plan: PreparePlan) -> None:
         self._refuse_overlap(plan)
         self._work.refuse_occupied(plan)
         next_state(State.ABSENT, Event.PREPARE)
+
+    def _begin(self, plan: PreparePlan, write: Callable[[Record], None]) -> Record:
         record = claims.started(plan, self.name, self._boot.boot_id())
         try:
-            self._store.save(record)
+            write(record)
             return self._move(self._work.do(record, plan), Event.DONE)
         except (PluginError, HardwareError) as error:
             self._roll_back(plan, error)

@@ -44,7 +44,7 @@ def held_back() -> Iterator[Lines]:
 
 
 def passes(line: logging.LogRecord) -> bool:
-    """Tell whether a line may be written now: a filter for the handler that writes to the container's output."""
+    """Tell whether a line may be written now: a filter for what writes to the container's output."""
     lines: Lines | None = getattr(_calls, "lines", None)
     if lines is None:
         return True

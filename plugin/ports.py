@@ -6,7 +6,7 @@ plain documents as the API has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from plugin.errors import PluginError
@@ -16,10 +16,12 @@ from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 class ClaimReader(Protocol):
     """Reads ResourceClaims."""
 
-    def read(self, ref: ClaimRef) -> Mapping[str, Any]:
+    def read(self, ref: ClaimRef, meanwhile: Callable[[], None]) -> Mapping[str, Any]:
         """Return a claim as it is now.
 
-        Raises: ClaimUnusable where there is none; ClaimUnreadable where nobody can tell.
+        Shape: ``meanwhile`` is called once before this returns, as a rule while the answer is awaited.
+        Raises: ClaimUnusable where there is none; ClaimUnreadable where nobody can tell; what ``meanwhile``
+                raises.
         """
         ...
 

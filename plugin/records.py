@@ -113,7 +113,8 @@ HeldDevice = HeldGpu | HeldGpus | HeldPartition
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One claim on this node, in the state that the table gave it.
 
-    Shape: ``devices`` in the order of the allocation's results, ours only, never empty.
+    Shape: ``devices`` in the order of the allocation's results, ours only; none before the allocation is
+           known.
     """
 
     claim_uid: str
@@ -125,8 +126,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[HeldDevice, ...]
 
     def __post_init__(self) -> None:
-        if self.state is State.ABSENT or not self.devices:
-            raise ValueError("a record has a stored state and at least one device")
+        if self.state is State.ABSENT or (self.state is State.COMPLETED and not self.devices):
+            raise ValueError("a record has a stored state, and at the end at least one device")
 
     @property
     def uid(self) -> ClaimUid:

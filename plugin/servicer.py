@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -19,7 +20,7 @@ from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
 from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
 from plugin.claims import PreparedDevice
-from plugin.driver import Driver
+from plugin.driver import Begun, Driver
 from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
 from plugin.late_lines import held_back
 from plugin.ports import ClaimReader, Witness
@@ -69,9 +70,14 @@ class Service:
             # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
             if not context.is_active():
                 raise ClaimUnreadable("prepare", f"claim {ref}", "the kubelet gave up waiting")
-            allocated = self._read(uid, ref)
-            ours[uid] = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
-            devices = self._driver.prepare(allocated)
+            with ExitStack() as block:
+                begun: list[Begun] = []
+                # Locking, looking and writing down what is coming take as long as the API server's answer.
+                allocated = self._read(
+                    uid, ref, lambda: begun.append(block.enter_context(self._driver.begun(uid, ref)))
+                )
+                ours[uid] = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
+                devices = begun[0].prepare(allocated)
             if devices:
                 _afterwards(context, partial(self._witness.changed, uid, ref))
             return devices
@@ -121,9 +127,9 @@ class Service:
             self._witness.failed(ClaimUid(claim.uid), ref, attempted, failure, ours.get(claim.uid, ()))
         return Outcome(error=told)
 
-    def _read(self, uid: ClaimUid, ref: ClaimRef) -> AllocatedClaim:
+    def _read(self, uid: ClaimUid, ref: ClaimRef, meanwhile: Callable[[], None]) -> AllocatedClaim:
         try:
-            claim = decode_allocated_claim(self._claims.read(ref))
+            claim = decode_allocated_claim(self._claims.read(ref, meanwhile))
         except CoreError as error:
             raise ClaimUnusable("read", f"claim {ref}", _without_subject(error)) from error
         if claim is None:

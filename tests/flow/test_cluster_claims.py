@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ class Server:
     events: list[Any] = field(default_factory=list)
     connections: int = 0
     reads: int = 0
+    thinks: Callable[[], None] = lambda: None
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if self.fails:
@@ -46,6 +48,7 @@ class Server:
             self.applied.append((path, body))
         else:
             self.reads += 1
+            self.thinks()
         if self.claim is None:
             return 404, {"kind": "Status", "reason": "NotFound", "message": "not found"}
         return 200, self.claim
@@ -184,6 +187,35 @@ def test_a_claim_is_read_by_name_over_one_connection(cluster: Cluster) -> None:
 
     assert cluster.server.reads == 3
     assert cluster.server.connections == 1
+
+
+def test_that_a_claim_is_wanted_is_on_the_disk_before_the_api_server_has_answered(
+    site: Any, cluster: Cluster
+) -> None:
+    seen: list[int] = []
+
+    def until_written() -> None:
+        give_up_at = time.monotonic() + 10.0
+        while not site.options.claims_dir.joinpath("u1.json").exists() and time.monotonic() < give_up_at:
+            time.sleep(0.001)
+        (record,) = RecordStore(site.options.claims_dir).census().records
+        seen.append(len(record.devices))
+
+    cluster.server.thinks = until_written
+
+    assert [device for device, _ in cluster.kubelet.devices(CLAIM)] == [HALF]
+    assert seen == [0]
+
+
+@pytest.mark.parametrize("status", [404, 403, 503])
+def test_a_claim_that_cannot_be_read_leaves_nothing_on_the_disk(
+    site: Any, cluster: Cluster, status: int
+) -> None:
+    cluster.server.fails = [status] * 4
+
+    assert cluster.kubelet.prepare(CLAIM)["u1"].error
+
+    assert site.leftovers() == []
 
 
 def test_results_of_other_drivers_are_passed_over(cluster: Cluster) -> None:

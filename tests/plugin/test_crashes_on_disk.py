@@ -50,9 +50,9 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Callable[[str, str, in
 
 
 # Three steps for each file, two for each part that is appended and for each removal.
-# Prepare writes the record started, (appends the GI,) writes the document, appends that it is completed.
-PREPARING = [(HALF, step) for step in range(1, 11)] + [
-    (device, step) for device in ("gpu-0", PAIR) for step in range(1, 9)
+# Prepare writes the record wanted, appends started (and the GI), writes the document, appends completed.
+PREPARING = [(HALF, step) for step in range(1, 13)] + [
+    (device, step) for device in ("gpu-0", PAIR) for step in range(1, 11)
 ]
 # Unprepare appends that it is undoing and removes document and record.
 UNDOING = range(1, 7)
@@ -79,7 +79,7 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
     bench: Any, dies: Callable[..., bool], device: str, step: int
 ) -> None:
     assert dies("prepare", device, step)
-    is_finished = (device, step) in {(HALF, 10), ("gpu-0", 8), (PAIR, 8)}
+    is_finished = (device, step) in {(HALF, 12), ("gpu-0", 10), (PAIR, 10)}
 
     bench.restart()
 
@@ -119,9 +119,9 @@ def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
 
 
 def test_no_step_was_forgotten(bench: Any, dies: Callable[..., bool]) -> None:
-    assert not dies("prepare", HALF, 11)
+    assert not dies("prepare", HALF, 13)
     assert not dies("unprepare", HALF, 7)
-    assert not dies("prepare", "gpu-0", 9)
+    assert not dies("prepare", "gpu-0", 11)
     bench.unprepare("u1")
-    assert not dies("prepare", PAIR, 9)
+    assert not dies("prepare", PAIR, 11)
     assert not dies("unprepare", PAIR, 7)

@@ -72,9 +72,7 @@ def test_an_error_under_the_lock_frees_it(locks: Locks) -> None:
 def test_threads_take_turns(locks: Locks) -> None:
     inside, most = 0, 0
     wait = threading.Event()
-    patient = Locks(
-        path=locks.path, wait_s=1e9, clock=lambda: 0.0, sleep=lambda _: wait.wait(0.001) or None
-    )
+    patient = Locks(path=locks.path, wait_s=1e9, clock=lambda: 0.0, sleep=lambda _: wait.wait(0.001) or None)
 
     def work() -> None:
         nonlocal inside, most
