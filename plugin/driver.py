@@ -11,17 +11,17 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
 from agent.hardware.types import GpuUuid
 from plugin import claims
+from plugin.begun import Begun, attributed
 from plugin.cdi_folder import CdiFolder
 from plugin.checkpoint import RecordStore
 from plugin.claims import PreparedDevice, PreparePlan
-from plugin.errors import HardwareFailed, PluginError, UnknownDevice
+from plugin.errors import PluginError, UnknownDevice
 from plugin.health import HealthReader
 from plugin.locks import Locks
 from plugin.mig import gpu_text, named
@@ -34,25 +34,6 @@ from plugin.work import Work
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Begun:
-    """A claim whose lock is held.
-
-    Shape: ``record`` what earlier calls left of it; ``is_only_wanted`` as long as its file says no more.
-    """
-
-    deed: Callable[[Begun, AllocatedClaim], tuple[PreparedDevice, ...]]
-    record: Record | None
-    is_only_wanted: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.is_only_wanted = self.record is None
-
-    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
-        """Make the claim's devices usable: ``Driver.prepare`` without its beginning."""
-        return self.deed(self, claim)
 
 
 class Driver:
@@ -100,7 +81,7 @@ class Driver:
         Its lock is held, and on the disk stands that it is wanted. If nothing comes of it, nothing is left.
         Raises: PluginError, also for whatever the block raises.
         """
-        with _attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}"):
+        with attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}"):
             begun = Begun(self._prepare_begun, self._store.load(uid))
             try:
                 if begun.is_only_wanted:
@@ -113,10 +94,8 @@ class Driver:
     def _forget(self, uid: ClaimUid, ref: ClaimRef) -> None:
         try:
             self._store.remove(uid)  # of a write that failed, too, its temporary file
-        except (
-            PluginError
-        ) as error:  # the next start finds it; why nothing came of the claim is the better news
-            _log.error("claim %s: %s", ref, error)
+        except PluginError as error:  # why nothing came of the claim is the better news
+            _log.error("claim %s: %s; the next start removes it", ref, error)
 
     def _prepare_begun(self, begun: Begun, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
         plan, record = self._resolved(claim), begun.record
@@ -137,7 +116,7 @@ class Driver:
 
         Raises: PluginError; the next call goes on from where this one stopped.
         """
-        with _attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
+        with attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
             record = self._store.load(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
@@ -162,7 +141,7 @@ class Driver:
 
     def _resolved(self, claim: AllocatedClaim) -> PreparePlan:
         """Resolve a claim; a device that is not known may have come since the node was read."""
-        with _attributed("prepare", claim.ref, claim.uid):
+        with attributed("prepare", claim.ref, claim.uid):
             try:
                 return claims.resolve(claim, self._node.picture.devices)
             except UnknownDevice:
@@ -278,17 +257,3 @@ class Driver:
                 subject = gpu_text(gpu) if gpu else f"GPU {uuid}"
                 held.enter_context(self._locks.hold(f"gpu-{uuid}", subject, purpose))
             yield
-
-
-@contextmanager
-def _attributed(attempted: str, ref: ClaimRef, uid: ClaimUid | None) -> Iterator[None]:
-    """Say of every error which claim it was for, and of the hardware's what was attempted."""
-    try:
-        yield
-    except PluginError as error:
-        error.claim_uid = uid
-        raise
-    except HardwareError as error:
-        failed = HardwareFailed(attempted, f"claim {ref}", str(error), retry=error.retry)
-        failed.claim_uid = uid
-        raise failed from error

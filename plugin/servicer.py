@@ -19,8 +19,9 @@ from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
 from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
+from plugin.begun import Begun
 from plugin.claims import PreparedDevice
-from plugin.driver import Begun, Driver
+from plugin.driver import Driver
 from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
 from plugin.late_lines import held_back
 from plugin.ports import ClaimReader, Witness
