@@ -33,17 +33,17 @@ def refuse_unwritable(folders: Iterable[Path]) -> None:
 
 
 @contextmanager
-def made(folders: Sequence[Path], mode: int, *, with_content: bool = False) -> Iterator[None]:
+def made(folders: Sequence[Path], mode: int, *, with_content: bool = False) -> Iterator[Sequence[Path]]:
     """Make folders with their parents; a block that fails takes back those that were missing.
 
-    Shape: ``with_content`` whether what the block put into a new folder goes, too.
+    Shape: the folders that were missing; ``with_content`` whether what the block put into one goes, too.
     Raises: StorageFailed naming the folder.
     """
     fresh: list[Path] = []
     try:
         for folder in folders:
             _make(folder, mode, fresh)
-        yield
+        yield fresh
     except BaseException:
         for folder in reversed(fresh):
             if with_content and folder in folders:  # never what lies beside it in a new parent

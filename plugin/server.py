@@ -13,9 +13,9 @@ import secrets
 import socket
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -103,8 +103,9 @@ def start(
     """
     refuse_unusable(options)
     with (
-        folders.made((options.data_dir,), _FOLDER_MODE, with_content=True),
+        folders.made((options.data_dir,), _FOLDER_MODE) as fresh,
         driver.starting(),
+        _taken_back(options.lock_file, is_ours=options.data_dir in fresh),
         folders.made(options.folders, _FOLDER_MODE),
     ):
         refuse_taken(options.dra_socket)
@@ -113,6 +114,20 @@ def start(
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
         return _served(Service(driver, claims, witness or NoWitness()), streams, options)
+
+
+@contextmanager
+def _taken_back(lock_file: Path, *, is_ours: bool) -> Iterator[None]:
+    """Remove the lock file of a start that fails in a folder of its own.
+
+    The start's lock is held: whoever else came to the folder waits for it and looks at the path again.
+    """
+    try:
+        yield
+    except BaseException:
+        if is_ours:
+            lock_file.unlink(missing_ok=True)
+        raise
 
 
 def refuse_unusable(options: Options) -> None:

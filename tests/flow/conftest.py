@@ -135,11 +135,16 @@ class Site:
         for fault in faults:
             self.simulated.inject(parse_fault(fault))
 
-    def driver(self, options: Options | None = None, gpus: Gpus | None = None) -> Driver:
+    def driver(
+        self,
+        options: Options | None = None,
+        gpus: Gpus | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Driver:
         """Return a driver that serves nobody yet."""
         root = self.simulated.root
         machine = Machine(gpus or self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
-        return assemble(machine, options or self.options, clock=time.monotonic, sleep=time.sleep)
+        return assemble(machine, options or self.options, clock=time.monotonic, sleep=sleep)
 
     def start(self, options: Options | None = None, gpus: Gpus | None = None, **more: Any) -> Running:
         """Serve in this process."""

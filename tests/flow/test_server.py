@@ -5,12 +5,17 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from plugin.errors import SocketTaken
+from plugin.claim_directory import ClaimDirectory
+from plugin.driver import Driver
+from plugin.errors import SocketTaken, StorageFailed
+from plugin.server import start
 
 
 def test_both_sockets_are_there_while_the_plugin_runs_and_gone_afterwards(site: Any) -> None:
@@ -114,3 +119,49 @@ def test_a_second_process_on_the_same_node_says_who_is_there(site: Any) -> None:
     with site.start(), site.process() as second:
         assert second.wait() == 1
         assert isinstance(second, subprocess.Popen)
+
+
+def test_a_start_that_fails_in_a_new_folder_leaves_none_and_takes_nothing_from_who_waits(
+    site: Any, kubelet_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, others = threading.Event(), []
+
+    def second() -> None:
+        def sleep(seconds: float) -> None:
+            waits.set()
+            time.sleep(seconds)
+
+        driver = site.driver(sleep=sleep)
+        others.append(start(driver, ClaimDirectory(site.claims_dir), site.options))
+
+    def reconcile_fails(driver: Driver) -> None:
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        assert waits.wait(10.0), "the second start waits for the first"
+        monkeypatch.undo()
+        others.append(waiting)
+        raise StorageFailed("write", "the record", "No space left on device")
+
+    monkeypatch.setattr(Driver, "reconcile", reconcile_fails)
+    with pytest.raises(StorageFailed):
+        site.start()
+    others.pop(0).join(10.0)
+
+    (running,) = others
+    with running:
+        claim = site.allocate("u1", "gpu-1")
+        assert kubelet_of(site).devices(claim)
+    assert site.options.lock_file.exists()
+
+
+def test_a_start_that_fails_leaves_no_folder_that_was_missing(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Driver) -> None:
+        raise StorageFailed("write", "the record", "No space left on device")
+
+    monkeypatch.setattr(Driver, "reconcile", fails)
+    with pytest.raises(StorageFailed):
+        site.start()
+
+    assert not site.options.kubelet_dir.exists()
