@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,8 +141,21 @@ def test_a_start_that_fails_in_a_new_folder_leaves_none_and_takes_nothing_from_w
         waiting.start()
         assert waits.wait(10.0), "the second start waits for the first"
         monkeypatch.undo()
+        for module, name in (
+            (Path, "rmdir"),
+            (shutil, "rmtree"),
+        ):  # the first tidies up once the second serves
+            monkeypatch.setattr(module, name, after(waiting, getattr(module, name)))
         others.append(waiting)
         raise StorageFailed("write", "the record", "No space left on device")
+
+    def after(thread: threading.Thread, remove: Callable[..., None]) -> Callable[..., None]:
+        def remove_then(*arguments: Any, **options: Any) -> None:
+            if site.options.data_dir in arguments:
+                thread.join(10.0)
+            remove(*arguments, **options)
+
+        return remove_then
 
     monkeypatch.setattr(Driver, "reconcile", reconcile_fails)
     with pytest.raises(StorageFailed):
