@@ -44,13 +44,13 @@ from kube_api import (
     Regarding,
     Unavailable,
 )
-from plugin import late_lines
 from plugin.arguments import parser
 from plugin.assembly import assemble
 from plugin.checkpoint import RecordStore
 from plugin.claim_directory import ClaimDirectory
 from plugin.errors import ClaimUnreadable, ClaimUnusable, InvalidOptions, PluginError, ReportFailed
 from plugin.folders import made, refuse_unwritable
+from plugin.late_lines import Late
 from plugin.options import Options
 from plugin.reports import Reports
 from plugin.server import refuse_unusable, start
@@ -91,11 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _log_to_standard_error() -> None:
     # What no line shows is not looked up for every line. Source: the logging HOWTO, "Optimization".
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(late_lines.passes)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(Late(handler))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def _serve(

@@ -20,17 +20,17 @@ class Lines:
     """The lines of one call that wait."""
 
     def __init__(self) -> None:
-        self._waiting: list[logging.LogRecord] = []
+        self._waiting: list[tuple[logging.Handler, logging.LogRecord]] = []
 
-    def add(self, line: logging.LogRecord) -> None:
-        """Let a line wait."""
-        self._waiting.append(line)
+    def add(self, handler: logging.Handler, line: logging.LogRecord) -> None:
+        """Let a line wait that ``handler`` is to write."""
+        self._waiting.append((handler, line))
 
     def write(self) -> None:
         """Write what waits. Call it from outside the call, or through a warning."""
         waiting, self._waiting = self._waiting, []
-        for line in waiting:
-            logging.getLogger(line.name).handle(line)
+        for handler, line in waiting:
+            handler.handle(line)
 
 
 @contextmanager
@@ -43,17 +43,24 @@ def held_back() -> Iterator[Lines]:
         _calls.lines = None
 
 
-def passes(line: logging.LogRecord) -> bool:
-    """Tell whether a line may be written now: a filter for what writes to the container's output."""
-    lines: Lines | None = getattr(_calls, "lines", None)
-    if lines is None:
+class Late(logging.Filter):
+    """What makes a handler wait with the lines of calls."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        super().__init__()
+        self._handler = handler
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line may be written now."""
+        lines: Lines | None = getattr(_calls, "lines", None)
+        if lines is None:
+            return True
+        if record.levelno < logging.WARNING:
+            lines.add(self._handler, record)
+            return False
+        _calls.lines = None
+        try:
+            lines.write()
+        finally:
+            _calls.lines = lines
         return True
-    if line.levelno < logging.WARNING:
-        lines.add(line)
-        return False
-    _calls.lines = None
-    try:
-        lines.write()
-    finally:
-        _calls.lines = lines
-    return True

@@ -18,11 +18,12 @@ _log = logging.getLogger("late")
 def written() -> Iterator[io.StringIO]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.addFilter(late_lines.passes)
+    handler.addFilter(late_lines.Late(handler))
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
     yield stream
-    _log.removeHandler(handler)
+    for each in tuple(_log.handlers):
+        _log.removeHandler(each)
 
 
 def test_lines_of_a_call_are_written_after_it_in_their_order(written: io.StringIO) -> None:
@@ -47,6 +48,17 @@ def test_a_warning_waits_for_nobody_and_takes_earlier_lines_along(written: io.St
     lines.write()
 
     assert written.getvalue() == "before\nnow\nafter\n"
+
+
+def test_each_of_several_handlers_writes_a_line_once(written: io.StringIO) -> None:
+    at_once = io.StringIO()
+    _log.addHandler(logging.StreamHandler(at_once))
+    with late_lines.held_back() as lines:
+        _log.info("one")
+
+    lines.write()
+
+    assert (written.getvalue(), at_once.getvalue()) == ("one\n", "one\n")
 
 
 def test_other_threads_write_meanwhile(written: io.StringIO) -> None:
