@@ -70,7 +70,7 @@ class MeddlingProxy(ThreadingHTTPServer):
         }
 
     def refuse(self, status: int, times: int) -> None:
-        """Answer the next requests with this status instead of passing them on."""
+        """Answer the next requests for objects with this status instead of passing them on."""
         with self._lock:
             self.refusals += [status] * times
 
@@ -115,7 +115,8 @@ class _Handler(BaseHTTPRequestHandler):
         method = "WATCH" if is_watch else "DRY-RUN" if "dryRun" in split.query else self.command
         self.server.asked[f"{method} {plural}"] += 1
         is_forbidden = method == "DELETE" and split.path.rpartition("/")[2] in self.server.undeletable
-        status = 403 if is_forbidden else self.server.next_refusal()
+        # What the server says of itself is nobody's object: a greeting takes no refusal away.
+        status = 403 if is_forbidden else self.server.next_refusal() if plural else None
         if status is not None:
             self._refuse(status)
             return
