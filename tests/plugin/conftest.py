@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
+from told_cluster import Cluster
 
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.ports import Machine
@@ -26,11 +27,13 @@ from plugin.claims import PreparedDevice
 from plugin.driver import Driver
 from plugin.options import Options
 from plugin.records import Record
+from plugin.reports import Reports
 from scheduler_core.frontends.partition_table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
 DRIVER = "tangram.dev"
+NOW_S = 1_800_000_000.0
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
 
 
@@ -233,3 +236,25 @@ def claim_of() -> Callable[..., AllocatedClaim]:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def reports(bench: Bench, cluster: Cluster, clock: Clock) -> Reports:
+    """What the cluster is to be told; nothing is written before a test delivers it."""
+    return Reports(RecordStore(bench.options.claims_dir), cluster, cluster, clock, lambda: NOW_S + clock.now)
+
+
+@pytest.fixture
+def deliver(reports: Reports, clock: Clock) -> Callable[[], float | None]:
+    """Let the time pass that a change waits, then write."""
+
+    def run() -> float | None:
+        clock.now += 0.5
+        return reports.deliver()
+
+    return run
