@@ -16,6 +16,7 @@ from plugin.libraries import RememberedFiles
 from plugin.locks import Locks
 from plugin.node import Node
 from plugin.options import Options
+from plugin.patience import Patience
 
 
 def assemble(
@@ -30,5 +31,6 @@ def assemble(
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
+        patience=Patience(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from agent.hardware.errors import HardwareError
 from plugin.claims import PreparedDevice
 from plugin.errors import HardwareFailed, PluginError
+from plugin.patience import Wait
 from plugin.records import Record
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
@@ -18,11 +19,13 @@ class Begun:
     """A claim of which the name is known, and soon the devices.
 
     Shape: ``record`` what earlier calls left of it; ``is_only_wanted`` as long as its file says no more than
-           that the kubelet wants it.
+           that the kubelet wants it; ``wait`` how long other claims may take to let its devices go, None
+           where nobody waits.
     """
 
     deed: Callable[[Begun, AllocatedClaim], tuple[PreparedDevice, ...]]
     record: Record | None
+    wait: Wait | None
     is_only_wanted: bool = field(init=False)
 
     def __post_init__(self) -> None:

@@ -21,12 +21,13 @@ from plugin.begun import Begun, attributed
 from plugin.cdi_folder import CdiFolder
 from plugin.checkpoint import RecordStore
 from plugin.claims import PreparedDevice, PreparePlan
-from plugin.errors import PluginError, UnknownDevice
+from plugin.errors import DeviceHeld, PluginError, UnknownDevice
 from plugin.health import HealthReader
 from plugin.locks import Locks
 from plugin.mig import gpu_text, named
 from plugin.node import Node
 from plugin.overlap import refuse_overlap
+from plugin.patience import Patience, Wait
 from plugin.prepare import Event, State, next_state
 from plugin.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
 from plugin.records import Record, checked_uid
@@ -48,9 +49,11 @@ class Driver:
         store: RecordStore,
         cdi: CdiFolder,
         locks: Locks,
+        patience: Patience,
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
+        self.patience = patience
         self.health = HealthReader(machine.readers, node)
         self._boot = machine.boot
         self._node = node
@@ -75,14 +78,15 @@ class Driver:
             return begun.prepare(claim)
 
     @contextmanager
-    def begun(self, uid: ClaimUid, ref: ClaimRef) -> Iterator[Begun]:
+    def begun(self, uid: ClaimUid, ref: ClaimRef, wait: Wait | None = None) -> Iterator[Begun]:
         """Begin to prepare a claim of which no more than the name is known, for the length of a block.
 
         Its lock is held, and on the disk stands that it is wanted. If nothing comes of it, nothing is left.
+        Shape: ``wait`` how long other claims may take to let its devices go; without it they are refused.
         Raises: PluginError, also for whatever the block raises.
         """
         with attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}"):
-            begun = Begun(self._prepare_begun, self._store.load(uid))
+            begun = Begun(self._prepare_begun, self._store.load(uid), wait)
             try:
                 if begun.is_only_wanted:
                     self._store.save(claims.wanted(uid, ref, self.name, self._boot.boot_id()))
@@ -98,14 +102,28 @@ class Driver:
             _log.error("claim %s: %s; the next start removes it", ref, error)
 
     def _prepare_begun(self, begun: Begun, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
-        plan, record = self._resolved(claim), begun.record
+        plan = self._resolved(claim)
         if not plan.devices:
             return ()
+        has_waited = False
+        while True:
+            try:
+                return self._prepare_now(begun, plan)
+            except DeviceHeld as held:
+                if begun.wait is None or not begun.wait.is_granted():
+                    raise
+                if not has_waited:
+                    _log.info("claim %s waits: %s", plan.ref, held.reason)
+                has_waited = True
+
+    def _prepare_now(self, begun: Begun, plan: PreparePlan) -> tuple[PreparedDevice, ...]:
+        record = begun.record
         purpose = f"prepare claim {plan.ref}"
         with self._gpus_locked(plan.gpus | (record.gpus if record else frozenset()), purpose):
             kept = self._kept(record, plan) if record else None
             if kept is not None:
                 return claims.answer(self._confirm(kept, plan))
+            begun.record = None  # of another allocation, and undone
             write = self._store.note if begun.is_only_wanted else self._store.save
             self._refuse_begin(plan)
             begun.is_only_wanted = False

@@ -25,7 +25,8 @@ class Options:
     Shape: paths absolute; ``driver_root`` as the host names it, ``host_root`` where the host's files are seen
            from here; with ``pod_uid`` the sockets have names of their own, so that the plugin of the next
            version can serve beside this one; ``linked`` the node's table of partitions, None without one.
-    Units: ``lock_wait_s`` seconds, below the kubelet's 45 s for a call.
+    Units: ``lock_wait_s`` seconds for a lock, ``holder_wait_s`` for devices that another claim is about to
+           let go; together below the kubelet's 45 s for a call.
     Raises: InvalidOptions naming the option, the value and the rule.
     """
 
@@ -34,6 +35,7 @@ class Options:
     kubelet_dir: Path = Path("/var/lib/kubelet")
     cdi_dir: Path = Path("/var/run/cdi")
     lock_wait_s: float = 30.0
+    holder_wait_s: float = 5.0
     pod_uid: str | None = None
     host_root: Path = Path("/")
     driver_root: Path = Path("/")
@@ -50,6 +52,9 @@ class Options:
             path, option = getattr(self, name), f"--{name.replace('_', '-')}"
             _require(path.is_absolute(), option, path, "must be absolute")
         _require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
+        left_s = 45 - self.lock_wait_s
+        rule = f"must be at least 0 s, and less than the {left_s:g} s that the lock wait leaves of 45 s"
+        _require(0 <= self.holder_wait_s < left_s, "holder wait", self.holder_wait_s, rule)
         for socket in (self.dra_socket, self.registration_socket):
             size = len(os.fsencode(socket))
             rule = f"has {size} bytes; the path of a unix socket has at most {PATH_BYTES}"

@@ -66,6 +66,7 @@ class Service:
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Prepare claims, one after the other. Shape: an entry for each, by UID."""
         ours: dict[str, tuple[AllocatedDevice, ...]] = {}
+        wait = self._driver.patience.begin(context.is_active)
 
         def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
             # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
@@ -75,7 +76,7 @@ class Service:
                 begun: list[Begun] = []
                 # Locking, looking and writing down what is coming take as long as the API server's answer.
                 allocated = self._read(
-                    uid, ref, lambda: begun.append(block.enter_context(self._driver.begun(uid, ref)))
+                    uid, ref, lambda: begun.append(block.enter_context(self._driver.begun(uid, ref, wait)))
                 )
                 ours[uid] = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
                 devices = begun[0].prepare(allocated)

@@ -110,6 +110,7 @@ class Site:
             node_name=self.node,
             kubelet_dir=self.folder / "kubelet",
             cdi_dir=self.folder / "cdi",
+            holder_wait_s=0.0,  # most tests want to hear of a refusal at once
         )
 
     def allocate(self, uid: str, *devices: str, name: str | None = None, request: str = "r") -> v1.Claim:

@@ -41,6 +41,8 @@ def test_everything_lies_where_the_kubelet_expects_it() -> None:
         ({"driver_root": Path("run")}, "--driver-root 'run': must be absolute"),
         ({"pod_uid": "../x"}, "--pod-uid '../x': must be 1 to 64 letters, digits and dashes"),
         ({"lock_wait_s": 45.0}, "lock wait '45.0': must lie between 0 and 45 s"),
+        ({"holder_wait_s": -1.0}, "holder wait '-1.0': must be at least 0 s"),
+        ({"lock_wait_s": 40.0}, "holder wait '5.0': .* less than the 5 s that the lock wait leaves of 45 s"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named_with_its_value_and_rule(
