@@ -11,7 +11,12 @@ import yaml
 
 DAEMONSET = Path(__file__).parents[2] / "deploy/manifests/base/daemonset.yaml"
 SWITCH = "GRPC_EXPERIMENTS"
-SERVE = "import grpc, concurrent.futures as f; s = grpc.server(f.ThreadPoolExecutor(1)); s.start(); s.stop(None).wait()"
+SERVE = """
+import concurrent.futures, grpc
+server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+server.start()
+server.stop(None).wait()
+"""
 
 
 def complaints(switches: str) -> str:
