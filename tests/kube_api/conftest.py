@@ -9,13 +9,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from real_api import ADMIN, NOBODY, RealApi, programs
 from scripted_api import Clock, Script, serving, write_kubeconfig
 
-from kube_api import NAMESPACES, KubeApi, Limits
+from kube_api import NAMESPACES, RESOURCE_CLAIMS, Change, KubeApi, Limits
 
 
 @pytest.fixture
@@ -87,6 +88,25 @@ def connect(clock: Clock, tmp_path: Path) -> Iterator[Connect]:
 @pytest.fixture
 def api(connect: Connect, server: Script) -> KubeApi:
     return connect(f"http://127.0.0.1:{server.server_port}")
+
+
+@pytest.fixture
+def stop() -> Iterator[Event]:
+    event = Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def watching(connect: Connect, server: Script, stop: Event) -> Callable[..., Iterator[Change]]:
+    """Watch claims with delays too short to notice."""
+
+    def watch(**limits: float) -> Iterator[Change]:
+        shortest = {"first_delay_s": 0.001, "watch_longest_delay_s": 0.002}
+        api = connect(f"http://127.0.0.1:{server.server_port}", **(shortest | limits))
+        return api.watch(RESOURCE_CLAIMS, stop=stop)
+
+    return watch
 
 
 @pytest.fixture(scope="session")

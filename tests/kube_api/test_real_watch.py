@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import takewhile
 from threading import Event
 
@@ -14,13 +14,6 @@ from kube_api import Change, Disconnected, Invalid, KubeApi, Removed, Resource, 
 pytestmark = pytest.mark.cluster
 
 CONFIG_MAPS = Resource.of("v1", "ConfigMap", "configmaps", namespaced=True)
-
-
-@pytest.fixture
-def stop() -> Iterator[Event]:
-    event = Event()
-    yield event
-    event.set()
 
 
 def labelled(name: str, value: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A watch tells everything that happens, in order and once, whatever happens to its connection."""
+"""A watch tells everything that happens, in order and once, and ends when it is told to."""
 
 from __future__ import annotations
 
@@ -6,67 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 from threading import Event, Thread
-from typing import Any
 
 import pytest
-from scripted_api import Cut, Hang, Reply, Script, Stream, document, status, stored
+from scripted_api import Reply, Script, Stream, status, stored
+from scripted_api.watching import bookmark, error, line, listing, versions
 
-from kube_api import (
-    RESOURCE_CLAIMS,
-    Change,
-    Disconnected,
-    Expired,
-    Forbidden,
-    Invalid,
-    KubeApi,
-    Removed,
-    Synced,
-    Unavailable,
-    Upserted,
-)
+from kube_api import RESOURCE_CLAIMS, Change, Disconnected, KubeApi, Removed, Synced, Upserted
 
 Watching = Callable[..., Iterator[Change]]
-
-
-@pytest.fixture
-def stop() -> Iterator[Event]:
-    event = Event()
-    yield event
-    event.set()
-
-
-@pytest.fixture
-def watching(connect: Callable[..., KubeApi], server: Script, stop: Event) -> Watching:
-    """Watch claims with delays too short to notice."""
-
-    def watch(**limits: float) -> Iterator[Change]:
-        shortest = {"first_delay_s": 0.001, "watch_longest_delay_s": 0.002}
-        api = connect(f"http://127.0.0.1:{server.server_port}", **(shortest | limits))
-        return api.watch(RESOURCE_CLAIMS, stop=stop)
-
-    return watch
-
-
-def listing(version: int, *names: str) -> Reply:
-    items = [document(name, version) for name in names]
-    return Reply({"metadata": {"resourceVersion": str(version)}, "items": items})
-
-
-def line(kind: str, name: str, version: int) -> dict[str, Any]:
-    return {"type": kind, "object": document(name, version)}
-
-
-def bookmark(version: int) -> dict[str, Any]:
-    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
-
-
-def error(code: int, reason: str, **details: Any) -> dict[str, Any]:
-    return {"type": "ERROR", "object": status(code, reason, **details)}
-
-
-def versions(server: Script) -> list[str | None]:
-    """Return from where each watch began; None stands for a list."""
-    return [request.query.get("resourceVersion") for request in server.requests]
 
 
 def test_it_begins_with_everything_and_goes_on_with_what_changes(server: Script, watching: Watching) -> None:
@@ -141,34 +88,6 @@ def test_history_that_the_server_forgot_is_read_anew_without_a_word(
     assert versions(server) == [None, "10", "11", None, "30"]
 
 
-def test_a_server_that_forgets_what_it_just_listed_is_not_asked_without_pause(
-    server: Script, watching: Watching
-) -> None:
-    expired = Reply(status(410, "Expired"), 410)
-    server.answers(listing(10), expired, listing(11), expired, listing(12), Stream((bookmark(13),), "hang"))
-
-    changes = list(islice(watching(), 5))
-
-    assert [type(change) for change in changes] == [Synced, Disconnected, Synced, Disconnected, Synced]
-    assert isinstance(changes[1], Disconnected)
-    assert isinstance(changes[1].error, Expired)
-
-
-def test_a_version_from_the_future_is_given_up(server: Script, watching: Watching) -> None:
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    server.answers(
-        listing(900, "a"),
-        Reply(status(504, "Timeout", causes=[cause]), 504),
-        listing(10, "b"),
-        Stream((line("ADDED", "c", 11),), then="hang"),
-    )
-
-    changes = list(islice(watching(), 4))
-
-    assert [type(change) for change in changes] == [Synced, Disconnected, Synced, Upserted]
-    assert versions(server) == [None, "900", None, "10"]
-
-
 def test_a_server_that_lags_does_not_turn_time_back(server: Script, watching: Watching) -> None:
     server.answers(
         listing(10),
@@ -180,94 +99,6 @@ def test_a_server_that_lags_does_not_turn_time_back(server: Script, watching: Wa
 
     assert changes == [Synced(()), Upserted(stored("a", 20)), Upserted(stored("a", 21))]
     assert versions(server) == [None, "10", "20"]
-
-
-@pytest.mark.parametrize(
-    ("failure", "kind"),
-    [
-        (Reply(status(500), 500), Unavailable),
-        (Reply(status(403, "Forbidden"), 403), Forbidden),
-        (Cut(), Unavailable),
-        (Stream((error(500, "InternalError"),)), Unavailable),
-        (Stream((b"no json\n",)), Exception),
-        (Stream((b'{"type": "ADDED"}\n',)), Exception),
-        (Stream((b'{"type": "ERROR", "object": {"code": "x"}}\n',)), Unavailable),
-    ],
-)
-def test_every_other_failure_is_told_and_survived(
-    server: Script, watching: Watching, failure: Any, kind: type[Exception]
-) -> None:
-    server.answers(listing(10), failure, failure, Stream((line("ADDED", "a", 11),), then="hang"))
-
-    changes = list(islice(watching(), 4))
-
-    assert [type(change) for change in changes] == [Synced, Disconnected, Disconnected, Upserted]
-    assert isinstance(changes[1], Disconnected)
-    assert isinstance(changes[1].error, kind)
-    assert str(changes[1].error).startswith("cannot watch ResourceClaim: ")
-    assert versions(server) == [None, "10", "10", "10"]
-
-
-def test_a_list_that_fails_is_told_and_tried_again(server: Script, watching: Watching) -> None:
-    server.answers(Reply(status(503), 503), Cut(), listing(10), Stream((), then="hang"))
-
-    changes = list(islice(watching(), 3))
-
-    assert [type(change) for change in changes] == [Disconnected, Disconnected, Synced]
-
-
-def test_waits_grow_follow_the_server_and_are_short_again_after_a_change(
-    server: Script, watching: Watching
-) -> None:
-    down = Reply(status(500), 500)
-    server.answers(
-        listing(10),
-        down,
-        down,
-        Reply(status(429), 429, {"Retry-After": "0"}),
-        Stream((line("ADDED", "a", 11),)),
-        down,
-    )
-
-    changes = list(islice(watching(first_delay_s=0.002, watch_longest_delay_s=0.004), 6))
-
-    waits = [change.retry_in_s for change in changes if isinstance(change, Disconnected)]
-    assert waits == [0.001, 0.002, 0.002, 0.001]
-
-
-def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(
-    server: Script, watching: Watching
-) -> None:
-    server.answers(listing(10), Stream(()), Stream((line("ADDED", "a", 11),), then="hang"))
-
-    changes = list(islice(watching(), 3))
-
-    assert [type(change) for change in changes] == [Synced, Disconnected, Upserted]
-
-
-def test_a_connection_that_says_nothing_is_given_up(server: Script, watching: Watching) -> None:
-    server.answers(listing(10), Stream((bookmark(11),), "hang"), Stream((line("ADDED", "a", 12),), "hang"))
-
-    changes = list(islice(watching(watch_idle_s=0.1), 3))
-
-    assert [type(change) for change in changes] == [Synced, Disconnected, Upserted]
-    assert "said nothing for too long" in str(changes[1])
-    assert versions(server) == [None, "10", "11"]
-
-
-def test_a_server_that_never_answers_the_watch_is_given_up(server: Script, watching: Watching) -> None:
-    server.answers(listing(10), Hang(), Stream((line("ADDED", "a", 12),), "hang"))
-
-    changes = list(islice(watching(read_timeout_s=0.1), 3))
-
-    assert [type(change) for change in changes] == [Synced, Disconnected, Upserted]
-
-
-def test_a_selector_that_cannot_be_right_ends_it(server: Script, watching: Watching) -> None:
-    server.answers(Reply(status(400, "BadRequest", "field label not supported"), 400))
-
-    with pytest.raises(Invalid, match="field label not supported"):
-        next(watching())
 
 
 def consume(changes: Iterator[Change], kind: type[Change], seen: Event) -> None:
