@@ -29,6 +29,12 @@ class Answer:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def devices(self) -> list[str]:
+        """The devices that the first claim got."""
+        results = self.json["claims"][0]["status"]["allocation"]["devices"]["results"]
+        return [result["device"] for result in results]
+
 
 @pytest.fixture
 def tangram(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:

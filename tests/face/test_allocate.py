@@ -36,11 +36,6 @@ def held(tangram, slices, examples, written) -> Callable[[str], Path]:
     return write
 
 
-def devices(answer: Any) -> list[str]:
-    results = answer.json["claims"][0]["status"]["allocation"]["devices"]["results"]
-    return [result["device"] for result in results]
-
-
 @pytest.mark.parametrize("form", ["composite", "v1", "v1-1.34"])
 def test_the_four_partitions_of_the_kep_come_from_one_gpu_in_every_form(tangram, slices, examples, form):
     answer = tangram(
@@ -53,7 +48,7 @@ def test_the_four_partitions_of_the_kep_come_from_one_gpu_in_every_form(tangram,
 
     assert answer.status == 0
     assert answer.json["node"] == "a100x2"
-    assert devices(answer) == [
+    assert answer.devices == [
         "gpu-0-mig-1g-5gb-0",
         "gpu-0-mig-1g-5gb-1",
         "gpu-0-mig-2g-10gb-2-3",
@@ -114,7 +109,7 @@ def test_what_is_held_is_not_given_again(tangram, slices, examples, held):
 
     answer = tangram("allocate", *files, "--json")
 
-    assert {name.partition("-mig")[0] for name in devices(answer)} == {"gpu-1"}
+    assert {name.partition("-mig")[0] for name in answer.devices} == {"gpu-1"}
 
 
 def test_what_does_not_fit_is_told_with_its_holder_and_ends_with_status_1(tangram, slices, examples, held):
@@ -187,60 +182,6 @@ def test_configuration_travels_with_the_allocation_class_first(tangram, slices, 
     assert [one["opaque"]["parameters"]["from"] for one in found] == ["class", "claim"]
 
 
-NESTED = """
-kind: ResourceSlice
-metadata: {name: tpus}
-spec:
-  driver: tpu.example.com
-  pool: {name: tpus}
-  nodeSelectionDelegated: true
-  devices:
-  - name: four-by-four
-    composite: {allNodes: true, capacity: {tpus: 16}, consumesCapacityFrom: [{name: four-by-four}]}
-  - name: two-by-four
-    composite:
-      nodeSelector:
-        nodeSelectorTerms:
-        - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1, node-2]}]
-      capacity: {tpus: 8}
-      consumesCapacityFrom: [{name: four-by-four}]
-  - name: two-by-two
-    composite: {nodeName: node-1, capacity: {tpus: 4}, consumesCapacityFrom: [{name: two-by-four}]}
----
-kind: DeviceClass
-metadata: {name: tpu}
----
-kind: ResourceClaim
-metadata: {name: mine}
-spec:
-  devices:
-    requests:
-    - name: eight
-      exactly:
-        deviceClassName: tpu
-        selectors: [{cel: {expression: 'device.capacity["tpu.example.com"].tpus == quantity("8")'}}]
-"""
-
-
-def test_a_device_of_several_nodes_is_given_with_their_selector(tangram, written):
-    answer = tangram("allocate", "-f", written("tpus.yaml", NESTED), "--node-name", "node-2", "--json")
-
-    (term,) = answer.json["claims"][0]["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
-    assert devices(answer) == ["two-by-four"]
-    assert term["matchExpressions"][0]["values"] == ["node-1", "node-2"]
-
-
-def test_a_pool_that_v1_cannot_say_is_shown_with_the_reason(tangram, written):
-    path = written("tpus.yaml", NESTED)
-
-    shown, turned = tangram("show", "-f", path), tangram("show", "-f", path, "--as", "v1")
-
-    assert shown.status == 0
-    assert "two-by-four is cut into devices and itself cut from four-by-four" in " ".join(shown.out.split())
-    assert (turned.status, turned.out) == (2, "")
-    assert "cannot be projected" in turned.err
-
-
 def test_a_version_that_nobody_reads_is_refused(tangram, tmp_path):
     path = tmp_path / "claim.yaml"
     path.write_text("apiVersion: resource.k8s.io/v9\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {}\n")
@@ -249,48 +190,6 @@ def test_a_version_that_nobody_reads_is_refused(tangram, tmp_path):
 
     assert answer.status == 2
     assert "apiVersion: 'resource.k8s.io/v9': must be one of resource.k8s.io/v1" in answer.err
-
-
-LOOSE_ENDS = """
-apiVersion: resource.k8s.io/v1beta1
-kind: ResourceSlice
-metadata: {name: s}
-spec:
-  driver: d.example.com
-  pool: {name: p}
-  nodeName: n
-  devices:
-  - {name: good, composite: {}}
-  - {name: bad, composite: BODY}
----
-kind: DeviceClass
-metadata: {name: any}
----
-kind: ResourceClaim
-metadata: {name: c}
-spec: {devices: {requests: [{name: r, deviceClassName: any}]}}
-"""
-
-
-def test_a_device_that_leads_nowhere_is_told_and_its_neighbour_is_allocated(tangram, tmp_path):
-    path = tmp_path / "all.yaml"
-    path.write_text(LOOSE_ENDS.replace("BODY", "{includes: [{name: nope}]}"))
-
-    answer = tangram("allocate", "-f", path)
-
-    assert answer.status == 0
-    assert "good" in answer.out
-    assert "bad is left out: includes unknown mixin 'nope'" in answer.err
-
-
-def test_a_device_that_breaks_a_rule_of_its_own_is_wrong_input(tangram, tmp_path):
-    path = tmp_path / "all.yaml"
-    path.write_text(LOOSE_ENDS.replace("BODY", "{capacity: {memory: 1Zi}}"))
-
-    answer = tangram("allocate", "-f", path)
-
-    assert answer.status == 2
-    assert "spec.devices[1].composite.capacity.memory: '1Zi' must be a Kubernetes quantity" in answer.err
 
 
 def test_first_fit_gives_the_devices_that_kube_scheduler_would_take(tangram, slices, examples):
@@ -316,45 +215,3 @@ def test_best_fit_is_the_default_and_allocates_whatever_first_fit_can(tangram, s
 
     assert default == named
     assert default["allocated"]
-
-
-def test_shares_of_a_device_have_ids_and_leave_the_rest_to_others(tangram, written):
-    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
-    capacity = {"m": {"value": "4", "requestPolicy": {"default": "3"}}}
-    wide = {"name": "wide", "allowMultipleAllocations": True, "capacity": capacity}
-    objects = [
-        {
-            "kind": "ResourceSlice",
-            "metadata": {"name": "s"},
-            "spec": {"driver": "d.example.com", "pool": pool, "nodeName": "n", "devices": [wide]},
-        },
-        {"kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {}},
-    ]
-
-    def claim(name, amount=None):
-        exactly = {"deviceClassName": "any"} | ({"capacity": {"requests": {"m": amount}}} if amount else {})
-        requests = [{"name": "r", "exactly": exactly}]
-        return {
-            "kind": "ResourceClaim",
-            "metadata": {"name": name},
-            "spec": {"devices": {"requests": requests}},
-        }
-
-    def allocated(*more):
-        return tangram(
-            "allocate",
-            "--json",
-            "-f",
-            written("o.json", json.dumps({"kind": "List", "items": [*objects, *more]})),
-        )
-
-    first, again = allocated(claim("a")), allocated(claim("a"))
-    held = claim("a") | {"status": first.json["claims"][0]["status"]}
-    too_much, fitting = allocated(held, claim("b", "2")), allocated(held, claim("b", "1"))
-
-    (share,) = first.json["claims"][0]["status"]["allocation"]["devices"]["results"]
-    (other,) = fitting.json["claims"][0]["status"]["allocation"]["devices"]["results"]
-    assert share["consumedCapacity"] == {"m": "3"}
-    assert first.json == again.json
-    assert share["shareID"] != other["shareID"]
-    assert (too_much.status, fitting.status) == (1, 0)
