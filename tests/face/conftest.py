@@ -69,6 +69,12 @@ def written(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
+def case_file(written: Callable[[str, str], Path]) -> Callable[[str, Any], Path]:
+    """Write cases to a file."""
+    return lambda name, content: written(name, json.dumps(content))
+
+
+@pytest.fixture
 def machine(tmp_path: Path) -> SimulatedMachine:
     """Return a simulated machine with two A100, in a directory of its own."""
     return SimulatedMachine.open(load_node("a100x2"), tmp_path / "machine")

@@ -2,78 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
+from conformance_cases import CASES, RIGHT, WRONG, given, selector, stored, table
 
 from tangram.conformance import Verdict, judge_file
 from tangram.conformance.decisions import read_decisions
-
-CASES = Path(__file__).parents[1] / "core" / "cases"
-
-
-def selector(name: str, text: str, **expect: Any) -> dict[str, Any]:
-    device = {
-        "driver": "d.example.com",
-        "attributes": {"kind": {"string": "whole"}, "sizes": {"ints": [1, 2]}},
-    }
-    return {"name": name, "expression": text, "device": device, "expect": expect}
-
-
-RIGHT = selector("right", "device.driver == 'd.example.com'", match=True)
-WRONG = selector("wrong", "device.driver == 'd.example.com'", match=False)
-
-
-@pytest.fixture
-def case_file(written) -> Callable[[str, Any], Path]:
-    """Write cases to a file."""
-    return lambda name, content: written(name, json.dumps(content))
-
-
-def stored(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((CASES / f"{name}.json").read_text())
-    return content
-
-
-def table(expect: dict[str, Any], *, count: int = 1, **more: Any) -> dict[str, Any]:
-    """A case as Kubernetes' own table has it: two devices, one of them in use."""
-    devices = [{"name": name} for name in ("one", "two", "three")]
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
-    exactly = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": count}
-    return {
-        "name": "table",
-        "features": [],
-        "node": {"metadata": {"name": "n"}},
-        "classes": [{"metadata": {"name": "any"}, "spec": {}}],
-        "slices": [
-            {
-                "metadata": {"name": "s"},
-                "spec": {"driver": "d.example.com", "pool": pool, "nodeName": "n", "devices": devices},
-            }
-        ],
-        "allocated": [{"driver": "d.example.com", "pool": "p", "device": "one"}],
-        "claims": [
-            {
-                "metadata": {"name": "c"},
-                "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
-            }
-        ],
-        "expect": expect,
-        **more,
-    }
-
-
-def given(device: str) -> dict[str, str]:
-    return {"request": "r", "driver": "d.example.com", "pool": "p", "device": device}
-
-
-SELECTOR_OF_N = {
-    "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]
-}
 
 
 def test_every_case_of_the_core_passes(tangram):
@@ -96,91 +31,6 @@ def test_a_case_with_a_wrong_expectation_fails_by_name_with_the_difference_in_on
     assert '"device": "z"' in line
     assert '"device": "y"' in line
     assert answer.out.splitlines()[-1] == "total: 1/2, 1 failed"
-
-
-@pytest.mark.parametrize(
-    ("name", "corrupt"),
-    [
-        ("nest-empty", {"allocatable": ["gpu"]}),
-        ("mig-two-4g-impossible", {"unschedulable": "NoMatchingDevice"}),
-        ("node-multihost-2x4", {"feasibleNodes": ["node-1"]}),
-        ("node-multihost-2x4", {"node": "node-2"}),
-        ("node-multihost-2x4", {"nodeSelector": None}),
-        ("mig-seed-claim", {"accept": [{"kind": "count", "request": "mig-3g-20gb", "n": 2}]}),
-        ("mig-seed-claim", {"accept": [{"kind": "unheardOf"}]}),
-        ("cap-four-quarters", {"allocation": None, "unschedulable": "Insufficient"}),
-    ],
-)
-def test_every_part_of_an_expectation_is_looked_at(tangram, case_file, name, corrupt):
-    case = stored(name)
-    case["expect"] |= corrupt
-
-    answer = tangram("conformance", case_file("corrupt.json", case))
-
-    assert answer.status == 1
-    assert f"failed: {name}: " in answer.out
-
-
-RESULTS = {"results": [{"devices": {"results": [given("two")]}, "nodeSelector": SELECTOR_OF_N}]}
-OTHER_RESULTS = {"results": [{"devices": {"results": [given("three")]}, "nodeSelector": SELECTOR_OF_N}]}
-FEASIBLE = {"feasible": True, "firstFit": [[given("two")]]}
-NO_DEVICES = {"error": "number of requested devices 33 exceeds the claim limit of 32"}
-
-
-@pytest.mark.parametrize(
-    ("count", "right", "wrong"),
-    [
-        (1, RESULTS, OTHER_RESULTS),
-        (3, {"unschedulable": True}, RESULTS),
-        (33, NO_DEVICES, RESULTS),
-        (1, FEASIBLE, {"feasible": False}),
-        (1, FEASIBLE, {"feasible": True, "firstFit": [[given("three")]]}),
-        (3, {"feasible": False}, FEASIBLE),
-    ],
-    ids=["results", "unschedulable", "error", "feasible", "first fit", "infeasible"],
-)
-def test_the_forms_of_kubernetes_own_cases_are_known_by_their_keys(tangram, case_file, count, right, wrong):
-    cases = [table(right, count=count), table(wrong, count=count) | {"name": "wrong"}]
-
-    answer = tangram("conformance", case_file("table.json", cases))
-
-    assert answer.out.splitlines()[-1] == "total: 1/2, 1 failed"
-    assert "failed: wrong: " in answer.out
-
-
-def test_an_error_of_another_class_is_not_the_expected_one(tangram, case_file):
-    case = table({"error": "CEL compile error: compilation failed"}, count=33)
-
-    answer = tangram("conformance", case_file("table.json", [case]))
-
-    assert answer.status == 1
-
-
-def test_expressions_are_judged_by_the_kind_of_their_answer_and_by_their_cost(tangram, case_file):
-    cases = [
-        selector("match", "device.driver != 'other'", match=True) | {"maxCost": 3, "cost": 3},
-        selector("compile", "device.nothing", compileError="whatever upstream says"),
-        selector("runtime", "device.attributes['d.example.com'].none == 1", runtimeError="no such key: none"),
-        selector("list", "2 in device.attributes['d.example.com'].sizes", match=True),
-        selector("cost", "device.driver != 'other'", match=True) | {"maxCost": 4},
-    ]
-
-    answer = tangram("conformance", case_file("cel.json", cases), "--json")
-
-    assert answer.status == 1
-    ((failed,),) = [file["cases"] for file in answer.json["files"]]
-    assert failed["name"] == "cost"
-    assert failed["detail"] == "maxCost: expected 4, found 3"
-
-
-def test_what_a_file_says_beside_its_cases_belongs_to_each_of_them(tangram, case_file):
-    device = RIGHT["device"]
-    cases = [{key: value for key, value in RIGHT.items() if key != "device"}]
-
-    answer = tangram("conformance", case_file("library.json", {"device": device, "cases": cases}))
-
-    assert answer.status == 0
-    assert answer.out.splitlines()[-1] == "total: 1/1"
 
 
 UNSUPPORTED = selector("no lists", "true", match=True) | {"listTypeAttributes": False}
@@ -261,26 +111,6 @@ def test_a_path_without_cases_is_wrong_input(tangram, tmp_path):
     assert tangram("conformance", tmp_path).status == 2
 
 
-def test_steps_take_and_give_back_from_an_empty_state(tangram, case_file):
-    everything = ["ci-a0", "ci-a1", "ci-b0", "ci-b1", "ci-c0", "ci-c1", "gi-a", "gi-b", "gi-c", "gpu"]
-    case = stored("nest-empty")
-    case["claims"] = []
-    case["expect"] = {
-        "steps": [
-            {"allocate": ["gpu"], "allocatable": []},
-            {"release": ["gpu"], "allocatable": everything},
-            {"allocate": "gi-a", "allocatable": ["ci-b0", "ci-b1", "ci-c0", "ci-c1", "gi-b", "gi-c"]},
-        ]
-    }
-    wrong = copy.deepcopy(case) | {"name": "wrong"}
-    wrong["expect"]["steps"][1]["allocatable"] = ["gpu"]
-
-    answer = tangram("conformance", case_file("steps.json", [case, wrong]))
-
-    assert "total: 1/2, 1 failed" in answer.out
-    assert "failed: wrong: steps[1]: " in answer.out
-
-
 def test_answers_are_written_one_line_per_case_in_the_cases_own_form(tangram, case_file, tmp_path):
     lists = case_file("table.json", [table({"feasible": True, "firstFit": [[given("two")]]})])
     answers = tmp_path / "answers.jsonl"
@@ -305,47 +135,3 @@ def test_answers_are_written_one_line_per_case_in_the_cases_own_form(tangram, ca
     assert lines[1]["answer"] == {"feasible": True, "firstFit": [[given("two")]]}
     assert lines[2]["answer"] == {"match": True}
     assert lines[0]["file"] == str(CASES / "pool-order.json")
-
-
-def test_every_case_of_the_core_passes_under_best_fit_but_those_for_first_fit_only(tangram):
-    answer = tangram("conformance", CASES, "--policy", "best-fit", "--json")
-
-    assert answer.status == 0
-    assert answer.json["passed"] == answer.json["total"] - 1
-    assert answer.json["skipped"] == 1  # pool-order asks for the policy "first"
-
-
-def test_best_fit_may_give_other_devices_but_only_where_there_is_an_answer(tangram, case_file):
-    cases = [
-        table(OTHER_RESULTS) | {"name": "other devices"},
-        table({"feasible": True, "firstFit": [[given("three")]]}) | {"name": "other first"},
-        table({"feasible": False}) | {"name": "there is one"},
-        table(RESULTS, count=3) | {"name": "there is none"},
-    ]
-
-    answer = tangram("conformance", case_file("c.json", cases), "--policy", "best-fit")
-
-    assert answer.out.splitlines()[-1] == "total: 2/4, 2 failed"
-    assert "failed: there is one: " in answer.out
-    assert "failed: there is none: " in answer.out
-
-
-def test_best_fit_may_reach_an_earlier_alternative(tangram, case_file):
-    case = stored("first-available-preferred")
-    assert case["expect"]["allocation"]["claim"]["results"][0]["request"] == "r/big"
-    case["expect"]["allocation"]["claim"]["results"][0]["request"] = "r/small"
-
-    answer = tangram("conformance", case_file("c.json", case), "--policy", "best-fit")
-
-    assert answer.status == 0
-
-
-def test_best_fit_may_not_take_a_later_alternative(tangram, case_file):
-    case = stored("first-available-fallback")
-    assert case["expect"]["allocation"]["claim"]["results"][0]["request"] == "r/small"
-    case["expect"]["allocation"]["claim"]["results"][0]["request"] = "r/big"
-
-    answer = tangram("conformance", case_file("c.json", case), "--policy", "best-fit")
-
-    assert answer.status == 1
-    assert "alternatives: expected rank [0] or better, found [1]" in answer.out
