@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,12 +15,15 @@ from typing import Any, Self
 
 import grpc
 import pytest
+from claims_cluster import Clock, Cluster, reports_of
+from claims_cluster.server import Server, allocated, kubeconfig
 
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.ports import Gpus, Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.sysfs import Sysfs
+from plugin.__main__ import ClusterClaims
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
@@ -217,3 +220,15 @@ def kubelet(site: Site, kubelet_of: Callable[[Site], Kubelet]) -> Iterator[Kubel
     """The kubelet of a site that a plugin in this process serves."""
     with site.start():
         yield kubelet_of(site)
+
+
+@pytest.fixture
+def cluster(site: Site, kubelet_of: Callable[[Site], Kubelet]) -> Iterator[Cluster]:
+    """The same for a plugin that finds its claims in an API server, half a GPU allocated to the only one."""
+    server = Server(claim=allocated((DRIVER, "gpu-0-mig-3g-20gb-4-7")))
+    with server.served() as url:
+        claims = ClusterClaims.connect(kubeconfig(site.folder, url), site.options)
+        clock = Clock()
+        reports = reports_of(site, claims, clock)
+        with closing(claims.events), start(site.driver(), claims, site.options, reports):
+            yield Cluster(server, kubelet_of(site), reports, claims, clock)

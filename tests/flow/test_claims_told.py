@@ -1,0 +1,117 @@
+"""Claims in an API server are told of: in their status in our name, and by events; and how it fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from claims_cluster import Cluster, reports_of
+from claims_cluster.server import allocated
+
+from plugin._pb.dra_v1 import api_pb2 as v1
+
+HALF = "gpu-0-mig-3g-20gb-4-7"
+CLAIM = v1.Claim(namespace="team", name="c", uid="u1")
+PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c"
+
+
+def test_a_prepared_claim_says_so_in_its_status_in_our_name_until_it_is_undone(cluster: Cluster) -> None:
+    ((_, cdi_id),) = cluster.kubelet.devices(CLAIM)
+    cluster.deliver()
+    cluster.kubelet.undone(CLAIM)
+    cluster.deliver()
+
+    (path, said), (_, unsaid) = cluster.server.applied
+    (device,) = said["status"]["devices"]
+    assert path.startswith(f"{PATH}/status?")
+    assert "fieldManager=tangram.dev%2Fplugin%2Fa100x2&" in f"{path}&"  # each node has its own
+    assert said["metadata"]["uid"] == "u1"
+    assert (device["driver"], device["pool"], device["device"]) == ("tangram.dev", "a100x2", HALF)
+    assert device["data"]["cdiDeviceIDs"] == [cdi_id]
+    assert device["data"]["uuid"].startswith("MIG-")
+    assert unsaid["status"]["devices"] == []
+
+
+def test_a_status_that_cannot_be_written_fails_no_claim_and_is_written_later(cluster: Cluster) -> None:
+    assert cluster.kubelet.devices(CLAIM)
+    cluster.server.fails = [500, 500]
+
+    wait_s = cluster.deliver()
+
+    assert cluster.server.applied == []
+    assert wait_s == 1.0
+
+
+def test_a_status_that_may_not_be_written_is_given_up_with_a_word_to_the_administrator(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert cluster.kubelet.devices(CLAIM)
+    cluster.server.fails = [403]
+
+    assert cluster.deliver() is None
+    assert "cannot write the devices of claim team/c in its status" in caplog.text
+    assert "an administrator" in caplog.text
+
+
+def test_a_restarted_plugin_says_again_what_is_prepared(site: Any, cluster: Cluster) -> None:
+    cluster.kubelet.devices(CLAIM)
+    cluster.deliver()
+    again = reports_of(site, cluster.claims, cluster.clock)
+
+    again.all_again()
+    cluster.deliver(again)
+
+    first, second = cluster.server.applied
+    assert first == second
+
+
+def test_a_failure_becomes_an_event_on_the_claim(cluster: Cluster) -> None:
+    cluster.server.claim = allocated(("tangram.dev", "gpu-9"))
+
+    error = cluster.kubelet.prepare(CLAIM)["u1"].error
+    cluster.claims.events.close()
+
+    (event,) = cluster.server.events
+    assert (event["type"], event["reason"]) == ("Warning", "PrepareFailed")
+    assert event["regarding"]["uid"] == "u1"
+    assert event["note"] in error
+
+
+def conditions(body: Any) -> list[tuple[str, str, str]]:
+    """Return which devices a status tells of, whether they are ready, and why."""
+    return [
+        (device["device"], condition["status"], condition["reason"])
+        for device in body["status"]["devices"]
+        for condition in device["conditions"]
+    ]
+
+
+def test_a_claim_that_cannot_be_prepared_says_why_in_its_status_until_it_can(cluster: Cluster) -> None:
+    cluster.server.claim = allocated(("tangram.dev", "gpu-9"), ("other.example.com", "x"))
+    error = cluster.kubelet.prepare(CLAIM)["u1"].error
+    cluster.deliver()
+    reads = cluster.server.reads
+    cluster.server.claim = allocated(("tangram.dev", HALF))
+    cluster.kubelet.devices(CLAIM)
+
+    cluster.deliver()
+
+    (_, said), (_, mended) = cluster.server.applied
+    assert conditions(said) == [("gpu-9", "False", "PrepareFailed")]
+    assert said["status"]["devices"][0]["conditions"][0]["message"] == error
+    assert conditions(mended) == [(HALF, "True", "Prepared")]
+    assert reads == 1
+
+
+def test_a_claim_that_was_never_prepared_says_nothing_any_more_once_it_is_unprepared(
+    site: Any, cluster: Cluster
+) -> None:
+    cluster.server.claim = allocated(("tangram.dev", "gpu-9"))
+    cluster.kubelet.prepare(CLAIM)
+    cluster.deliver()
+
+    cluster.kubelet.undone(CLAIM)
+    cluster.deliver()
+
+    assert [conditions(body) for _, body in cluster.server.applied][1:] == [[]]
+    assert site.leftovers() == []
