@@ -4,7 +4,7 @@ Configuration, credentials and connections are the ``kubernetes`` package's; obj
 they travel, so that fields which this program does not know survive.
 """
 
-from kube_api.api import KubeApi, PatchKind
+from kube_api.api import KubeApi
 from kube_api.errors import (
     AlreadyExists,
     ApiError,
@@ -35,6 +35,7 @@ from kube_api.resources import (
     Resource,
 )
 from kube_api.watch import Change, Disconnected, Removed, Synced, Upserted
+from kube_api.writes import PatchKind
 
 __all__ = [
     "DEVICE_CLASSES",

@@ -9,34 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
-import msgspec
-
-from kube_api.answers import unreadable
 from kube_api.caller import Caller
-from kube_api.calls import Call, Selection, on_object
+from kube_api.calls import Call, Selection, on_object, once
+from kube_api.documents import ask_document, ask_object
 from kube_api.errors import Conflict
 from kube_api.listing import list_all
-from kube_api.objects import Listing, Object, document_decoder, on_top_of, to_body, to_object
+from kube_api.objects import Listing, Object, on_top_of
 from kube_api.pacing import Clock, Limits, Random, Sleep, TokenBucket
 from kube_api.resources import Resource
 from kube_api.watch import Change, Watch
+from kube_api.writes import PatchKind, creation, deletion, patching, replacement
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PAGE: Final = 500
-
-
-class PatchKind(Enum):
-    """How the body of a patch is meant, by its content type."""
-
-    MERGE = "application/merge-patch+json"
-    JSON = "application/json-patch+json"
-    APPLY = "application/apply-patch+yaml"
-    STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class KubeApi:
@@ -87,9 +76,9 @@ class KubeApi:
         """
         call = on_object("get", "GET", resource, name, namespace)
         if meanwhile is None:
-            return self._object(call)
-        deed = _once(meanwhile)
-        found = self._object(replace(call, meanwhile=deed))
+            return ask_object(self._caller, call)
+        deed = once(meanwhile)
+        found = ask_object(self._caller, replace(call, meanwhile=deed))
         deed()
         return found
 
@@ -151,21 +140,7 @@ class KubeApi:
                 the object that it belongs to, as a pod's Binding does.
         Raises: AlreadyExists, Invalid, ApiError.
         """
-        metadata = document.get("metadata", {})
-        namespace = namespace or metadata.get("namespace")
-        owner = metadata.get("name") if subresource else None
-        call = Call(
-            attempted=f"create {subresource} of" if subresource else "create",
-            method="POST",
-            path=resource.path(namespace, owner, subresource),
-            resource=resource,
-            name=metadata.get("name") or metadata.get("generateName", ""),
-            namespace=namespace or "",
-            query={"dryRun": "All"} if dry_run else {},
-            body=to_body(document, resource),
-            is_repeatable=dry_run,
-        )
-        return self._object(call)
+        return ask_object(self._caller, creation(resource, document, namespace, subresource, dry_run))
 
     def replace(
         self,
@@ -178,13 +153,7 @@ class KubeApi:
 
         Raises: Conflict, also where the answer to our own first attempt got lost; ApiError.
         """
-        metadata = document.get("metadata", {})
-        name = metadata.get("name", "")
-        namespace = namespace or metadata.get("namespace")
-        body = to_body(document, resource)
-        return self._object(
-            on_object("replace", "PUT", resource, name, namespace, subresource=subresource, body=body)
-        )
+        return ask_object(self._caller, replacement(resource, document, namespace, subresource))
 
     def patch(
         self,
@@ -202,24 +171,17 @@ class KubeApi:
 
         Raises: NotFound, Conflict, Invalid, ApiError; ValueError for an apply without ``field_manager``.
         """
-        is_apply = kind is PatchKind.APPLY
-        if is_apply and not field_manager:
-            raise ValueError(f"apply of {resource.kind} {name} needs a field manager")
-        call = on_object(
-            "apply" if is_apply else "patch",
-            "PATCH",
+        call = patching(
             resource,
             name,
+            body,
             namespace,
+            kind=kind,
+            field_manager=field_manager,
+            force=force,
             subresource=subresource,
-            query={"fieldManager": field_manager or "", "force": "true" if force else ""},
-            body=to_body(cast("Mapping[str, Any]", body), resource)
-            if is_apply
-            else msgspec.json.encode(body),
-            content_type=kind.value,
-            is_repeatable=kind is not PatchKind.JSON,
         )
-        return self._object(call)
+        return ask_object(self._caller, call)
 
     def delete(
         self,
@@ -233,14 +195,7 @@ class KubeApi:
 
         Raises: NotFound, Conflict, ApiError.
         """
-        conditions = {"uid": uid, "resourceVersion": resource_version}
-        options = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {key: value for key, value in conditions.items() if value},
-        }
-        body = msgspec.json.encode(options)
-        self._caller.send(on_object("delete", "DELETE", resource, name, namespace, body=body))
+        self._caller.send(deletion(resource, name, namespace, uid, resource_version))
 
     def update(
         self,
@@ -274,7 +229,7 @@ class KubeApi:
     def server_version(self) -> str:
         """Return the server's version as it calls itself: ``v1.37.1``. Raises: ApiError."""
         call = Call(attempted="read", method="GET", path="/version", name="/version")
-        document = self._document(call)
+        document = ask_document(self._caller, call)
         return str(document.get("gitVersion", ""))
 
     def raw_get(self, path: str) -> str:
@@ -285,29 +240,3 @@ class KubeApi:
     def close(self) -> None:
         """Close the connections that nobody uses."""
         self._caller.transport.close()
-
-    def _object(self, call: Call) -> Object:
-        assert call.resource is not None
-        document = self._document(call)
-        try:
-            return to_object(document, call.resource)
-        except msgspec.ValidationError as problem:
-            raise unreadable(call, problem) from problem
-
-    def _document(self, call: Call) -> dict[str, Any]:
-        body = self._caller.send(call)
-        try:
-            return document_decoder.decode(body)
-        except msgspec.DecodeError as problem:
-            raise unreadable(call, problem) from problem
-
-
-def _once(deed: Callable[[], None]) -> Callable[[], None]:
-    """Return a deed that is done at the first call only: a repeated request must not repeat it."""
-    left = [deed]
-
-    def once() -> None:
-        while left:
-            left.pop()()
-
-    return once

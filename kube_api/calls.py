@@ -90,3 +90,14 @@ class Selection:
             namespace=self.namespace or "",
             query={key: value for key, value in (selectors | query).items() if value},
         )
+
+
+def once(deed: Callable[[], None]) -> Callable[[], None]:
+    """Return a deed that is done at the first call only: a repeated request must not repeat it."""
+    left = [deed]
+
+    def first() -> None:
+        while left:
+            left.pop()()
+
+    return first

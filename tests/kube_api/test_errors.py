@@ -16,9 +16,9 @@ from kube_api import (
     Invalid,
     KubeApi,
     NotFound,
+    PatchKind,
     Unavailable,
 )
-from kube_api.api import PatchKind
 
 
 @pytest.mark.parametrize(
