@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+import agent.early_end  # noqa: F401 - first, since what follows takes long
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import HardwareError
 from agent.hardware.late import LateGpus
