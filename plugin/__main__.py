@@ -37,6 +37,7 @@ from kube_api import (
     ApiError,
     Conflict,
     EventWriter,
+    Invalid,
     KubeApi,
     Limits,
     NotConfigured,
@@ -224,9 +225,23 @@ class ClusterClaims:
         except (NotFound, Conflict):
             return
         except ApiError as error:
+            if isinstance(error, Invalid) and not self._is_allocated(ref, devices):
+                return  # a pod that was forced away: its claim was let go before its devices were undone
             retry = isinstance(error, Unavailable)
             subject = f"the devices of claim {ref} in its status"
             raise ReportFailed("write", subject, _reason(error), error.remedy, retry=retry) from error
+
+    def _is_allocated(self, ref: ClaimRef, devices: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a claim (still) has these devices; yes where nobody can tell."""
+        try:
+            status = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document.get("status") or {}
+        except NotFound:
+            return False
+        except ApiError:
+            return True
+        found = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+        names = {(one.get("driver"), one.get("pool"), one.get("device")) for one in found}
+        return names >= {(one["driver"], one["pool"], one["device"]) for one in devices}
 
     def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
         """Write an event on a claim, some time."""

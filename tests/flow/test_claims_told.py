@@ -53,6 +53,27 @@ def test_a_status_that_may_not_be_written_is_given_up_with_a_word_to_the_adminis
     assert "an administrator" in caplog.text
 
 
+def test_a_claim_that_was_let_go_meanwhile_is_told_of_no_more_and_alarms_nobody(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert cluster.kubelet.devices(CLAIM)
+    cluster.server.claim = {**allocated(), "status": {}}
+    cluster.server.fails = [422]
+
+    assert cluster.deliver() is None
+    assert "its status" not in caplog.text
+
+
+def test_a_status_that_the_server_finds_wrong_is_told_while_the_claim_has_its_devices(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert cluster.kubelet.devices(CLAIM)
+    cluster.server.fails = [422]
+
+    assert cluster.deliver() is None
+    assert "cannot write the devices of claim team/c in its status: the server says no" in caplog.text
+
+
 def test_a_restarted_plugin_says_again_what_is_prepared(site: Any, cluster: Cluster) -> None:
     cluster.kubelet.devices(CLAIM)
     cluster.deliver()
