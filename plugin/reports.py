@@ -2,7 +2,7 @@
 
 Claims that changed enter; what is to be said of each is read from its record when it is said, so that the
 last state wins, whatever was missed. A claim that could not be prepared has no record: why is remembered
-here. A write that fails is tried again and then given up: no claim depends on it.
+here. A write that fails is tried again, ever later and then once a minute, as long as time may mend it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _MOST: Final = 1024
 _SETTLING_S: Final = 0.5
 """How long a claim's status waits: the kubelet's answer is not delayed by the work, and a claim that went
 meanwhile costs the API server no write."""
-_ATTEMPTS: Final = 6
+_ATTEMPTS: Final = 6  # after which somebody is told
 _FIRST_DELAY_S: Final = 1.0
+_LONGEST_DELAY_S: Final = 60.0
 _GOODBYE_S: Final = 5.0
 _REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed"}
 _log = logging.getLogger(__name__)
@@ -163,12 +164,11 @@ class Reports:
 
     def _again(self, uid: ClaimUid, due: _Due, error: ReportFailed) -> None:
         attempts = due.attempts + 1
-        if not error.retry or attempts >= _ATTEMPTS:
+        if not error.retry or attempts == _ATTEMPTS:
             _log.warning("%s", error)
-            if error.retry:  # else the next attempt would end the same
-                with self._changing:
-                    self._failures.pop(uid, None)
+        if not error.retry:  # the next attempt would end the same
             return
-        later = _Due(due.ref, self._clock() + _FIRST_DELAY_S * 2**due.attempts, attempts)
+        delay_s = _FIRST_DELAY_S * 2 ** min(due.attempts, _ATTEMPTS)
+        later = _Due(due.ref, self._clock() + min(delay_s, _LONGEST_DELAY_S), attempts)
         with self._changing:
             self._due.setdefault(uid, later)

@@ -29,6 +29,9 @@ from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Kub
 
 NODE_FILE = "a100x2"
 _START_S = 60.0
+# Where the API server was gone: the kubelet's watch of pods backs off up to a minute, and once more because
+# its version is too old for the new server.
+_KUBELET_HEARS_S = 150.0
 
 
 @dataclass
@@ -143,7 +146,7 @@ class PluginSite:
         return eventually(
             lambda: not self.instances() and not self.files(),
             f"nothing left of {self.driver}; {self.log()[-2000:]}",
-            60.0,
+            _KUBELET_HEARS_S,
         )
 
     def delete_pod(self, namespace: str, name: str) -> None:
@@ -157,7 +160,7 @@ class PluginSite:
                 return True
             return False
 
-        eventually(is_gone, f"pod {namespace}/{name} is gone; {self.log()[-2000:]}", 90.0)
+        eventually(is_gone, f"pod {namespace}/{name} is gone; {self.log()[-2000:]}", _KUBELET_HEARS_S)
 
     def _is_registered(self, log: Path) -> bool:
         said = log.read_text()
