@@ -110,7 +110,7 @@ class Driver:
             try:
                 return self._prepare_now(begun, plan)
             except DeviceHeld as held:
-                if begun.wait is None or not begun.wait.is_granted():
+                if begun.wait is None or not begun.wait.once_more():
                     raise
                 if not has_waited:
                     _log.info("claim %s waits: %s", plan.ref, held.reason)

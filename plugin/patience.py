@@ -23,8 +23,8 @@ class Wait:
     sleep: Callable[[float], None]
     is_wanted: Callable[[], bool]
 
-    def is_granted(self) -> bool:
-        """Let a moment pass and say yes, or say at once that the time is up."""
+    def once_more(self) -> bool:
+        """Let a moment pass and say that it is worth another look; without a pause that it is not."""
         if self.clock() >= self.ends_at or not self.is_wanted():
             return False
         self.sleep(_LOOK_AGAIN_S)

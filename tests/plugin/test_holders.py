@@ -117,8 +117,8 @@ def test_the_claims_of_one_call_share_its_patience() -> None:
     meanwhile = Meanwhile()
     wait = meanwhile.wait()
 
-    while wait.is_granted():
+    while wait.once_more():
         pass
 
     assert meanwhile.clock() == pytest.approx(PATIENCE_S, abs=0.1)
-    assert not wait.is_granted()
+    assert not wait.once_more()
