@@ -14,9 +14,9 @@ from typing import Final
 
 from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
-from scheduler_core.errors import message
-from scheduler_core.limits import DOMAIN_LENGTH
-from scheduler_core.names import DRIVER_RULE, is_driver
+from scheduler_core.base.errors import message
+from scheduler_core.base.limits import DOMAIN_LENGTH
+from scheduler_core.model.names import DRIVER_RULE, is_driver
 
 _EXAMPLES: Final = """examples:
   in a DaemonSet, with the service account of its pod:

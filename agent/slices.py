@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from agent.inventory.model import Group, NodeDevices
+from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW
 from scheduler_core.codec import composite, v1
-from scheduler_core.layout import Layout
-from scheduler_core.limits import COMPOSITE_ITEMS_BELOW
+from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.project import project
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.nodes import OnNode
-from scheduler_core.project import project
 
 _MOST = COMPOSITE_ITEMS_BELOW - 1
 

@@ -14,8 +14,8 @@ from plugin import sockets
 from plugin.errors import InvalidOptions
 from plugin.records import UID_RULE, is_uid
 from plugin.sockets import PATH_BYTES
-from scheduler_core.limits import DOMAIN_LENGTH
-from scheduler_core.names import DRIVER_RULE, is_driver, is_pool
+from scheduler_core.base.limits import DOMAIN_LENGTH
+from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,8 @@ from plugin.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpecte
 from plugin.late_lines import held_back
 from plugin.ports import ClaimReader, Witness
 from plugin.records import checked_uid, is_uid
+from scheduler_core.base.errors import CoreError, InvalidInput
 from scheduler_core.codec.claims import decode_allocated_claim
-from scheduler_core.errors import CoreError, InvalidInput
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """The core for people who use it as a library: everything public, under one name.
 
 ``from scheduler_core import api``; the rooms behind it may be rearranged. Loading it loads the CEL engine;
-who only describes devices imports ``scheduler_core.model`` and ``scheduler_core.mixins`` instead.
+who only describes devices imports ``scheduler_core.model`` and ``scheduler_core.dialects.mixins`` instead.
 
 - read: ``decode_slice`` (composite), ``decode_v1_slice``, ``pools``, ``v1_pools``, ``decode_claim``,
   ``decode_class``, ``decode_allocated_claim``
@@ -13,16 +13,7 @@ who only describes devices imports ``scheduler_core.model`` and ``scheduler_core
 - write: ``encode_slice``, ``project``, ``encode_pool``
 """
 
-from scheduler_core.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
-from scheduler_core.answer import with_share_ids
-from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
-from scheduler_core.codec.composite import decode_slice, encode_slice
-from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
-from scheduler_core.codec.v1 import encode_pool
-from scheduler_core.codec.v1 import pools as v1_pools
-from scheduler_core.elsewhere import Elsewhere, elsewhere
-from scheduler_core.engine import FIRST_FIT, Engine, best_fit
-from scheduler_core.errors import (
+from scheduler_core.base.errors import (
     CannotProject,
     CoreError,
     InvalidClaim,
@@ -32,11 +23,24 @@ from scheduler_core.errors import (
     Overdrawn,
     SelectorError,
 )
-from scheduler_core.features import Features
-from scheduler_core.layout import Layout
-from scheduler_core.ledger import Ledger
-from scheduler_core.matrix import contradictions, matrix
-from scheduler_core.mixins import flatten, pools
+from scheduler_core.base.features import Features
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.matrix import contradictions, matrix
+from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
+from scheduler_core.codec.composite import decode_slice, encode_slice
+from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
+from scheduler_core.codec.v1 import encode_pool
+from scheduler_core.codec.v1 import pools as v1_pools
+from scheduler_core.comparison.best_fit_reasons import Rival, Weighed, weighed
+from scheduler_core.comparison.other_nodes import Elsewhere, elsewhere
+from scheduler_core.comparison.remaining_parts import Room
+from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.mixins import flatten, pools
+from scheduler_core.dialects.project import project
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
+from scheduler_core.explain.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
+from scheduler_core.explain.first_fit_reasons import Choice, choices, demands
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import (
     Considered,
@@ -49,11 +53,8 @@ from scheduler_core.model.refusal import (
     Spread,
 )
 from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable
-from scheduler_core.project import project
-from scheduler_core.reasons import Choice, choices, demands
-from scheduler_core.rooms import Room
-from scheduler_core.selectors import compile_selector
-from scheduler_core.weighing import Rival, Weighed, weighed
+from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.search.answer import with_share_ids
 
 __all__ = [
     "FIRST_FIT",

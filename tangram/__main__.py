@@ -52,8 +52,8 @@ from plugin.claim_directory import ClaimDirectory
 from plugin.errors import PluginError
 from plugin.options import Options
 from plugin.server import Running, start
+from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import composite
-from scheduler_core.errors import CoreError
 from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser

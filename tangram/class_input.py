@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scheduler_core.errors import CoreError
+from scheduler_core.base.errors import CoreError
 from scheduler_core.frontends.classes.decode import (
     CLASS_KIND,
     DEVICES_KIND,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.allocate import Cluster
+from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_class
-from scheduler_core.errors import CoreError
+from scheduler_core.explain.allocate import Cluster
 from scheduler_core.model.claim import AllocatedClaim
 from tangram.allocation_input import AllocationInput, nodes_of
 from tangram.cluster_options import documents_of

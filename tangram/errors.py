@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.errors import message
+from scheduler_core.base.errors import message
 
 
 class BadInput(Exception):

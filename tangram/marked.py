@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from scheduler_core.errors import CoreError
-from scheduler_core.frontends.claim_demands import Marks
-from scheduler_core.frontends.claims import allocate_marked, marks_of
-from scheduler_core.frontends.hints import GPU
-from scheduler_core.frontends.node_units import NodeUnits
-from scheduler_core.frontends.place import NodeTable, node_table_of
+from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
+from scheduler_core.frontends.pods.claim_demands import Marks
+from scheduler_core.frontends.pods.hints import GPU
+from scheduler_core.frontends.pods.node_devices import NodeUnits
+from scheduler_core.frontends.pods.place import NodeTable, node_table_of
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.allocation_input import AllocationInput

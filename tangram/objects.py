@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from scheduler_core.base.errors import CoreError, message
 from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.fields import subject_of
-from scheduler_core.errors import CoreError, message
-from scheduler_core.frontends import device_object
-from scheduler_core.frontends.allocated import held_by
-from scheduler_core.frontends.device_object import DeviceObject, decode_device
-from scheduler_core.mixins import pools as composite_pools
+from scheduler_core.dialects.mixins import pools as composite_pools
+from scheduler_core.frontends.pods import device_object
+from scheduler_core.frontends.pods.allocated import held_by
+from scheduler_core.frontends.pods.device_object import DeviceObject, decode_device
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.nodes import Node

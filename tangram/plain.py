@@ -8,8 +8,8 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 
 
 def plain(value: object) -> Any:

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler_core.allocate import Cluster
-from scheduler_core.errors import CoreError, message
-from scheduler_core.frontends.allocated import ALLOCATED, allocated_annotation
-from scheduler_core.frontends.choose import Refused
-from scheduler_core.frontends.place import NodeTable, Placed, entered, offered, place_pod
-from scheduler_core.frontends.pods import PodAsk, decode_pod
-from scheduler_core.frontends.reading import SCHEDULING
-from scheduler_core.frontends.units import Unit
+from scheduler_core.base.errors import CoreError, message
+from scheduler_core.explain.allocate import Cluster
+from scheduler_core.frontends.annotations.reading import SCHEDULING
+from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.pods.allocated import ALLOCATED, allocated_annotation
+from scheduler_core.frontends.pods.place import NodeTable, Placed, entered, offered, place_pod
+from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.nodes import Node
 from tangram.allocation_input import AllocationInput, read_present

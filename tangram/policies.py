@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler_core.allocate import Cluster
-from scheduler_core.engine import FIRST_FIT as FIRST_FIT_POLICY
-from scheduler_core.engine import Engine, best_fit
-from scheduler_core.engine.policy import Policy
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT as FIRST_FIT_POLICY
+from scheduler_core.engine.policy.policies import Policy, best_fit
+from scheduler_core.explain.allocate import Cluster
 from tangram.face import Parser
 
 BEST_FIT: Final = "best-fit"

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded, flattened, v1_slices
-from scheduler_core.errors import CannotProject
-from scheduler_core.layout import Layout
+from scheduler_core.base.errors import CannotProject
+from scheduler_core.dialects.layout import Layout
 
 Objects = Sequence[Mapping[str, Any]]
 FORMS: Final[Mapping[str, Callable[[NodeDevices], Objects]]] = {

@@ -9,7 +9,7 @@ from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
-from scheduler_core.mixins import flatten
+from scheduler_core.dialects.mixins import flatten
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import NOWHERE, OnNode

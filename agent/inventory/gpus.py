@@ -19,12 +19,12 @@ from agent.inventory.names import (
     profile_label,
 )
 from agent.inventory.topology import address_attribute, expendable, topology_attributes
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
-from scheduler_core.names import bare, qualified
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
+from scheduler_core.model.names import bare, qualified
 
 _Attributes = dict[QualifiedName, AttributeValue]
 _Capacity = dict[QualifiedName, Quantity]

@@ -19,8 +19,8 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
-from scheduler_core.frontends.partition_table import Table
-from scheduler_core.ledger import Ledger
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.frontends.partitions.table import Table
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool

@@ -10,10 +10,10 @@ from agent.hardware.types import PhysicalFunction, VirtualFunction
 from agent.inventory.model import Group, NicVf, PublishedDevice, WholeNic
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.topology import address_attribute, topology_attributes
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
-from scheduler_core.names import qualified
-from scheduler_core.quantity import Quantity
+from scheduler_core.model.names import qualified
 
 
 class NicDescriber:

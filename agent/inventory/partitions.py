@@ -16,11 +16,11 @@ from agent.inventory.gpus import most_instances, share_name
 from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, LinkedGpus, PublishedDevice
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
-from scheduler_core.frontends.partition_table import Partition, Table, table_of
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.partitions.table import Partition, Table, table_of
 from scheduler_core.model.composite import CompositeDevice
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
-from scheduler_core.names import qualified
-from scheduler_core.quantity import Quantity
+from scheduler_core.model.names import qualified
 
 
 class PartitionDescriber:

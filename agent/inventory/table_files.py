@@ -14,8 +14,8 @@ from agent import documents
 from agent.documents import MAX_BYTES, Document, NotReadable
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
-from scheduler_core.errors import CoreError, message
-from scheduler_core.frontends.partition_table import HONOR, PREFER, Table, table_of
+from scheduler_core.base.errors import CoreError, message
+from scheduler_core.frontends.partitions.table import HONOR, PREFER, Table, table_of
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def _file(path: str) -> tuple[Table | None, bool]:
     try:
         if isinstance(document.content, dict) and document.content.get("kind") == "Node":
             # Who gives no Node loads nothing of what reads pods.
-            from scheduler_core.frontends.place import node_table_of  # noqa: PLC0415
+            from scheduler_core.frontends.pods.place import node_table_of  # noqa: PLC0415
 
             node = node_table_of(document.content)
             return node.table, node.is_honored

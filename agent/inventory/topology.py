@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.hardware.types import PciFunction
 from scheduler_core.model.device import AttributeValue, QualifiedName
-from scheduler_core.names import qualified
+from scheduler_core.model.names import qualified
 
 _STANDARD_BDF: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _STANDARD_ROOT: Final = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")

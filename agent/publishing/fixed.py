@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import GpuPartition, MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from scheduler_core.dialects.project import project, spellings
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
-from scheduler_core.project import project, spellings
 
 
 def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:

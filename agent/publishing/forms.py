@@ -15,10 +15,10 @@ from agent.hardware.types import GpuInstance
 from agent.inventory.model import Inventory, NodeDevices
 from agent.publishing.documents import Document
 from agent.publishing.fixed import fixed_pool, without
+from scheduler_core.base.errors import CannotProject
 from scheduler_core.codec import v1
-from scheduler_core.errors import CannotProject
-from scheduler_core.layout import Layout
-from scheduler_core.project import project
+from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.project import project
 
 OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters", "consumesCounters.compatibilityGroups"})
 """Fields without which devices that overlap all look free."""

@@ -21,7 +21,7 @@ from agent.publishing.pace import Backoff, Pace
 from agent.publishing.ports import Nodes, Shelf
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
 from agent.publishing.sources import Source
-from scheduler_core.errors import CannotProject
+from scheduler_core.base.errors import CannotProject
 
 _log = logging.getLogger("agent.publishing")
 _HOPELESS_S: Final = 60.0  # what only people can mend is looked at again this often

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from scheduler_core.quantity import Quantity
+from scheduler_core.base.quantity import Quantity
 
 _AMOUNTS: Final = ("value", "quantity")
 _CLOCK_STEP_S: Final = 1.0  # servers keep whole seconds

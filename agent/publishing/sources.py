@@ -16,7 +16,7 @@ from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, docume
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Notices
 from agent.slices import composite_slices, encoded
-from scheduler_core.errors import CannotProject
+from scheduler_core.base.errors import CannotProject
 
 _log = logging.getLogger("agent.publishing")
 _COUNTED: Final = "PartitionsPublished"

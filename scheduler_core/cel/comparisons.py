@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import no_such_overload
 from scheduler_core.cel.library.equality import equal
 from scheduler_core.cel.library.operators import contains
@@ -11,7 +12,6 @@ from scheduler_core.cel.steps import Code, Slots, Step, constant
 from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, INT, STRING, UINT, Call
 from scheduler_core.cel.values import Uint
 from scheduler_core.cel.view import DeviceView
-from scheduler_core.version import Version
 
 _HASHED: Final = frozenset({bool, int, Uint, float, str})
 _PLAIN: Final = frozenset({BOOL, INT, UINT, DOUBLE, STRING, BYTES})

@@ -11,13 +11,13 @@ from typing import Final
 
 from cel_expr_python import cel
 
+from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.cel.decode import TOO_DEEP, decode
 from scheduler_core.cel.environment import new_environment
 from scheduler_core.cel.errors import CompileError
 from scheduler_core.cel.plain import plain
 from scheduler_core.cel.rules import check_rules
 from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType, Node
-from scheduler_core.limits import EXPRESSION_LENGTH
 
 _PROBLEM: Final = re.compile(r"ERROR: <input>:(\d+:\d+: [^\n]*)")
 # ``exists_one`` with two variables is known to the checker as ``existsOne`` only. Strings are passed over.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Any, Final
 
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.attributes import read_keys
 from scheduler_core.codec.fields import Fields
 from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.names import bare
 from scheduler_core.model.policy import RequestPolicy
-from scheduler_core.names import bare
-from scheduler_core.quantity import Quantity
 
 _Name = TypeVar("_Name", bound=str)
 _FORMS: Final = ("quantity", "value")

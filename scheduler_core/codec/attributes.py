@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.version import RULE as VERSION_RULE
+from scheduler_core.base.version import Version
 from scheduler_core.codec.fields import Fields
 from scheduler_core.model.device import AttributeValue, QualifiedName, Scalar
-from scheduler_core.names import (
+from scheduler_core.model.names import (
     IDENTIFIER_RULE,
     bare,
     domain_and_identifier,
@@ -21,8 +23,6 @@ from scheduler_core.names import (
     is_identifier,
     qualified,
 )
-from scheduler_core.version import RULE as VERSION_RULE
-from scheduler_core.version import Version
 
 _SCALARS: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")

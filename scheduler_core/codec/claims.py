@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.errors import InvalidClaim, InvalidClass
 from scheduler_core.codec.amounts import read_amount
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.errors import InvalidClaim, InvalidClass
 from scheduler_core.model.claim import (
     AllocatedClaim,
     AllocatedDevice,
@@ -29,8 +29,7 @@ from scheduler_core.model.claim import (
     Request,
 )
 from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
-from scheduler_core.model.taints import Effect, Toleration
-from scheduler_core.names import (
+from scheduler_core.model.names import (
     DRIVER_RULE,
     IDENTIFIER_RULE,
     LABEL_RULE,
@@ -39,6 +38,7 @@ from scheduler_core.names import (
     is_identifier,
     is_label,
 )
+from scheduler_core.model.taints import Effect, Toleration
 
 _NOT_YET: Final = "derivedAttributes"
 _REQUEST_FIELDS: Final = (

@@ -10,19 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.errors import InvalidSlice
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import read_capacity
 from scheduler_core.codec.attributes import read_attributes, write_attributes
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.codec.selections import read_selection, write_selection
 from scheduler_core.codec.v1_device import read_groups, read_only_with
-from scheduler_core.errors import InvalidSlice
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.names import (
+    DRIVER_RULE,
+    NAME_RULE,
+    POOL_RULE,
+    bare,
+    is_dotted_name,
+    is_driver,
+    is_pool,
+)
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import PoolId
-from scheduler_core.names import DRIVER_RULE, NAME_RULE, POOL_RULE, bare, is_dotted_name, is_driver, is_pool
-from scheduler_core.quantity import Quantity
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 KIND: Final = "CompositeResourceSlice"

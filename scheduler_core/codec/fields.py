@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from scheduler_core.errors import InvalidInput
-from scheduler_core.quantity import Quantity
+from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.quantity import Quantity
 
 _KINDS: Final[dict[type, str]] = {str: "a string", int: "an integer", bool: "true or false"}
 

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.errors import InvalidSlice
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import write_amounts
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.codec.selections import read_selection, write_selection
 from scheduler_core.codec.v1_device import read_counters, read_device, read_label, write_device
-from scheduler_core.errors import InvalidSlice
-from scheduler_core.layout import Cut, Layout, cut
+from scheduler_core.dialects.layout import Cut, Layout, cut
 from scheduler_core.model.device import Device, DeviceName, SourceName
+from scheduler_core.model.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
 from scheduler_core.model.nodes import AllNodes, NodeSelection
 from scheduler_core.model.pool import Pool, PoolId, Rejected
-from scheduler_core.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
-from scheduler_core.quantity import Quantity
 
 API_VERSION: Final = "resource.k8s.io/v1"
 _SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scheduler_core import limits
+from scheduler_core.base import limits
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import (
     read_amount,
     read_capacity,
@@ -22,10 +23,9 @@ from scheduler_core.codec.attributes import read_attributes, write_attributes
 from scheduler_core.codec.fields import Fields
 from scheduler_core.codec.selections import read_selection, write_selection
 from scheduler_core.model.device import Binding, Device, DeviceName, Draw, SourceName
+from scheduler_core.model.names import LABEL_RULE, is_label
 from scheduler_core.model.nodes import AllNodes, NodeSelection
 from scheduler_core.model.taints import Effect, Taint
-from scheduler_core.names import LABEL_RULE, is_label
-from scheduler_core.quantity import Quantity
 
 _KNOWN: Final = (
     "attributes",

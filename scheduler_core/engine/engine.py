@@ -1,7 +1,7 @@
 """The engine: a cluster kept in tables, asked again and again.
 
-Answers are those of ``scheduler_core.allocate`` on the same pools and claims; what the tables do not cover
-is answered by it. An engine belongs to one thread at a time; nothing here waits, logs or keeps time.
+Answers are those of ``explain.allocate`` on the same pools and claims; what the tables do not cover is
+answered by it. An engine belongs to one thread at a time; nothing here waits, logs or keeps time.
 """
 
 from __future__ import annotations
@@ -10,34 +10,34 @@ from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from itertools import islice
 
-from scheduler_core.allocate import allocate
-from scheduler_core.candidates import located
-from scheduler_core.engine.answers import Scribe
-from scheduler_core.engine.careful import Careful
-from scheduler_core.engine.case import TooIrregular
-from scheduler_core.engine.compile import Compiler
-from scheduler_core.engine.effort import Effort
-from scheduler_core.engine.holds import Holds
-from scheduler_core.engine.kind import relaxed, without_constraints
-from scheduler_core.engine.outlook import Outlook
-from scheduler_core.engine.plan import Answer
-from scheduler_core.engine.planner import Planner
-from scheduler_core.engine.policy import BEST_FIT, FIRST_FIT, Policy, Priced
-from scheduler_core.engine.published import Publications, restored
-from scheduler_core.engine.roster import Site
-from scheduler_core.engine.scout import Scout
-from scheduler_core.engine.scouts import Scouts
-from scheduler_core.engine.sites import Sites
-from scheduler_core.engine.verdicts import Verdicts
-from scheduler_core.errors import SelectorError
-from scheduler_core.explain import explain
-from scheduler_core.features import ALL, Features
-from scheduler_core.findings import LookedUp
+from scheduler_core.base.effort import Effort
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.engine.claims.claim_signature import relaxed, without_constraints
+from scheduler_core.engine.claims.selector_cache import Verdicts
+from scheduler_core.engine.cluster.assignments import Holds
+from scheduler_core.engine.cluster.node_class import Site
+from scheduler_core.engine.cluster.node_views import Sites
+from scheduler_core.engine.cluster.offers_cache import Publications, restored
+from scheduler_core.engine.feasibility_cache import Outlook
+from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy, Priced
+from scheduler_core.engine.result_writer import Scribe
+from scheduler_core.engine.solve.backtracking import Careful
+from scheduler_core.engine.solve.compiled_claim import Scout
+from scheduler_core.engine.solve.compiled_claims import Scouts
+from scheduler_core.engine.solve.plan import Answer
+from scheduler_core.engine.solve.planner import Planner
+from scheduler_core.engine.solve.subproblem import TooIrregular
+from scheduler_core.engine.tables.pool_compiler import Compiler
+from scheduler_core.explain.allocate import allocate
+from scheduler_core.explain.explain import explain
+from scheduler_core.explain.refusal_details import LookedUp
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation, Unallocatable
-from scheduler_core.problem import Cluster, problem_of
+from scheduler_core.search.candidates import located
+from scheduler_core.search.problem import Cluster, problem_of
 
 
 class Engine:

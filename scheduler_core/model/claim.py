@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NewType
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Binding, DeviceId, QualifiedName
 from scheduler_core.model.taints import Toleration
-from scheduler_core.quantity import Quantity
 
 ClaimUid = NewType("ClaimUid", str)
 

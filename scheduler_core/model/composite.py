@@ -1,7 +1,7 @@
 """The composite dialect: devices that include mixins and draw capacity from other devices.
 
-These are the objects as written; ``scheduler_core.mixins`` flattens them. Source: KEP-4815 in its first
-form. Keys of attributes and capacities are qualified here; slices write the driver's own ones bare.
+These are the objects as written; ``dialects.mixins`` flattens them. Source: KEP-4815 in its first form.
+Keys of attributes and capacities are qualified here; slices write the driver's own ones bare.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import PoolId
-from scheduler_core.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

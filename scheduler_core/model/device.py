@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 from scheduler_core.model.nodes import AllNodes, NodeSelection
 from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.taints import Taint
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
 
 DeviceName = NewType("DeviceName", str)
 SourceName = NewType("SourceName", str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.quantity import Quantity
+from scheduler_core.base.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
 from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, admits
-from scheduler_core.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,6 +1,6 @@
 """What there is to say about claims that do not fit: values that carry the amounts, holders and names.
 
-Found by ``scheduler_core.findings``, reached from ``Unallocatable``. Nothing here is computed.
+Found by ``scheduler_core.explain.refusal_details``, reached from ``Unallocatable``. Nothing here is computed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.device import DeviceId, DeviceName, SourceName
-from scheduler_core.quantity import Quantity
 
 _NAMES: Final = 3  # devices of one holder that a sentence names
 

@@ -94,6 +94,6 @@ class Unallocatable:
         """Return the smallest set of requests that cannot hold together: any one of them less could.
 
         Shape: in the order of the claims, never empty but where nothing was looked up. See
-               ``scheduler_core.conflicts`` for how far "smallest" is searched.
+               ``scheduler_core.search.smallest_conflict`` for how far "smallest" is searched.
         """
         return self.findings.conflict

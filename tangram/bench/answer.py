@@ -15,15 +15,15 @@ from time import perf_counter_ns
 from typing import Any, Final
 from uuid import UUID, uuid5
 
+from scheduler_core.base.errors import CoreError
+from scheduler_core.base.limits import RESULTS
 from scheduler_core.codec.allocations import allocation_result
-from scheduler_core.engine import FIRST_FIT, Engine
-from scheduler_core.engine.policy import Policy
-from scheduler_core.errors import CoreError
-from scheduler_core.limits import RESULTS
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT, Policy
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceRequest
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.result import Allocation, Unallocatable
-from scheduler_core.selectors import compile_selector
+from scheduler_core.rules.selectors import compile_selector
 from tangram.bench.limit import TimeIsUp, time_limit
 from tangram.bench.question import Question
 from tangram.refusals import mistake_in

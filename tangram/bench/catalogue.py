@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Final
 
-from scheduler_core.engine.policy import Policy
+from scheduler_core.engine.policy.policies import Policy
 from tangram.bench.agreement import agreeing
 from tangram.bench.joint import joining
 from tangram.bench.machine import Dgx

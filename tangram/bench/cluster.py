@@ -13,14 +13,14 @@ from random import Random
 from typing import Final
 
 from agent.inventory.names import gpu_name
+from scheduler_core.base.features import Features
 from scheduler_core.codec.claims import decode_claim, decode_class
-from scheduler_core.engine import Engine
-from scheduler_core.features import Features
+from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.device import Device, DeviceId, DeviceName
 from scheduler_core.model.nodes import Node, OnNode
 from scheduler_core.model.pool import Pool, PoolId
-from scheduler_core.selectors import compile_selector
+from scheduler_core.rules.selectors import compile_selector
 from tangram.bench.inputs import FILL, FILL_SEED, mig_claim, seed_claim
 from tangram.bench.machine import CLASSES, DRIVER, GPUS, SMALL, scattered, whole_gpus
 from tangram.bench.objects import FEATURES

@@ -18,8 +18,8 @@ from agent.hardware.types import Placement
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.names import gpu_name, partition_name
 from agent.slices import v1_slices
+from scheduler_core.books.ledger import Ledger
 from scheduler_core.codec import v1
-from scheduler_core.ledger import Ledger
 from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool
 from tangram.bench.objects import Json

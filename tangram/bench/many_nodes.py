@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
-from scheduler_core.selectors import compile_selector
+from scheduler_core.rules.selectors import compile_selector
 from tangram.bench.cluster import Filled, filled, new_engine, renamed, small_claim, the_claim
 from tangram.bench.report import MS, Report, Row, Unit, times
 from tangram.bench.settings import Settings

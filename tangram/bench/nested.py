@@ -7,17 +7,17 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Final
 
-from scheduler_core.engine import Engine
-from scheduler_core.mixins import flatten
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.dialects.mixins import flatten
+from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, Claim
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice
+from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import OnNode
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation
-from scheduler_core.names import qualified
-from scheduler_core.quantity import Quantity
-from scheduler_core.selectors import compile_selector
-from scheduler_core.testing import ANY, DRIVER, NODE, claim, device, request
+from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, request
 from tangram.bench.report import MS, Report, Row, times
 from tangram.bench.settings import Settings
 

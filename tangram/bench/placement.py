@@ -18,8 +18,8 @@ from typing import Final
 
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim
-from scheduler_core.engine import FIRST_FIT, Engine, best_fit
-from scheduler_core.engine.policy import Policy
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT, Policy, best_fit
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool

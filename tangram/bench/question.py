@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.features import Features
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.codec.fields import Fields
-from scheduler_core.errors import InvalidInput
-from scheduler_core.features import Features
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
-from scheduler_core.quantity import Quantity
 
 _HOLDER: Final = ClaimRef("held", "in-use")
 _ALL_SHARES: Final = "all"  # what shares consume is given as a sum per device

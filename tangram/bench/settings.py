@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler_core.engine.policy import Policy
+from scheduler_core.engine.policy.policies import Policy
 from tangram.bench.machine import Dgx
 
 

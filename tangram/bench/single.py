@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Final
 
-from scheduler_core.engine import Engine
+from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import ClaimRef
 from tangram.bench.answer import Answer, answer
 from tangram.bench.inputs import benchmark, names

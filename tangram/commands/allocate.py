@@ -9,10 +9,10 @@ from itertools import count
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from scheduler_core.answer import with_share_ids
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.search.answer import with_share_ids
 from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer

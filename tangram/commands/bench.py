@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
 
-from scheduler_core.errors import InvalidClaim, InvalidClass, InvalidInput, InvalidSlice
+from scheduler_core.base.errors import InvalidClaim, InvalidClass, InvalidInput, InvalidSlice
 from tangram.bench.answer import LIMIT_S, Answer, answer
 from tangram.bench.catalogue import ALL, BENCHMARKS, QUICK, Order, chosen, run
 from tangram.bench.cluster_command import add_options, measured

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler_core.errors import CoreError
+from scheduler_core.base.errors import CoreError
 from scheduler_core.frontends.classes.annotation import annotations_of
 from scheduler_core.frontends.classes.compile import device_class_of
 from scheduler_core.frontends.classes.events import Placed, PodOutcome, Refused, Unplaced

@@ -29,7 +29,7 @@ def add(parsers: Subparsers) -> None:
         parsers,
         "conformance",
         "run case files against this core (exit status 1: some failed, 3: some are unsupported)",
-        "tangram conformance tests/core/cases",
+        "tangram conformance tests/scheduler_core/cases",
         _run,
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a case file, or a folder of them")

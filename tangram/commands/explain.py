@@ -9,12 +9,12 @@ from typing import Final
 
 from rich.console import Group, RenderableType
 
-from scheduler_core.elsewhere import Elsewhere, elsewhere
-from scheduler_core.engine import Engine
+from scheduler_core.comparison.best_fit_reasons import Weighed, weighed
+from scheduler_core.comparison.other_nodes import Elsewhere, elsewhere
+from scheduler_core.engine.engine import Engine
+from scheduler_core.explain.first_fit_reasons import Choice, choices
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
-from scheduler_core.reasons import Choice, choices
-from scheduler_core.weighing import Weighed, weighed
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question

@@ -6,14 +6,14 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scheduler_core.base.errors import CannotProject
+from scheduler_core.books.matrix import Matrix, contradictions, matrix
 from scheduler_core.codec import composite
 from scheduler_core.codec.composite import encode_slice
 from scheduler_core.codec.v1 import encode_pool
-from scheduler_core.errors import CannotProject
-from scheduler_core.layout import Layout
-from scheduler_core.matrix import Matrix, contradictions, matrix
+from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.project import project
 from scheduler_core.model.pool import Pool
-from scheduler_core.project import project
 from tangram.cluster_options import documents_of
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument

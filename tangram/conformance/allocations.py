@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.errors import CoreError, InvalidClaim, InvalidSlice, SelectorError
 from scheduler_core.codec.allocations import allocation_result, place_result
-from scheduler_core.errors import CoreError, InvalidClaim, InvalidSlice, SelectorError
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
 from tangram.conformance.alternatives import worse_alternatives
 from tangram.conformance.answering import Answered

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scheduler_core.answer import with_share_ids
-from scheduler_core.engine.policy import Policy
-from scheduler_core.errors import CoreError
+from scheduler_core.base.errors import CoreError
+from scheduler_core.engine.policy.policies import Policy
 from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.search.answer import with_share_ids
 from tangram.conformance.situation import SHARE_ID, Situation
 from tangram.policies import engine_of
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scheduler_core.base.errors import InvalidInput
 from scheduler_core.codec.fields import Fields
-from scheduler_core.errors import InvalidInput
 from scheduler_core.frontends.classes.compile import expression_of
 from scheduler_core.frontends.classes.errors import InvalidNodeDevices, InvalidResourceClass
 from scheduler_core.frontends.classes.events import (
@@ -24,7 +24,7 @@ from scheduler_core.frontends.classes.events import (
 )
 from scheduler_core.frontends.classes.published import published
 from scheduler_core.frontends.classes.state import State, after, selected, statuses
-from scheduler_core.selectors import compile_selector, view
+from scheduler_core.rules.selectors import compile_selector, view
 from tangram.conformance.class_objects import check_expected, event_of, first_events, pod_event
 from tangram.conformance.runs import unequal
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 from scheduler_core.cel.measure import measured_cost
-from scheduler_core.errors import SelectorError
 from scheduler_core.model.device import AttributeValue, Device, DeviceName
-from scheduler_core.names import qualified
-from scheduler_core.quantity import Quantity
-from scheduler_core.selectors import DeviceView, compile_selector, view
-from scheduler_core.version import Version
+from scheduler_core.model.names import qualified
+from scheduler_core.rules.selectors import DeviceView, compile_selector, view
 from tangram.conformance.runs import unequal
 
 _ESTIMATES: Final = ("maxCost", "upstreamCost")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.features import Features
 from scheduler_core.codec.fields import Fields
-from scheduler_core.errors import InvalidInput
-from scheduler_core.features import Features
 from tangram.conformance.kinds import Kind
 
 _RESULT: Final = ("request", "driver", "pool", "device")

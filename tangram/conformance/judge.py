@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.errors import CoreError
+from scheduler_core.base.errors import CoreError
 from tangram.conformance.allocations import Feasible, Listed
 from tangram.conformance.answering import answer_of, feasible_nodes
 from tangram.conformance.case_files import Case, read_cases

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from scheduler_core.errors import CoreError
-from scheduler_core.frontends.claim_demands import Marks
-from scheduler_core.frontends.claims import allocate_marked, marks_of
-from scheduler_core.frontends.place import node_table_of
+from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
+from scheduler_core.frontends.pods.claim_demands import Marks
+from scheduler_core.frontends.pods.place import node_table_of
 from scheduler_core.model.claim import Request
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.answering import Answered

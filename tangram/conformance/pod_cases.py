@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.allocate import Cluster
-from scheduler_core.errors import InvalidInput
-from scheduler_core.frontends.amounts import Amounts, read_amount
-from scheduler_core.frontends.choose import Refused
-from scheduler_core.frontends.hints import FPGA, GPU, RDMA, Exclusive
-from scheduler_core.frontends.partition_table import HONOR, table_of
-from scheduler_core.frontends.place import NodeTable, Placed, place_pod
-from scheduler_core.frontends.pods import amounts_of, ask_of
-from scheduler_core.frontends.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
-from scheduler_core.frontends.scoring import Fill, Scoring
+from scheduler_core.base.errors import InvalidInput
+from scheduler_core.explain.allocate import Cluster
+from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.partitions.table import HONOR, table_of
+from scheduler_core.frontends.pods.amounts import Amounts, read_amount
+from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
+from scheduler_core.frontends.pods.place import NodeTable, Placed, place_pod
+from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
+from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
+from scheduler_core.frontends.pods.scoring import Fill, Scoring
 from scheduler_core.model.nodes import Node
 from tangram.conformance.pod_properties import failing
 from tangram.conformance.runs import unequal

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from scheduler_core.base.errors import InvalidInput
 from scheduler_core.codec.fields import Fields
-from scheduler_core.errors import InvalidInput
-from scheduler_core.frontends.labels import label_selector
+from scheduler_core.frontends.annotations.labels import label_selector
 
 _LISTS = {"gpu": "gpus", "rdma": "nics", "fpga": "fpgas"}
 

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from scheduler_core.errors import SelectorError
-from scheduler_core.features import Groups
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.features import Groups
 from scheduler_core.model.device import Device, Draw
-from scheduler_core.names import qualified
-from scheduler_core.selectors import compile_selector, view
+from scheduler_core.model.names import qualified
+from scheduler_core.rules.selectors import compile_selector, view
 from tangram.conformance.state import State, Use
 
 

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.allocate import Cluster
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
-from scheduler_core.features import ALL, Features
-from scheduler_core.mixins import pools as composite_pools
+from scheduler_core.dialects.mixins import pools as composite_pools
+from scheduler_core.explain.allocate import Cluster
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
-from scheduler_core.quantity import Quantity
 
 SHARE_ID: Final = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
 """What stands in case files for every share id."""

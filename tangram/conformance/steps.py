@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scheduler_core.allocate import Cluster, books
-from scheduler_core.ledger import Ledger
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.explain.allocate import Cluster, books
 from scheduler_core.model.device import DeviceName
 from tangram.errors import BadInput
 

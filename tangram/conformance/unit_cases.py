@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.frontends.amounts import CARDS, Ask, card_ask, checked, filled, gpu_ask, normalized
-from scheduler_core.frontends.errors import InvalidPod
-from scheduler_core.frontends.hints import GPU, RDMA, Hint, hints_of
-from scheduler_core.frontends.pods import amounts_of
-from scheduler_core.frontends.scoring import Fill, Scoring, device_score, node_score, order
-from scheduler_core.frontends.units import Unit
+from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.pods.amounts import CARDS, Ask, card_ask, checked, filled, gpu_ask, normalized
+from scheduler_core.frontends.pods.hints import GPU, RDMA, Hint, hints_of
+from scheduler_core.frontends.pods.pod_request import amounts_of
+from scheduler_core.frontends.pods.scoring import Fill, Scoring, device_score, node_score, order
 from tangram.conformance.pod_cases import amounts
 from tangram.conformance.runs import unequal
 

@@ -15,14 +15,14 @@ from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
-from scheduler_core.allocate import Cluster, allocate
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.composite import decode_slice
-from scheduler_core.mixins import pools as pools_of
+from scheduler_core.dialects.mixins import pools as pools_of
+from scheduler_core.explain.allocate import Cluster, allocate
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
-from scheduler_core.quantity import Quantity
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
 from tangram.output import yaml_text
@@ -61,7 +61,7 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     yield _devices(devices)
     slices = encoded(composite_slices(devices))
     sizes = list(sizes_of(devices))
-    made_by = "agent.slices.composite_slices, v1_slices; scheduler_core.project"
+    made_by = "agent.slices.composite_slices, v1_slices; scheduler_core.dialects.project"
     yield Station("slices", made_by, sizes_table(sizes), {"sizes": plain(sizes), "composite": slices})
     is_in_vain = decision.asked is None and not inventory.gpus
     asked = decision.asked = decision.asked or suitable(offered, driver)
@@ -115,7 +115,7 @@ def _devices(devices: NodeDevices) -> Station:
 
 def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     cluster = Cluster(pools=decision.pools, classes=asked.classes)
-    made_by = "scheduler_core.allocate.allocate(claims, cluster, node)"
+    made_by = "scheduler_core.explain.allocate.allocate(claims, cluster, node)"
     decision.answer = answer = allocate(asked.claims, cluster, Node(decision.node))
     if isinstance(answer, Unallocatable):
         return Station("allocation", made_by, refusal_picture(answer), refusal_value(answer), is_end=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.inventory.model import Inventory
-from scheduler_core.candidates import selectors_of
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.model.claim import Claim, DeviceClass
+from scheduler_core.search.candidates import selectors_of
 from tangram.classes import device_classes
 from tangram.demo.claim import suitable_claim
 from tangram.documents import Document

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from scheduler_core.matrix import Matrix
+from scheduler_core.books.matrix import Matrix
 
 WIDEST: Final = 40  # columns that a screen and a reader can take
 

@@ -8,11 +8,11 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from scheduler_core.explain.first_fit_reasons import Choice
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.refusal import Considered, Demand, Obstacle, RequestOf, Spread
-from scheduler_core.reasons import Choice
 from tangram.pictures.counted import counted
 from tangram.pictures.memory_slices import layouts, picture
 

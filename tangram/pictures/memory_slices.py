@@ -14,8 +14,8 @@ from typing import Final
 from rich.text import Text
 
 from scheduler_core.model.device import Device, DeviceName, SourceName
+from scheduler_core.model.names import counter_spelling, domain_and_identifier
 from scheduler_core.model.pool import Pool
-from scheduler_core.names import counter_spelling, domain_and_identifier
 from tangram.pictures.properties import profile_of
 
 _MEMORY_SLICE: Final = re.compile(r"memory-slice-([0-9]{1,3})")

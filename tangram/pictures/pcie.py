@@ -11,7 +11,7 @@ from rich.tree import Tree
 from agent.hardware.types import Gpu, GpuInstance, PciFunction, PhysicalFunction
 from agent.inventory.model import GpuEntry, Inventory
 from agent.inventory.names import gpu_name, memory_slice_range, nic_name
-from scheduler_core.quantity import Quantity
+from scheduler_core.base.quantity import Quantity
 from tangram.pictures.counted import counted
 
 _Leaf = tuple[PciFunction | None, Tree]

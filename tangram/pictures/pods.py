@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from scheduler_core.frontends.choose import Refused
-from scheduler_core.frontends.place import Placed
-from scheduler_core.frontends.pods import PodAsk
-from scheduler_core.frontends.units import Unit
+from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.pods.place import Placed
+from scheduler_core.frontends.pods.pod_request import PodAsk
 
 
 def placed_picture(ask: PodAsk, placed: Placed) -> RenderableType:

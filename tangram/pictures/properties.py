@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import AttributeValue, Device
-from scheduler_core.names import domain_and_identifier
-from scheduler_core.quantity import Quantity
+from scheduler_core.model.names import domain_and_identifier
 
 UNNAMED: Final = "device"
 _TELLING: Final = ("profile", "productName", "linkType")

@@ -8,9 +8,9 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from scheduler_core.elsewhere import Elsewhere
-from scheduler_core.rooms import Room
-from scheduler_core.weighing import Rival, Weighed
+from scheduler_core.comparison.best_fit_reasons import Rival, Weighed
+from scheduler_core.comparison.other_nodes import Elsewhere
+from scheduler_core.comparison.remaining_parts import Room
 from tangram.pictures.counted import counted
 from tangram.pictures.explanation import listed, negated, sentence, yielded_lines
 

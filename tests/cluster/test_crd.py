@@ -21,7 +21,7 @@ from agent.inventory import as_mode_allows, describe, discover
 from agent.slices import composite_slices, encoded
 from kube_api import Invalid, KubeApi
 from scheduler_core.codec.composite import decode_slice
-from scheduler_core.mixins import flatten
+from scheduler_core.dialects.mixins import flatten
 
 pytestmark = pytest.mark.layout
 

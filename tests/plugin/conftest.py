@@ -28,7 +28,7 @@ from plugin.driver import Driver
 from plugin.options import Options
 from plugin.records import Record
 from plugin.reports import Reports
-from scheduler_core.frontends.partition_table import table_of
+from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 

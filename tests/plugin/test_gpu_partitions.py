@@ -25,7 +25,7 @@ from plugin.health import Health
 from plugin.locks import Locks
 from plugin.prepare import State
 from plugin.statuses import device_statuses
-from scheduler_core.frontends.partition_table import table_of
+from scheduler_core.frontends.partitions.table import table_of
 
 PAIR = "gpus-0-1"
 SMALL = "gpu-1-mig-1g-5gb-2"

@@ -21,7 +21,7 @@ from agent.hardware.simulated.nic_models import nic_models
 from agent.hardware.simulated.schema import Document, GpuForm, MemoryForm, NicForm
 from agent.hardware.simulated.tree import PortType, Site, shifted, sites
 from agent.hardware.types import Bdf, normal_bdf
-from scheduler_core.names import LABEL_RULE, is_label
+from scheduler_core.model.names import LABEL_RULE, is_label
 
 _UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")

@@ -6,7 +6,7 @@ files, names directories and injects faults.
 
 from __future__ import annotations
 
-from scheduler_core.errors import message, shown
+from scheduler_core.base.errors import message, shown
 
 
 class SimulationError(Exception):

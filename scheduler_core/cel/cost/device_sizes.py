@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.limits import DOMAIN_LENGTH, IDENTIFIER_LENGTH, PROPERTIES, VALUE_LENGTH
 from scheduler_core.cel.cost.ranges import Range
-from scheduler_core.limits import DOMAIN_LENGTH, IDENTIFIER_LENGTH, PROPERTIES, VALUE_LENGTH
 
 _DRIVER_LENGTH: Final = 63
 Path = tuple[str, ...]

@@ -12,10 +12,10 @@ from math import isnan
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
 from scheduler_core.cel.values import Domains, Duration, Option, Timestamp, Uint
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _PLAIN: Final = frozenset({bool, int, Uint, float, str, bytes, Duration, Timestamp})

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from scheduler_core.base.quantity import NANO, Quantity
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.equality import EQUALS, quantities_equal
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import INT_MAX, INT_MIN, TYPE_NAMES
-from scheduler_core.quantity import NANO, Quantity
 
 _Q: Final = "kubernetes.Quantity"
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.overloads import Overload
-from scheduler_core.version import Version
 
 _S: Final = "kubernetes.Semver"
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"

@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from scheduler_core.base.limits import LABEL_LENGTH
+from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.classes.model import Use
-from scheduler_core.frontends.errors import InvalidPod
-from scheduler_core.limits import LABEL_LENGTH
 
 PREFIX: Final = "scheduler.alpha.kubernetes.io/resClass_"
 _DOMAIN: Final = PREFIX.partition("/")[0]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scheduler_core.errors import SelectorError
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.frontends.classes.errors import CannotCompile
 from scheduler_core.frontends.classes.model import Operator, Requirement, ResourceClass, Selector
 from scheduler_core.frontends.classes.readers import FALSE, Kind, Reader, readers_of
 from scheduler_core.frontends.classes.values import value_of
-from scheduler_core.limits import EXPRESSION_LENGTH
-from scheduler_core.selectors import compile_selector
+from scheduler_core.rules.selectors import compile_selector
 
 MOST_COST: Final = 1_000_000
 """What API servers let one expression cost. Source: resource.k8s.io/v1, CELSelectorExpressionMaxCost."""

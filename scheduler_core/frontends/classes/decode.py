@@ -22,7 +22,7 @@ from scheduler_core.frontends.classes.model import (
     Selector,
 )
 from scheduler_core.frontends.classes.values import AMOUNT_RULE, Value, value_of
-from scheduler_core.names import POOL_RULE, is_pool
+from scheduler_core.model.names import POOL_RULE, is_pool
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 CLASS_KIND: Final = "ResourceClass"

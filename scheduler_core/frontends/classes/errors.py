@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.errors import CoreError, InvalidInput
+from scheduler_core.base.errors import CoreError, InvalidInput
 
 
 class InvalidResourceClass(InvalidInput):

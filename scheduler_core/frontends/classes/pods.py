@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.classes.annotation import uses_in
 from scheduler_core.frontends.classes.model import Grant
-from scheduler_core.frontends.errors import InvalidPod
-from scheduler_core.quantity import Quantity
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage", "storage", "pods")
 DOMAIN: Final = "class.tangram.dev/"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scheduler_core.base.version import Version
 from scheduler_core.frontends.classes.keys import KEYS, KIND, KINDS, TYPE, KeyRow
 from scheduler_core.frontends.classes.values import Amount, Value, value_of
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
-from scheduler_core.names import bare, qualified
-from scheduler_core.version import Version
+from scheduler_core.model.names import bare, qualified
 
 
 def properties_of(driver: str, device: Device) -> Mapping[str, Value]:

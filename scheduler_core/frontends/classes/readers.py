@@ -10,11 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 from scheduler_core.frontends.classes.keys import KIND, KINDS, TYPE, KeyRow, KindRow, row_of
 from scheduler_core.frontends.classes.values import BYTES, PREFIXED, SPELLING, VERSION, Amount, Value
-from scheduler_core.names import domain_and_identifier
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
+from scheduler_core.model.names import domain_and_identifier
 
 FALSE: Final = "false"
 # Comparing types themselves has no known cost; lists of one type have.

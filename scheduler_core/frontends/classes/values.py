@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from scheduler_core.quantity import Quantity
-from scheduler_core.version import Version
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 
 BYTES: Final = "B"
 """The unit word that quantities of Kubernetes leave out: ``30GB`` is ``30G``."""

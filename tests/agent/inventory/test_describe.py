@@ -11,11 +11,11 @@ from agent.inventory import as_mode_allows, describe
 from agent.inventory.model import MigPartition, NicVf, WholeGpu, WholeNic
 from agent.slices import composite_slices, encoded, flattened, v1_slices
 from scheduler_core.codec import composite, v1
-from scheduler_core.layout import Layout
-from scheduler_core.mixins import flatten
+from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.mixins import flatten
+from scheduler_core.dialects.project import project
+from scheduler_core.model.names import is_label
 from scheduler_core.model.nodes import NOWHERE
-from scheduler_core.names import is_label
-from scheduler_core.project import project
 
 
 def size(objects):

@@ -8,8 +8,8 @@ import yaml
 from agent.inventory import describe
 from agent.slices import composite_slices
 from scheduler_core.codec.composite import decode_slice
-from scheduler_core.mixins import flatten
-from scheduler_core.names import label_spelling
+from scheduler_core.dialects.mixins import flatten
+from scheduler_core.model.names import label_spelling
 
 LISTING = Path(__file__).parent.parent.parent / "data" / "kep-4815" / "listing.yaml"
 DRIVER = "gpu.nvidia.com"

@@ -13,13 +13,13 @@ from agent.inventory import describe, discover
 from agent.inventory.model import GpuPartition, LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from agent.slices import composite_slices, encoded, v1_slices
+from scheduler_core.base.errors import CannotProject
+from scheduler_core.books.ledger import Ledger
 from scheduler_core.codec import v1
 from scheduler_core.codec.composite import decode_slice
-from scheduler_core.errors import CannotProject
-from scheduler_core.frontends.partition_table import table_of
-from scheduler_core.layout import Layout
-from scheduler_core.ledger import Ledger
-from scheduler_core.mixins import flatten
+from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.mixins import flatten
+from scheduler_core.frontends.partitions.table import table_of
 
 SMALL = [f"gpu-0-mig-1g-10gb-{start}" for start in range(7)]
 PARTS = ["gpu-0", "gpu-1", "gpu-2", "gpus-0-1", "gpus-2-3", "gpus-0-1-2-3", "gpus-0-1-2-3-4-5-6-7"]

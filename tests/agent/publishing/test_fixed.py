@@ -17,12 +17,12 @@ from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_table
 from agent.publishing.fixed import fixed_pool, without
 from agent.publishing.forms import Found
-from scheduler_core.frontends.partition_table import table_of
-from scheduler_core.ledger import Ledger
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.dialects.project import project
+from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.device import Device
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import Taint
-from scheduler_core.project import project
 
 Look = Callable[..., Found]
 

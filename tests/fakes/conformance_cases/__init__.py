@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-CASES = Path(__file__).parents[2] / "core" / "cases"
+CASES = Path(__file__).parents[2] / "scheduler_core" / "cases"
 
 
 def selector(name: str, text: str, **expect: Any) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, fields, replace
 
-from scheduler_core.engine import FIRST_FIT, Engine
-from scheduler_core.features import ALL, Features
-from scheduler_core.mixins import flatten
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.dialects.mixins import flatten
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT
 from scheduler_core.model.claim import (
     AllocatedClaim,
     AllocatedDevice,
@@ -20,9 +22,8 @@ from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.nodes import AllNodes, Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.taints import Effect, Taint, Toleration
-from scheduler_core.problem import Cluster
-from scheduler_core.quantity import Quantity
-from scheduler_core.testing import ANY, DRIVER, device
+from scheduler_core.search.problem import Cluster
+from scheduler_core.state.testing import ANY, DRIVER, device
 
 NODES = [Node("n1", {"zone": "a"}), Node("n2", {"zone": "b"})]
 ZONE_A = Matching((Requirement("zone", Operator.IN, ("a",)),))

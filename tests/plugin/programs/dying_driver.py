@@ -25,7 +25,7 @@ from agent.inventory.model import LinkedGpus
 from plugin import files
 from plugin.assembly import assemble
 from plugin.options import Options
-from scheduler_core.frontends.partition_table import table_of
+from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId, DeviceName
 

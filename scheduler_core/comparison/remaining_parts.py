@@ -1,0 +1,114 @@
+"""How many parts of every kind a cluster has room for, and what one answer leaves compared with another.
+
+In come pools and the devices in use; out come counts of what would still fit and their price, as policy
+``best-fit`` reckons it. What the tables do not cover has no room here, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+
+from scheduler_core.base.effort import Effort
+from scheduler_core.engine.claims.selector_cache import Verdicts
+from scheduler_core.engine.policy.part_counts import ProfileKey
+from scheduler_core.engine.policy.part_kinds import Profiler
+from scheduler_core.engine.tables.bits import positions
+from scheduler_core.engine.tables.component import Component
+from scheduler_core.engine.tables.pool_compiler import Compiler, is_regular
+from scheduler_core.model.device import DeviceId
+from scheduler_core.search.problem import Cluster
+
+States = Mapping[Component, int]
+"""Components in another state than the one before the claims came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How many parts of one kind still fit, each kind by itself, with an answer and with another.
+
+    Shape: ``like`` is the first device of the kind. Units: devices.
+    """
+
+    like: DeviceId
+    kept: int
+    left: int
+
+
+class Rooms:
+    """The room in a cluster before any of the claims came."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        compiler = Compiler()
+        regular = (pool for pool in cluster.pools if is_regular(pool, cluster.features))
+        self._pools = {(pool.id.driver, pool.id.name): compiler.compile(pool) for pool in regular}
+        self._profiler = Profiler((), Verdicts(), Effort())
+        self._likes: dict[ProfileKey, DeviceId] = {}
+        self._weights: dict[ProfileKey, float] = {}
+        self._totals: Counter[ProfileKey] = Counter()
+        self._hold(cluster)
+        for pool in self._pools.values():
+            for component in pool.components:
+                self._enter(component)
+
+    def after(self, devices: Iterable[DeviceId]) -> States:
+        """Return the states once some devices more are taken."""
+        states: dict[Component, int] = {}
+        for device in devices:
+            place = self._place(device)
+            if place is not None:
+                component, position = place
+                states[component] = states.get(component, component.state) | 1 << position
+        return states
+
+    def price(self, states: States) -> float:
+        """Return what leaving the cluster like this costs. Units: those of ``best-fit``, 0 for nothing."""
+        lost = self._lost(states)
+        return sum(
+            self._weights[key] * log((self._totals[key] + 1) / (self._totals[key] + 1 - count))
+            for key, count in lost.items()
+        )
+
+    def differences(self, answer: States, other: States) -> tuple[Room, ...]:
+        """Return the kinds of which the two leave different room. Shape: the weightiest difference first."""
+        kept, left = self._lost(answer), self._lost(other)
+        found = []
+        for key, total in self._totals.items():
+            room = Room(like=self._likes[key], kept=total - kept[key], left=total - left[key])
+            if room.kept != room.left:
+                found.append((-abs(self._weights[key] * log((room.kept + 1) / (room.left + 1))), room))
+        return tuple(room for _, room in sorted(found, key=lambda entry: entry[0]))
+
+    def _hold(self, cluster: Cluster) -> None:
+        for claim in cluster.allocated:
+            for result in claim.results:
+                place = None if result.admin_access else self._place(result.device)
+                if place is not None:
+                    place[0].state |= 1 << place[1]
+
+    def _enter(self, component: Component) -> None:
+        for profile, count in self._fit(component, component.state):
+            mask = next(one.mask for one in self._profiler.stock(component).profiles if one.key == profile)
+            name = component.layout.names[next(positions(mask))]
+            pool = component.pool
+            self._likes.setdefault(profile, DeviceId(pool.driver, pool.name, name))
+            self._totals[profile] += count
+
+    def _lost(self, states: States) -> Counter[ProfileKey]:
+        lost: Counter[ProfileKey] = Counter()
+        for component, state in states.items():
+            lost.update(dict(self._fit(component, component.state)))
+            lost.subtract(dict(self._fit(component, state)))
+        return lost
+
+    def _fit(self, component: Component, state: int) -> list[tuple[ProfileKey, int]]:
+        stock = self._profiler.stock(component)
+        for profile in stock.profiles:
+            self._weights.setdefault(profile.key, profile.weight)
+        return [(profile.key, count) for profile, count in zip(stock.profiles, stock.fit(state), strict=True)]
+
+    def _place(self, device: DeviceId) -> tuple[Component, int] | None:
+        pool = self._pools.get((device.driver, device.pool))
+        return None if pool is None else pool.find(device.device)

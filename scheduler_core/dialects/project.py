@@ -1,0 +1,135 @@
+"""A pool of composite devices as ``resource.k8s.io/v1`` can say it: exactly, or not at all.
+
+Every source becomes a counter set, every draw a consumption, and a device that others draw from consumes
+its whole set, so that it and its parts exclude each other by counting. What devices of many sources draw
+goes into one counter set beside those, the board's. What counting cannot say is refused with the reason:
+a device that is both cut and cut from another (it would be paid for once), and a source that is named
+without drawing from it (it would not be blocked).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from scheduler_core.base import limits
+from scheduler_core.base.errors import CannotProject
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.dialects.combined_counters import BOARD, Board, board_of
+from scheduler_core.dialects.spelling import Table, table
+from scheduler_core.model.device import Device, DeviceName, Draw, QualifiedName, SourceName
+from scheduler_core.model.nodes import NOWHERE
+from scheduler_core.model.pool import Pool
+
+
+def project(pool: Pool) -> Pool:
+    """Return the same pool with counters instead of parents, in v1's names.
+
+    Shape: devices in the same order; rejected ones, and those that are available nowhere and only
+           supply others, are left out; sources hold what somebody draws, by counter name.
+    Raises: CannotProject with every obstacle.
+    """
+    names = table(_dimensions(pool), (device.name for device in pool.devices))
+    board = board_of(pool)
+    obstacles = (*_obstacles(pool, board), *names.problems)
+    if obstacles:
+        raise CannotProject(str(pool.id), obstacles)
+    sources = _counter_sets(pool, names, board)
+    devices = tuple(
+        _device(device, names, sources, board) for device in pool.devices if device.nodes != NOWHERE
+    )
+    return replace(pool, devices=devices, sources=sources, rejected={})
+
+
+def spellings(pool: Pool) -> Table:
+    """Return the table by which ``project`` spells the pool's names."""
+    return table(_dimensions(pool), (device.name for device in pool.devices))
+
+
+def _dimensions(pool: Pool) -> Iterator[QualifiedName]:
+    for device in pool.devices:
+        yield from device.capacity
+
+
+def _obstacles(pool: Pool, board: Board) -> Iterator[str]:
+    if pool.problem is not None:
+        yield pool.problem
+    yield from board.problems
+    parents = {parent for device in pool.devices for parent in device.parents}
+    for device in pool.devices:
+        if device.only_with is not None:
+            yield f"{device.name} is compatible only with some devices, which v1 has no field for"
+        if device.parents and device.name in parents:
+            yield f"{device.name} is cut into devices and itself cut from {', '.join(device.parents)}"
+        drawn = {DeviceName(draw.source) for draw in device.draws if draw.amounts}
+        idle = [parent for parent in device.parents if parent not in drawn]
+        if idle:
+            yield f"{device.name} names {idle[0]} without drawing anything from it"
+        sets = board.sets_of(device)
+        if sets > limits.COUNTER_SETS_PER_DEVICE:
+            yield f"{device.name} draws from {sets} sources; v1 allows 2 counter sets"
+        size = len(device.attributes) + len(device.capacity)
+        if size > limits.PROPERTIES:
+            yield f"{device.name} has {size} attributes and capacities; v1 allows {limits.PROPERTIES}"
+    for source, drawn_dimensions in _drawn(pool, board).items():
+        if len(drawn_dimensions) > limits.COUNTERS:
+            yield f"{source} supplies {len(drawn_dimensions)} dimensions; v1 allows {limits.COUNTERS}"
+
+
+def _drawn(pool: Pool, board: Board) -> dict[SourceName, dict[str, None]]:
+    """Return the dimensions that somebody draws, by source, in the pool's order of first use."""
+    drawn: dict[SourceName, dict[str, None]] = {}
+    for device in pool.devices:
+        for draw in board.kept(device.draws):
+            drawn.setdefault(draw.source, {}).update(dict.fromkeys(draw.amounts))
+    return drawn
+
+
+def _counter_sets(pool: Pool, names: Table, board: Board) -> dict[SourceName, Mapping[str, Quantity]]:
+    """Return the counter sets in the order of the devices they stand for, that of the board last."""
+    drawn = _drawn(pool, board)
+    own: dict[SourceName, Mapping[str, Quantity]] = {
+        SourceName(names.devices[device.name]): {
+            names.dimensions[QualifiedName(dimension)].counter: pool.sources[SourceName(device.name)][
+                dimension
+            ]
+            for dimension in sorted(drawn[SourceName(device.name)])
+        }
+        for device in pool.devices
+        if SourceName(device.name) in drawn
+    }
+    shared = {names.dimensions[QualifiedName(name)].counter: whole for name, whole in board.amounts.items()}
+    return own | ({BOARD: shared} if shared else {})
+
+
+def _device(
+    device: Device, names: Table, sources: Mapping[SourceName, Mapping[str, Quantity]], board: Board
+) -> Device:
+    label = names.devices[device.name]
+    whole = sources.get(SourceName(label))
+    draws = (
+        (Draw(SourceName(label), {name: amount for name, amount in whole.items() if amount.nano > 0}),)
+        if whole is not None
+        else tuple(_draw(draw, names) for draw in board.kept(device.draws))
+    )
+    shared = board.drawn_by(device)
+    if shared:
+        draws += (_draw(Draw(BOARD, shared), names, BOARD),)
+    return replace(
+        device,
+        name=label,
+        capacity={names.dimensions[name].capacity: amount for name, amount in device.capacity.items()},
+        draws=draws,
+        parents=(),
+    )
+
+
+def _draw(draw: Draw, names: Table, source: SourceName | None = None) -> Draw:
+    return Draw(
+        source or SourceName(names.devices[DeviceName(draw.source)]),
+        {
+            names.dimensions[QualifiedName(dimension)].counter: amount
+            for dimension, amount in sorted(draw.amounts.items())
+        },
+        draw.groups,
+    )

@@ -1,0 +1,266 @@
+"""Kinds: claims compiled, free of their names. Claims that ask for the same thing are one kind.
+
+A kind lists what is wanted, request by request, and every *choice* of alternatives that keeps within the
+limit of results, the preferred ones first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from typing import Final
+
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.base.limits import RESULTS
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.engine.claims.selector_cache import Selectors
+from scheduler_core.model.claim import (
+    Claim,
+    Constraint,
+    DeviceClass,
+    DeviceRequest,
+    DistinctAttribute,
+    MatchAttribute,
+    Request,
+)
+from scheduler_core.model.taints import Toleration
+from scheduler_core.rules.constraints import applies
+from scheduler_core.search.candidates import selectors_of
+
+KnownRule = MatchAttribute | DistinctAttribute
+_CHOICES: Final = 64  # combinations of alternatives before a claim counts as irregular
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which devices would do.
+
+    Shape: every one of ``selectors`` must choose them; of ``capacity`` they have at least that much, keys
+           as written; ``tolerations`` tell which taints may be on them, None where taints do not count.
+    """
+
+    selectors: Selectors
+    capacity: tuple[tuple[str, Quantity], ...]
+    tolerations: tuple[Toleration, ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Want:
+    """One alternative of a request.
+
+    Shape: ``filter`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number; ``count`` is
+           None where all matching devices are wanted; ``admin_access`` looks on and takes nothing.
+    """
+
+    claim: int
+    name: str
+    filter: int
+    count: int | None
+    rules: tuple[int, ...]
+    has_configs: bool
+    admin_access: bool
+    tolerations: tuple[Toleration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One alternative for every request.
+
+    Shape: ``options`` their numbers and ``counts`` how many devices they get, per request; ``devices``
+           has the want of each device; ``has_configs`` whether a class brings configuration along.
+    """
+
+    options: tuple[int, ...]
+    wants: tuple[Want, ...]
+    counts: tuple[int, ...]
+    devices: tuple[Want, ...]
+    has_configs: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Claims that want the same.
+
+    Shape: ``filters`` and ``rules`` are the different ones of all wants; ``slots`` has the alternatives
+           of each request; ``choices`` in order of preference, none where no combination keeps within the
+           limits; ``is_regular`` tells whether count vectors cover the claims, ``is_covered`` whether the
+           engine does at all.
+    """
+
+    filters: tuple[Filter, ...] = ()
+    rules: tuple[KnownRule, ...] = ()
+    slots: tuple[tuple[Want, ...], ...] = ()
+    choices: tuple[Choice, ...] = ()
+    is_regular: bool = False
+    is_covered: bool = False
+
+
+def content(claims: Sequence[Claim]) -> tuple[object, ...]:
+    """Return what claims want, as a key: equal for claims of one kind."""
+    return tuple([(claim.constraints, *map(_content, claim.requests)) for claim in claims])
+
+
+def _content(request: Request) -> tuple[object, ...]:
+    options = [
+        (
+            one.name,
+            one.class_name,
+            one.selectors,
+            one.count,
+            one.admin_access,
+            one.tolerations,
+            tuple(one.capacity.items()) if one.capacity else (),
+        )
+        for one in request.alternatives
+    ]
+    return (request.name, *options)
+
+
+def is_covered(claims: Sequence[Claim], features: Features) -> bool:
+    """Whether the engine knows everything that the claims ask for, and may give it.
+
+    A constraint of a kind that it does not know is left to the plain search, whatever it means.
+    """
+    return all(
+        _is_allowed(one, request, features)
+        for claim in claims
+        for request in claim.requests
+        for one in request.alternatives
+    ) and all(
+        isinstance(constraint, MatchAttribute | DistinctAttribute)
+        for claim in claims
+        for constraint in claim.constraints
+    )
+
+
+def _is_allowed(option: DeviceRequest, request: Request, features: Features) -> bool:
+    return (
+        (features.DRAPrioritizedList or option.name == request.name)
+        and (features.DRAAdminAccess or not option.admin_access)
+        and (features.DRAConsumableCapacity or not option.capacity)
+    )
+
+
+def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL) -> Kind:
+    """Compile claims that are allocated together.
+
+    Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
+    """
+    if not is_covered(claims, features):
+        return Kind()
+    filters: dict[Filter, int] = {}
+    rules: list[KnownRule] = []
+    slots: list[tuple[Want, ...]] = []
+    for number, claim in enumerate(claims):
+        bound = _Bound(number, claim, len(rules))
+        rules += _known(claim.constraints)
+        for request in claim.requests:
+            slots.append(tuple(_wants(request, bound, filters, classes, features)))
+    wants = [want for slot in slots for want in slot]
+    is_regular = _are_few(slots) and all(map(_is_counted, wants))
+    return Kind(
+        filters=tuple(filters),
+        rules=tuple(rules),
+        slots=tuple(slots),
+        choices=tuple(_choices(slots, len(claims))) if is_regular else (),
+        is_regular=is_regular,
+        is_covered=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A claim, its number, and the number of its first constraint."""
+
+    number: int
+    claim: Claim
+    first_rule: int
+
+
+def _wants(
+    request: Request,
+    bound: _Bound,
+    filters: dict[Filter, int],
+    classes: Mapping[str, DeviceClass],
+    features: Features,
+) -> Iterator[Want]:
+    for option in request.alternatives:
+        wanted = Filter(
+            selectors=selectors_of(option, bound.claim, classes),
+            capacity=tuple(option.capacity.items()),
+            tolerations=option.tolerations if features.DRADeviceTaints else None,
+        )
+        yield Want(
+            claim=bound.number,
+            name=option.name,
+            filter=filters.setdefault(wanted, len(filters)),
+            count=option.count,
+            rules=_rules_of(option, bound.claim, bound.first_rule),
+            has_configs=bool(classes[option.class_name].configs),
+            admin_access=option.admin_access,
+            tolerations=option.tolerations,
+        )
+
+
+def _known(constraints: Sequence[Constraint]) -> list[KnownRule]:
+    return [one for one in constraints if isinstance(one, MatchAttribute | DistinctAttribute)]
+
+
+def relaxed(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return what of the claims count vectors cover: where that does not fit, the claims do not either."""
+    found = []
+    for claim in claims:
+        kept = tuple(request for request in claim.requests if all(map(_is_counted, request.alternatives)))
+        if kept:
+            found.append(replace(claim, requests=kept))
+    return tuple(found)
+
+
+def _is_counted(option: DeviceRequest | Want) -> bool:
+    return option.count is not None and not option.admin_access
+
+
+def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
+    """Return the claims without some of their constraints, numbered through all claims, or without any."""
+    number = 0
+    found = []
+    for claim in claims:
+        kept = []
+        for constraint in claim.constraints:
+            if dropped is not None and number not in dropped:
+                kept.append(constraint)
+            number += 1
+        found.append(replace(claim, constraints=tuple(kept)))
+    return tuple(found)
+
+
+def _rules_of(option: DeviceRequest, claim: Claim, first_rule: int) -> tuple[int, ...]:
+    return tuple(
+        first_rule + index
+        for index, constraint in enumerate(claim.constraints)
+        if applies(constraint, option.name)
+    )
+
+
+def _are_few(slots: Sequence[Sequence[Want]]) -> bool:
+    options = product(*(range(len(wants)) for wants in slots))
+    return len(list(islice(options, _CHOICES + 1))) <= _CHOICES
+
+
+def _choices(slots: Sequence[Sequence[Want]], claims: int) -> list[Choice]:
+    choices = []
+    for options in product(*(range(len(wants)) for wants in slots)):
+        wants = tuple(slot[option] for slot, option in zip(slots, options, strict=True))
+        totals = [0] * claims
+        for want in wants:
+            totals[want.claim] += want.count or 0
+        if max(totals, default=0) <= RESULTS:
+            choices.append(choice_of(options, wants, [want.count or 0 for want in wants]))
+    return choices
+
+
+def choice_of(options: tuple[int, ...], wants: tuple[Want, ...], counts: Sequence[int]) -> Choice:
+    """Return the choice of some alternatives, with the number of devices that each of them gets."""
+    devices = tuple(want for want, count in zip(wants, counts, strict=True) for _ in range(count))
+    return Choice(options, wants, tuple(counts), devices, any(want.has_configs for want in wants))

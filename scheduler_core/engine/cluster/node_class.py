@@ -1,0 +1,55 @@
+"""Rosters: what nodes with equal hardware have in common.
+
+Two nodes with the same components, called and listed alike, have one roster; what differs between them
+are serial numbers and what is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_core.engine.tables.component import Component
+from scheduler_core.engine.tables.component_template import Layout, Template
+from scheduler_core.model.nodes import Node
+
+_POOL_STEP = 1 << 32  # more than any pool lists
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Roster:
+    """Shape: one entry per component of the node: its template, where its devices are listed among all of
+    the node's (``ranks``), and the positions that the node may use.
+    """
+
+    templates: tuple[Template, ...]
+    ranks: tuple[tuple[int, ...], ...]
+    usable: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A node as the engine keeps it.
+
+    Shape: ``components`` in the order of their first device; ``is_regular`` is False where the node is
+           offered devices that the tables do not cover, ``is_complete`` where slices are missing.
+    """
+
+    node: Node
+    roster: Roster
+    components: tuple[Component, ...]
+    is_regular: bool
+    is_complete: bool
+
+
+RosterKey = tuple[tuple[int, ...], tuple[Template, ...], tuple[Layout, ...], tuple[int, ...]]
+"""Per component the number of its pool, its template, its layout and the usable positions."""
+
+
+def roster_of(key: RosterKey) -> Roster:
+    """Return a new roster."""
+    pools, templates, layouts, usable = key
+    ranks = tuple([
+        tuple([pool * _POOL_STEP + place for place in layout.listed])
+        for pool, layout in zip(pools, layouts, strict=True)
+    ])  # fmt: skip
+    return Roster(templates, ranks, usable)

@@ -1,0 +1,184 @@
+"""Which pools a node sees, and the node's components in order.
+
+A pool whose devices all belong to named nodes concerns those only; any other pool is offered to every
+node. Sites are made when first asked for and dropped when one of their pools changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from scheduler_core.engine.cluster.node_class import Roster, RosterKey, Site, roster_of
+from scheduler_core.engine.tables.bits import mask_of
+from scheduler_core.engine.tables.component import CompiledPool, Component
+from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
+from scheduler_core.model.pool import Pool
+
+PoolKey = tuple[str, str]
+"""Driver and name."""
+Kept = CompiledPool | Pool
+"""A pool in tables, or one that the tables do not cover, as it came."""
+
+
+class Sites:
+    """The pools by node, and the sites made of them. ``dropped`` is told of every site that is no more."""
+
+    def __init__(self, dropped: Callable[[Site], None]) -> None:
+        self._dropped = dropped
+        self._pools: dict[PoolKey, Kept] = {}
+        self._owners: dict[PoolKey, frozenset[str] | None] = {}
+        self._local: dict[str, set[PoolKey]] = {}
+        self._shared: set[PoolKey] = set()
+        self._sites: dict[str, Site] = {}
+        self._names: tuple[str, ...] = ()
+        self._are_named = True
+        self._rosters: dict[RosterKey, Roster] = {}
+        self._sealed: Counter[PoolKey] = Counter()
+
+    def compiled(self, pool: PoolKey) -> CompiledPool | None:
+        """Return a pool in tables, None where it is not known or not in tables."""
+        found = self._pools.get(pool)
+        return found if isinstance(found, CompiledPool) else None
+
+    def put(self, pool: Kept) -> None:
+        """Enter a pool, or replace the one of that identity."""
+        key = (pool.id.driver, pool.id.name)
+        self.remove(key)
+        owners = _owners(pool)
+        self._pools[key] = pool
+        self._owners[key] = owners
+        for name in owners or ():
+            if name not in self._local:
+                self._local[name], self._are_named = set(), False
+            self._local[name].add(key)
+        if owners is None:
+            self._shared.add(key)
+        self._drop(owners)
+
+    def remove(self, pool: PoolKey) -> None:
+        """Remove a pool, if it is known."""
+        if self._pools.pop(pool, None) is None:
+            return
+        owners = self._owners.pop(pool)
+        for name in owners or ():
+            self._local[name].discard(pool)
+            if not self._local[name]:
+                del self._local[name]
+                self._are_named = False
+        self._shared.discard(pool)
+        self._drop(owners)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the nodes that own a pool, by name: the same object until they change."""
+        if not self._are_named:
+            names, self._are_named = tuple(sorted(self._local)), True
+            if names != self._names:
+                self._names = names
+        return self._names
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether there is a pool that is not owned by named nodes."""
+        return bool(self._shared)
+
+    def owners(self, pool: PoolKey) -> Iterable[str]:
+        """Return the nodes that a pool belongs to, none where it is shared."""
+        return self._owners.get(pool) or ()
+
+    def seal(self, pools: Iterable[PoolKey], sign: int) -> None:
+        """Leave some pools to the plain search (``sign`` 1), or take one such order back (-1)."""
+        for pool in pools:
+            self._sealed[pool] += sign
+            self._drop(self._owners.get(pool))
+
+    def concerned(self, node: Node) -> list[Kept]:
+        """Return the pools that may concern a node, by driver and name."""
+        return [self._pools[pool] for pool in sorted(self._local.get(node.name, set()) | self._shared)]
+
+    def site(self, node: Node) -> Site:
+        """Return the node with its components. Labels count only where a pool is shared."""
+        found = self._sites.get(node.name)
+        if found is not None and (found.node is node or not self._shared or found.node == node):
+            return found
+        if found is not None:
+            self._drop((node.name,))
+        found = self._sites[node.name] = self._made(node)
+        return found
+
+    def _made(self, node: Node) -> Site:
+        entries: list[tuple[int, Component, int]] = []
+        is_regular = is_complete = True
+        for number, pool in enumerate(sorted(self.concerned(node), key=_waits)):
+            is_regular = is_regular and not self._sealed[pool.id.driver, pool.id.name]
+            if isinstance(pool, Pool):
+                seen = pool.as_seen_from(node)
+                is_regular = is_regular and not _offers(seen, node)
+                is_complete = is_complete and (seen.is_complete or not seen.is_seen_from(node))
+                continue
+            entries += [(number, component, usable) for component, usable in _usable(pool, node) if usable]
+        key = (
+            tuple([pool for pool, _, _ in entries]),
+            tuple([one.template for _, one, _ in entries]),
+            tuple([one.layout for _, one, _ in entries]),
+            tuple([usable for _, _, usable in entries]),
+        )
+        roster = self._rosters.get(key)
+        if roster is None:
+            roster = self._rosters[key] = roster_of(key)
+        return Site(node, roster, tuple([component for _, component, _ in entries]), is_regular, is_complete)
+
+    def _drop(self, names: Iterable[str] | None) -> None:
+        """Drop the sites of some nodes, of all where None."""
+        for name in list(self._sites) if names is None else names:
+            site = self._sites.pop(name, None)
+            if site is not None:
+                self._dropped(site)
+
+
+def _owners(pool: Kept) -> frozenset[str] | None:
+    """Return the nodes that a pool concerns by name, None where it may concern others."""
+    names = set()
+    for selection in _selections(pool):
+        if not isinstance(selection, OnNode):
+            return None
+        names.add(selection.name)
+    return frozenset(names)
+
+
+def _selections(pool: Kept) -> Iterator[NodeSelection]:
+    yield from pool.seen_from
+    yield from (rejected.device.nodes for rejected in pool.rejected.values())
+    if isinstance(pool, CompiledPool):
+        for component in pool.components:
+            yield from component.nodes if isinstance(component.nodes, tuple) else (component.nodes,)
+        return
+    yield from (device.nodes for device in pool.devices)
+    if pool.older is not None:
+        yield from _selections(pool.older)
+
+
+def _waits(pool: Kept) -> bool:
+    return isinstance(pool, CompiledPool) and pool.waits
+
+
+def _usable(pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:
+    """Return the components with the positions that a node may use, in the order of their first device."""
+    common = pool.selection
+    if common is None:
+        return [(one, _usable_of(one, node)) for one in pool.components]
+    return [(one, one.template.shape.everything) for one in pool.components] if admits(common, node) else ()
+
+
+def _usable_of(component: Component, node: Node) -> int:
+    if not isinstance(component.nodes, tuple):
+        return component.template.shape.everything if admits(component.nodes, node) else 0
+    return mask_of(number for number, nodes in enumerate(component.nodes) if admits(nodes, node))
+
+
+def _offers(pool: Pool, node: Node) -> bool:
+    """Whether the plain search would offer a device of the pool."""
+    if pool.problem is not None or not pool.is_complete:
+        return False
+    return any(admits(device.nodes, node) for device in pool.devices)

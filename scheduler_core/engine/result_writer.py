@@ -1,0 +1,69 @@
+"""From an answer in numbers to what is written into the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from scheduler_core.engine.claims.claim_signature import Want
+from scheduler_core.engine.cluster.node_class import Site
+from scheduler_core.engine.solve.plan import Answer
+from scheduler_core.engine.tables.component import Component
+from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
+from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import NodeSelection, OnNode
+from scheduler_core.model.result import Allocation
+from scheduler_core.search.answer import combined, configs
+
+_LIMIT: Final = 1 << 14  # results kept before they start afresh
+
+
+class Scribe:
+    """Writes allocations. A result for the same device and request is one object."""
+
+    def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
+        self._classes = classes
+        self._results: dict[tuple[Component, int, Want], AllocatedDevice] = {}
+
+    def written(self, answer: Answer, claims: Sequence[Claim], site: Site) -> Allocation:
+        """Return the allocation: per claim its devices in request order."""
+        results: list[list[AllocatedDevice]] = [[] for _ in claims]
+        selections: list[list[NodeSelection]] = [[] for _ in claims]
+        components = site.components
+        for want, (number, position) in zip(answer.choice.devices, answer.picks, strict=True):
+            component = components[number]
+            result = self._result(component, position, want)
+            results[want.claim].append(result)
+            binds = result.binding.to_node
+            selections[want.claim].append(OnNode(site.node.name) if binds else component.selection(position))
+        return Allocation(
+            node=site.node.name,
+            results={one.ref: tuple(found) for one, found in zip(claims, results, strict=True)},
+            nodes={
+                one.ref: combined(found, site.node) for one, found in zip(claims, selections, strict=True)
+            },
+            configs={claim.ref: self._configs(number, claim, answer) for number, claim in enumerate(claims)},
+        )
+
+    def _result(self, component: Component, position: int, want: Want) -> AllocatedDevice:
+        key = (component, position, want)
+        found = self._results.get(key)
+        if found is None:
+            pool = component.pool
+            found = AllocatedDevice(
+                want.name,
+                DeviceId(pool.driver, pool.name, component.layout.names[position]),
+                admin_access=want.admin_access,
+                tolerations=want.tolerations,
+                binding=component.template.skeleton.bodies[position].binding,
+            )
+            if len(self._results) >= _LIMIT:
+                self._results.clear()
+            self._results[key] = found
+        return found
+
+    def _configs(self, number: int, claim: Claim, answer: Answer) -> tuple[OpaqueConfig, ...]:
+        if not claim.configs and not answer.choice.has_configs:
+            return ()
+        names = [want.name for want in answer.choice.wants if want.claim == number]
+        return tuple(configs(claim, self._classes, names))

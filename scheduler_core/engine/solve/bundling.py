@@ -1,0 +1,56 @@
+"""Which devices matchAttribute constraints tie together, and the groups of components they can come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler_core.engine.claims.claim_signature import Choice
+from scheduler_core.engine.solve.bundled import LOOSE
+from scheduler_core.engine.solve.columns import Blocks, Columns, Odd
+
+
+def bundles_of(choice: Choice, rules: Sequence[int]) -> list[int]:
+    """Return the bundle of each want, LOOSE for those that no rule ties to another device.
+
+    Rules that bind a want in common have one value: their devices are one bundle.
+    """
+    leader = {rule: rule for rule in rules}
+
+    def find(rule: int) -> int:
+        while leader[rule] != rule:
+            rule = leader[rule]
+        return rule
+
+    bound = [[rule for rule in want.rules if rule in leader] for want in choice.wants]
+    for mine in bound:
+        for rule in mine[1:]:
+            leader[find(rule)] = find(mine[0])
+    sizes: dict[int, int] = {}
+    for count, mine in zip(choice.counts, bound, strict=True):
+        if mine:
+            sizes[find(mine[0])] = sizes.get(find(mine[0]), 0) + count
+    numbers = {rule: number for number, rule in enumerate(rule for rule, size in sizes.items() if size > 1)}
+    return [numbers.get(find(mine[0]), LOOSE) if mine else LOOSE for mine in bound]
+
+
+def groups_by_value(
+    values: Sequence[Blocks], columns: Columns, used: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return the components used in groups, as indexes into ``used``, and how many of them hold bundles.
+
+    Marked columns are those of bundles. Components with devices of these have one value, and those with
+    the same value are a group; each other component is a group that holds no bundle.
+    Raises: Odd where a component offers several values for a bundle.
+    """
+    holding: dict[int, list[int]] = {}
+    others: list[tuple[int, ...]] = []
+    for index, number in enumerate(used):
+        bound = columns.marked(number)
+        if not bound:
+            others.append((index,))
+            continue
+        mine = [value for value, block in values[number] if block & bound]
+        if len(mine) != 1:
+            raise Odd
+        holding.setdefault(mine[0], []).append(index)
+    return (*map(tuple, holding.values()), *others), len(holding)

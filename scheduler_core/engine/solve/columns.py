@@ -1,0 +1,136 @@
+"""Columns: wants for which the same devices would do, and the groups that a distinct attribute makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import and_
+
+from scheduler_core.engine.claims.claim_signature import Choice
+from scheduler_core.engine.solve.counted import Group
+
+Masks = tuple[int, ...]
+Blocks = tuple[tuple[int, int], ...]
+"""A number that stands for a value, and the positions that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a kind sees of a site.
+
+    Shape: ``chosen`` has the masks of each component, one per set of selectors; ``values`` per rule and
+           component the blocks of equal values; rules on one attribute number its values alike.
+    """
+
+    chosen: tuple[Masks, ...]
+    values: tuple[tuple[Blocks, ...], ...]
+
+
+class Odd(Exception):
+    """A combination that count vectors do not cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Shape: ``masks`` per column, by component; ``order`` the column of each device wanted; ``marks`` tell
+    columns with the same devices apart.
+    """
+
+    masks: tuple[Masks, ...]
+    order: tuple[int, ...]
+    marks: tuple[bool, ...]
+
+    def used(self) -> list[int]:
+        """Return the components that have devices for some column."""
+        return [number for number, masks in enumerate(zip(*self.masks, strict=True)) if any(masks)]
+
+    def marked(self, number: int) -> int:
+        """Return the positions of a component that are in a marked column."""
+        bound = 0
+        for masks, is_marked in zip(self.masks, self.marks, strict=True):
+            if is_marked:
+                bound |= masks[number]
+        return bound
+
+
+def by_value(values: Sequence[Blocks]) -> dict[int, list[int]]:
+    """Return the positions of each component that have a value, by values in the order they are met."""
+    found: dict[int, list[int]] = {}
+    for number, blocks in enumerate(values):
+        for value, block in blocks:
+            if value not in found:
+                found[value] = [0] * len(values)
+            found[value][number] |= block
+    return found
+
+
+def with_any(values: Sequence[Blocks]) -> list[int]:
+    """Return the positions of each component that have some value."""
+    return [sum([block for _, block in blocks]) for blocks in values]
+
+
+def masks_of(sight: Sight, choice: Choice, allowed: Mapping[int, Sequence[int]]) -> list[Masks]:
+    """Return, per want, the positions of each component that its selectors and rules leave.
+
+    Shape: ``allowed`` has, per rule, the positions of each component with the value that it settles on.
+    """
+    known: dict[tuple[int, tuple[int, ...]], Masks] = {}
+    wants = []
+    for want in choice.wants:
+        key = (want.filter, want.rules)
+        masks = known.get(key)
+        if masks is None:
+            masks = tuple([chosen[want.filter] for chosen in sight.chosen])
+            for rule in want.rules:
+                masks = tuple(map(and_, masks, allowed[rule]))
+            known[key] = masks
+        wants.append(masks)
+    return wants
+
+
+def columns_of(choice: Choice, wants: Sequence[Masks], marked: Sequence[bool]) -> Columns | None:
+    """Join wants for which the same devices would do, None where some want has none at all.
+
+    Shape: ``wants`` and ``marked`` have an entry per want; wants with different marks are not joined.
+    """
+    if not all(map(any, wants)):
+        return None
+    columns: dict[tuple[Masks, bool], int] = {}
+    order: list[int] = []
+    for count, masks, is_marked in zip(choice.counts, wants, marked, strict=True):
+        order += [columns.setdefault((masks, is_marked), len(columns))] * count
+    return Columns(
+        masks=tuple(masks for masks, _ in columns),
+        order=tuple(order),
+        marks=tuple(is_marked for _, is_marked in columns),
+    )
+
+
+def limited_groups(values: Sequence[Blocks], columns: Columns, used: Sequence[int]) -> tuple[Group, ...]:
+    """Return the groups that a distinct attribute makes of the components used, as indexes into ``used``.
+
+    A value that one device alone has limits nothing. Any other value must be the only one that a
+    component offers for the marked columns.
+    Raises: Odd where it is not.
+    """
+    if not any(values):
+        return tuple([Group((index,), is_limited=False) for index in range(len(used))])
+    shared = _shared_values(values, columns)
+    members: dict[object, list[int]] = {}
+    for index, number in enumerate(used):
+        bound = columns.marked(number)
+        mine = {value: block & bound for value, block in values[number] if value in shared and block & bound}
+        if len(mine) > 1 or any(block != bound for block in mine.values()):
+            raise Odd
+        members.setdefault(next(iter(mine), ("free", index)), []).append(index)
+    return tuple(Group(tuple(found), not isinstance(value, tuple)) for value, found in members.items())
+
+
+def _shared_values(values: Sequence[Blocks], columns: Columns) -> set[int]:
+    """Return the values that two or more suitable devices have."""
+    counts: dict[int, int] = {}
+    for number, blocks in enumerate(values):
+        bound = columns.marked(number)
+        for value, block in blocks:
+            counts[value] = counts.get(value, 0) + (block & bound).bit_count()
+    return {value for value, count in counts.items() if count > 1}

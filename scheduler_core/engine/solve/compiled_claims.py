@@ -1,0 +1,83 @@
+"""The kinds of claims that an engine has met, each at work as a scout.
+
+Claims met before are known by the objects that they are, others by what they want. When there are too many
+kinds, all start afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.features import Features
+from scheduler_core.engine.claims.claim_signature import Kind, content, kind_of
+from scheduler_core.engine.claims.selector_cache import Verdicts
+from scheduler_core.engine.cluster.node_class import Site
+from scheduler_core.engine.solve.compiled_claim import Scout
+from scheduler_core.engine.solve.planner import Planner
+from scheduler_core.model.claim import Claim, DeviceClass
+from scheduler_core.search.candidates import located
+
+_KINDS: Final = 256  # kinds of claims kept before they start afresh
+_CLAIMS: Final = 1024  # claims whose kind is remembered by the object itself
+
+
+class Scouts:
+    """``forgotten`` is called when the scouts start afresh."""
+
+    def __init__(
+        self, planner: Planner, verdicts: Verdicts, features: Features, forgotten: Callable[[], None]
+    ) -> None:
+        self._planner = planner
+        self._verdicts = verdicts
+        self._features = features
+        self._forgotten = forgotten
+        self._classes: Mapping[str, DeviceClass] = {}
+        self._by_content: dict[object, Scout] = {}
+        self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
+
+    def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
+        """Replace all device classes."""
+        self._classes = classes
+        self._start_afresh()
+
+    def of(self, claims: Sequence[Claim]) -> Scout:
+        """Return the kind of the claims at work.
+
+        Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
+        """
+        key = tuple(map(id, claims))
+        met = self._met.get(key)
+        if met is None:
+            if len(self._met) >= _CLAIMS:
+                self._met.clear()
+            met = self._met[key] = (self.of_new(claims), tuple(claims))
+        return met[0]
+
+    def of_new(self, claims: Sequence[Claim]) -> Scout:
+        """Return the same for claims that were just made, and that nobody will ask for again."""
+        key = content(claims)
+        scout = self._by_content.get(key)
+        if scout is None:
+            if len(self._by_content) >= _KINDS:
+                self._start_afresh()
+            kind, lists = self._kind(claims), self._features.DRAListTypeAttributes
+            scout = self._by_content[key] = Scout(kind, self._planner, self._verdicts, lists=lists)
+        return scout
+
+    def forget(self, site: Site) -> None:
+        """Forget a site that is no more."""
+        for scout in self._by_content.values():
+            scout.forget(site)
+
+    def _kind(self, claims: Sequence[Claim]) -> Kind:
+        try:
+            return kind_of(claims, self._classes, self._features)
+        except SelectorError as error:
+            raise located(error, claims, self._classes) from None
+
+    def _start_afresh(self) -> None:
+        self._by_content.clear()
+        self._met.clear()
+        self._forgotten()

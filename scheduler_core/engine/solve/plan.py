@@ -1,0 +1,129 @@
+"""Plans: a kind of claim on a roster, prepared so that only the states are missing.
+
+A plan has a case for every choice of alternatives and every value that the matchAttribute constraints can
+settle on. Nodes that differ in serial numbers only share their plans: what counts is which values are
+equal, not what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from scheduler_core.engine.claims.claim_signature import Choice
+from scheduler_core.engine.solve.subproblem import Case, Picks, TooIrregular
+from scheduler_core.engine.tables.component import Component
+
+_LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Devices for a kind.
+
+    Shape: ``picks`` has, per device in the order of the wants, the number of the component on the node
+           and the position; ``lead`` is the option and the rank that decide first among answers.
+    """
+
+    choice: Choice
+    picks: Picks
+    lead: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedCase:
+    """A case and what it answers.
+
+    Shape: ``floor`` is no greater than the lead of any answer; ``components`` the numbers of its members.
+    """
+
+    choice: Choice
+    case: Case
+    components: tuple[int, ...]
+    floor: tuple[int, ...]
+    _known: dict[int, Answer | None] = field(default_factory=dict)
+
+    def fits(self, components: Sequence[Component]) -> bool:
+        """Whether there is an answer. Raises: TooIrregular."""
+        return self.case.fits(tuple([components[number].state for number in self.components]))
+
+    def first(self, components: Sequence[Component]) -> Answer | None:
+        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        if len(self.components) != 1:
+            return self._first(tuple([components[number].state for number in self.components]))
+        state = components[self.components[0]].state
+        if state in self._known:
+            return self._known[state]
+        if len(self._known) >= _LIMIT:
+            self._known.clear()
+        found = self._known[state] = self._first((state,))
+        return found
+
+    def _first(self, states: tuple[int, ...]) -> Answer | None:
+        found = self.case.first(states)
+        return None if found is None else self.answer(found)
+
+    def answer(self, picks: Picks) -> Answer:
+        """Return the answer that takes these devices of the members."""
+        lead: tuple[int, ...] = ()
+        if picks:
+            member, position = picks[0]
+            lead = (self.choice.options[0], self.case.members[member].ranks[position])
+        numbered = tuple([(self.components[member], position) for member, position in picks])
+        return Answer(self.choice, numbered, lead)
+
+    def key(self, answer: Answer) -> tuple[int, ...]:
+        """Return what orders answers as a depth-first search meets them: option, devices, option, ..."""
+        ranks = {member.component: member.ranks for member in self.case.members}
+        key: list[int] = []
+        taken = iter(answer.picks)
+        for option, count in zip(self.choice.options, self.choice.counts, strict=True):
+            key.append(option)
+            for _ in range(count):
+                number, position = next(taken)
+                key.append(ranks[number][position])
+        return tuple(key)
+
+
+class Plan:
+    """Shape: ``cases`` by floor, ``by_options`` the preferred alternatives first; None where the site needs
+    the plain search.
+    """
+
+    __slots__ = ("_by_options", "_cases")
+
+    def __init__(self, cases: Sequence[PlannedCase] | None) -> None:
+        self._cases: tuple[PlannedCase, ...] | None = None
+        if cases is not None:
+            self._cases = tuple(sorted(cases, key=lambda planned: planned.floor))
+            self._by_options = tuple(sorted(self._cases, key=lambda planned: planned.choice.options))
+
+    @property
+    def cases(self) -> tuple[PlannedCase, ...]:
+        """Return the cases, those with the first devices first. Raises: TooIrregular."""
+        if self._cases is None:
+            raise TooIrregular
+        return self._cases
+
+    @property
+    def by_options(self) -> tuple[PlannedCase, ...]:
+        """Return the cases, those with the preferred alternatives first. Raises: TooIrregular."""
+        if self._cases is None:
+            raise TooIrregular
+        return self._by_options
+
+    def fits(self, components: Sequence[Component]) -> bool:
+        """Whether there is an answer. Raises: TooIrregular."""
+        return any(planned.fits(components) for planned in self.cases)
+
+    def first(self, components: Sequence[Component]) -> Answer | None:
+        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        best: tuple[Answer, PlannedCase] | None = None
+        for planned in self.cases:
+            if best is not None and planned.floor > best[0].lead:
+                break
+            answer = planned.first(components)
+            if answer is not None and (best is None or planned.key(answer) < best[1].key(best[0])):
+                best = answer, planned
+        return best[0] if best is not None else None

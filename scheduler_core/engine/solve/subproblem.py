@@ -1,0 +1,100 @@
+"""Cases: one choice of alternatives and of values that constraints ask for, over one node.
+
+What is left to choose is devices. The first answer of a case is the first in listed order, as a
+depth-first search would find it; whether a beginning can be completed is asked of count vectors, never
+tried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from scheduler_core.engine.solve.component_view import Cell
+
+States = tuple[int, ...]
+Picks = tuple[tuple[int, int], ...]
+"""Per device wanted: the member and the position."""
+Progress = Any
+"""What a case keeps of the devices taken so far, beside the states; hashable, and nobody else's affair."""
+
+
+class TooIrregular(Exception):
+    """More kinds of devices at once than count vectors can carry: somebody else must search."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A component's part in a case.
+
+    Shape: ``component`` its number on the node; ``ranks`` where each position is listed on the node;
+           ``group`` the number of its group.
+    """
+
+    component: int
+    cell: Cell
+    ranks: tuple[int, ...]
+    group: int
+
+    def take(self, state: int, position: int) -> int:
+        """Return the state once a free position is taken."""
+        self.cell.shape.free_after(state, position)
+        return state | 1 << position
+
+
+class Case(Protocol):
+    """A claim over a node with nothing left to choose but devices.
+
+    Shape: ``members`` in the order of their first device; ``order`` has the column of each device wanted,
+           in order: a *turn* is an index into it.
+    """
+
+    members: tuple[Member, ...]
+    order: tuple[int, ...]
+
+    def fits(self, states: States) -> bool:
+        """Whether there is an answer. Raises: TooIrregular."""
+        ...
+
+    def first(self, states: States) -> Picks | None:
+        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        ...
+
+    def start(self) -> Progress:
+        """Return the progress before the first device."""
+        ...
+
+    def candidates(self, states: States, turn: int, progress: Progress) -> Iterator[tuple[int, int]]:
+        """Yield free devices in listed order, as member and position; of equal ones only the first."""
+        ...
+
+    def step(self, progress: Progress, turn: int, number: int) -> Progress:
+        """Return the progress once a member gives the device of a turn."""
+        ...
+
+    def reaches(self, states: States, progress: Progress) -> bool:
+        """Whether the devices still wanted can be had. Raises: TooIrregular."""
+        ...
+
+
+def after(case: Case, states: States, number: int, position: int) -> States:
+    """Return the states once a free device of a member is taken."""
+    taken = case.members[number].take(states[number], position)
+    return (*states[:number], taken, *states[number + 1 :])
+
+
+def guided(case: Case, states: States) -> Picks:
+    """Take, each time, the first device that leaves an answer possible. There must be an answer."""
+    progress = case.start()
+    picks = []
+    for turn in range(len(case.order)):
+        for number, position in case.candidates(states, turn, progress):
+            then, further = after(case, states, number, position), case.step(progress, turn, number)
+            if case.reaches(then, further):
+                states, progress = then, further
+                picks.append((number, position))
+                break
+        else:
+            raise AssertionError("an answer that count vectors reach cannot be found")
+    return tuple(picks)

@@ -1,0 +1,137 @@
+"""Read the devices of one component: its skeleton, its entries, its layout.
+
+This runs for every device of a cluster; what is plain to read is not always fast enough here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.engine.tables.component_template import Layout
+from scheduler_core.engine.tables.intern_tables import BodyKey, Library, Marks
+from scheduler_core.engine.tables.structure_class import (
+    NO_BINDING,
+    Entries,
+    Entry,
+    Group,
+    Keys,
+    Skeleton,
+    spread,
+)
+from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
+from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.pool import Pool
+
+Nodes = NodeSelection | tuple[NodeSelection, ...]
+"""One selection for all devices, or one each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A component as read."""
+
+    skeleton: Skeleton
+    entries: Entries
+    layout: Layout
+    nodes: Nodes
+
+
+class Reader:
+    """Reads the components of one pool. It lives as long as one compilation: ids stay unique.
+
+    Mappings that are the same object are looked at once: pools made from mixins repeat them.
+    """
+
+    def __init__(self, pool: Pool, library: Library) -> None:
+        self._pool = pool
+        self._library = library
+        self._numbers: dict[int, int] = {}
+
+    def read(self, members: Sequence[int]) -> Found:
+        """Read one component."""
+        listed = self._pool.devices
+        devices = [listed[index] for index in members]
+        names = tuple([device.name for device in devices])
+        sources: dict[SourceName, int] = {}
+        bodies = self._bodies(devices, names, sources)
+        numbers = tuple([self._number(self._pool.sources[source]) for source in sources])
+        groups, entries = _groups(devices)
+        skeleton = self._library.skeleton((self._pool.id.driver, bodies, numbers, groups))
+        layout = self._library.layout(names, tuple(sources), tuple(members))
+        return Found(skeleton, entries, layout, selection_of(devices))
+
+    def _bodies(
+        self, devices: Sequence[Device], names: Sequence[DeviceName], sources: dict[SourceName, int]
+    ) -> tuple[BodyKey, ...]:
+        bodies, known, number_of = [], self._numbers.get, self._number
+        position_of: dict[DeviceName, int] = {}
+        usual = devices[0].binding if devices[0].binding == NO_BINDING else NO_BINDING
+        for device in devices:
+            capacity = known(id(device.capacity))
+            draws = []
+            for draw in device.draws:
+                source = sources.setdefault(draw.source, len(sources))
+                amounts = known(id(draw.amounts))
+                draws.append((source, number_of(draw.amounts) if amounts is None else amounts, draw.groups))
+            parents: tuple[int, ...] = ()
+            if device.parents:
+                position_of = position_of or {name: position for position, name in enumerate(names)}
+                parents = tuple([position_of[parent] for parent in device.parents])
+            is_marked = device.taints or device.is_shareable or device.policies or device.binding is not usual
+            bodies.append((
+                number_of(device.capacity) if capacity is None else capacity,
+                tuple(draws),
+                parents,
+                _marks(device) if is_marked else None,
+            ))  # fmt: skip
+        return tuple(bodies)
+
+    def _number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
+        number = self._numbers[id(amounts)] = self._library.number(amounts)
+        return number
+
+
+def _marks(device: Device) -> Marks | None:
+    """Return what few devices have: taints, something to wait for, shares; None for all others."""
+    binding = device.binding
+    is_bound = binding.conditions or binding.failure_conditions or binding.to_node
+    if not (device.taints or device.is_shareable or device.policies or is_bound):
+        return None
+    return device.taints, binding, device.is_shareable, tuple(device.policies.items())
+
+
+def _groups(devices: Sequence[Device]) -> tuple[tuple[Group, ...], Entries]:
+    """Return the devices with the same attribute keys as groups, and the entries of all groups."""
+    found: dict[Keys, tuple[list[int], list[tuple[AttributeValue, ...]]]] = {}
+    pick: Callable[[Any], tuple[AttributeValue, ...]] = tuple
+    size = -1
+    for position, attributes in enumerate([device.attributes for device in devices]):
+        try:  # most devices have the keys of the one before
+            row = pick(attributes) if len(attributes) == size else None
+        except KeyError:
+            row = None
+        if row is None:
+            keys, row = tuple(attributes), tuple(attributes.values())
+            positions, rows = found.setdefault(keys, ([], []))
+            pick, size = (itemgetter(*keys), len(keys)) if len(keys) > 1 else (tuple, -1)
+        positions.append(position)
+        rows.append(row)
+    groups, entries = [], list[Entry]()
+    for keys, (positions, rows) in found.items():
+        columns = list(zip(*rows, strict=True))
+        differing = spread(columns) if len(rows) > 1 else [False] * len(columns)
+        pairs = zip(columns, differing, strict=True)
+        entries += [column if differs else column[0] for column, differs in pairs]
+        groups.append(Group(keys, tuple(positions), tuple(differing)))
+    return tuple(groups), tuple(entries)
+
+
+def selection_of(devices: Sequence[Device]) -> Nodes:
+    """Return from where devices can be used."""
+    first = devices[0].nodes
+    nodes = [device.nodes for device in devices]
+    return first if nodes.count(first) == len(nodes) else tuple(nodes)

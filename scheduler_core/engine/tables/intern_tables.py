@@ -1,0 +1,118 @@
+"""The interning tables of an engine: equal things are kept once, whatever pool they came with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from scheduler_core.base.features import Groups as GroupMeaning
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.engine.tables.component_template import Layout, Template
+from scheduler_core.engine.tables.occupancy import Shape
+from scheduler_core.engine.tables.structure import Structure, modes_of, scaled
+from scheduler_core.engine.tables.structure_class import (
+    NO_BINDING,
+    Body,
+    Entries,
+    Group,
+    Groups,
+    Policies,
+    Skeleton,
+)
+from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
+from scheduler_core.model.taints import Taint
+
+Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
+BodyKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
+"""Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
+the positions of the parents; taints, what must become true of the device, how it is shared.
+"""
+_UNMARKED: Final[Marks] = ((), NO_BINDING, False, ())
+SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[Group, ...]]
+
+
+class Library:
+    """What has been compiled so far. It only grows with new kinds of hardware."""
+
+    def __init__(self, meaning: GroupMeaning) -> None:
+        self._meaning = meaning
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._amounts: list[Mapping[Any, Quantity]] = []
+        self._shapes: dict[Structure, Shape] = {}
+        self._skeletons: dict[SkeletonKey, Skeleton] = {}
+        self._templates: dict[tuple[Skeleton, frozenset[int]], Template] = {}
+        self._layouts: dict[tuple[object, ...], Layout] = {}
+
+    def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
+        """Return the number of a mapping of amounts: equal ones have one number, however they are written."""
+        key = (*amounts, *[quantity.nano for quantity in amounts.values()])
+        number = self._numbers.setdefault(key, len(self._amounts))
+        if number == len(self._amounts):
+            self._amounts.append(amounts)
+        return number
+
+    def skeleton(self, key: SkeletonKey) -> Skeleton:
+        """Return the skeleton of a component."""
+        found = self._skeletons.get(key)
+        if found is None:
+            found = self._skeletons[key] = self._new_skeleton(key)
+        return found
+
+    def template(self, skeleton: Skeleton, entries: Entries) -> Template:
+        """Return the template of a component with these entries, which the skeleton has noted.
+
+        What is noted agrees in all entries but those seen to vary: which ones these are is the key.
+        """
+        key = (skeleton, skeleton.varying)
+        found = self._templates.get(key)
+        if found is None:
+            found = self._templates[key] = Template(skeleton, entries)
+        return found
+
+    def layout(
+        self, names: tuple[DeviceName, ...], sources: tuple[SourceName, ...], listed: tuple[int, ...]
+    ) -> Layout:
+        """Return the layout."""
+        key = (names, sources, listed)
+        found = self._layouts.get(key)
+        if found is None:
+            found = self._layouts[key] = Layout(*key)
+        return found
+
+    def _new_skeleton(self, key: SkeletonKey) -> Skeleton:
+        driver, body_keys, source_numbers, groups = key
+        amounts_of = self._amounts
+        bodies = tuple([
+            Body(
+                capacity,
+                amounts_of[capacity],
+                draws,
+                parents,
+                *(marks or _UNMARKED),
+            )
+            for capacity, draws, parents, marks in body_keys
+        ])  # fmt: skip
+        sources = tuple([amounts_of[number] for number in source_numbers])
+        structure = self._structure(bodies, sources)
+        shape = self._shapes.get(structure)
+        if shape is None:
+            shape = self._shapes[structure] = Shape(structure)
+        return Skeleton(driver, shape, bodies, sources, groups, amounts=amounts_of)
+
+    def _structure(self, bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...]) -> Structure:
+        places: list[dict[str, int]] = [{} for _ in sources]
+        room: list[int] = []
+        draws: list[list[tuple[int, int]]] = []
+        for body in bodies:
+            mine: list[tuple[int, int]] = []
+            for source, amounts, _ in body.draws:
+                place_of = places[source]
+                for dimension, quantity in self._amounts[amounts].items():
+                    place = place_of.get(dimension)
+                    if place is None:
+                        place = place_of[dimension] = len(room)
+                        room.append(sources[source][dimension].nano)
+                    mine.append((place, quantity.nano))
+            draws.append(mine)
+        modes = modes_of([body.draws for body in bodies], self._meaning)
+        return scaled(tuple([body.parents for body in bodies]), draws, room, modes)

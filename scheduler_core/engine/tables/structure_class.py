@@ -1,0 +1,220 @@
+"""Skeletons: components alike but for the values of attributes.
+
+A skeleton is the structure of a component, its amounts, and which attributes its devices have: devices
+with the same attribute keys form a *group*. A component's *entries* are, group by group and key by key,
+the one value that all devices of the group have, or their values one by one (the key is *spread*). A
+skeleton learns in which entries components differ: serial numbers, addresses, indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from operator import is_, itemgetter
+from typing import Final
+
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
+from scheduler_core.engine.tables.bits import mask_of
+from scheduler_core.engine.tables.occupancy import Shape
+from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
+from scheduler_core.model.names import qualified
+from scheduler_core.model.policy import RequestPolicy
+from scheduler_core.model.taints import Taint, Toleration, intolerable
+
+Keys = tuple[QualifiedName, ...]
+Entry = AttributeValue | tuple[AttributeValue, ...]
+Entries = tuple[Entry, ...]
+_TEXTS: Final[set[type]] = {str}  # what equals one is one
+
+
+def identity(value: Entry) -> tuple[object, ...]:
+    """Return what tells a value from every other one that an expression could tell it from."""
+    if isinstance(value, Version):
+        return Version, value.text
+    if isinstance(value, tuple):
+        return tuple, tuple(map(identity, value))
+    return type(value), value
+
+
+def is_same(one: Entry, two: Entry) -> bool:
+    """Whether no expression could tell two values apart."""
+    if one is two:
+        return True
+    if one != two or type(one) is not type(two):
+        return False
+    if isinstance(one, tuple) and isinstance(two, tuple):
+        return set(map(type, one)) == _TEXTS or all(map(is_same, one, two))
+    return not isinstance(one, Version) or identity(one) == identity(two)
+
+
+def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
+    """Whether no expression could tell the values of a column from its first one."""
+    return column.count(first) == len(column) and (type(first) is str or _is_one(column, first))
+
+
+def _is_one(column: tuple[Entry, ...], first: Entry) -> bool:
+    """Whether equal values are the same: of most types, others may equal them."""
+    return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
+
+
+def spread(columns: Sequence[Entries]) -> list[bool]:
+    """Return, per column, whether its values differ."""
+    found = [column.count(column[0]) != len(column) for column in columns]
+    for number, column in enumerate(columns):
+        if type(column[0]) is not str and not found[number]:
+            found[number] = not _is_one(column, column[0])
+    return found
+
+
+Groups = frozenset[str] | None
+Policies = tuple[tuple[QualifiedName, RequestPolicy], ...]
+NO_BINDING: Final = Binding()
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a device is beyond its attributes.
+
+    Shape: ``draws`` name sources by number, and amounts by the number that the skeleton knows them by, each
+           with the compatibility groups declared for it; ``parents`` are positions; equal capacities have
+           one ``number``.
+    """
+
+    number: int
+    capacity: Mapping[QualifiedName, Quantity]
+    draws: tuple[tuple[int, int, Groups], ...]
+    parents: tuple[int, ...]
+    taints: tuple[Taint, ...] = ()
+    binding: Binding = NO_BINDING
+    is_shareable: bool = False
+    policies: Policies = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Devices with the same attribute keys. Shape: ``spread`` tells for each key whether values differ."""
+
+    keys: Keys
+    positions: tuple[int, ...]
+    spread: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the values of an attribute stand: an entry, and whose values it has."""
+
+    entry: int
+    positions: tuple[int, ...]
+    mask: int
+    is_spread: bool
+
+
+class Skeleton:
+    """What components have in common whatever their attributes say. Equal skeletons are one object.
+
+    Shape: ``sources`` what each source holds; ``amounts`` what is drawn, by number; ``varying`` the numbers
+           of entries in which components were seen to differ; ``own`` picks those out of all entries,
+           ``common`` the others; ``keys`` are all attributes of its devices; ``waits`` whether some device
+           must first become ready; ``is_shared`` whether some device serves many claims: tables cannot tell
+           what is left of it.
+    """
+
+    __slots__ = (
+        "_barred", "_odd", "_places", "_seen", "amounts", "bodies", "common", "driver", "groups", "is_shared",
+        "keys", "own", "shape", "sources", "varying", "waits",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        driver: str,
+        shape: Shape,
+        bodies: tuple[Body, ...],
+        sources: tuple[Mapping[str, Quantity], ...],
+        groups: tuple[Group, ...],
+        *,
+        amounts: Sequence[Mapping[str, Quantity]],
+    ) -> None:
+        self.driver = driver
+        self.shape = shape
+        self.amounts = amounts
+        self.bodies = bodies
+        self.sources = sources
+        self.groups = groups
+        self.is_shared = any([body.is_shareable for body in bodies])
+        self.waits = any([body.binding.conditions for body in bodies])
+        self._barred: dict[tuple[Toleration, ...], int] = {}
+        self.keys = tuple({key: None for group in groups for key in group.keys})
+        self._places: dict[QualifiedName, tuple[Place, ...]] = {}
+        self._seen: Entries = ()
+        self._vary(frozenset())
+
+    def places(self, key: QualifiedName) -> tuple[Place, ...]:
+        """Return where the values of an attribute stand, group by group; few are ever asked for."""
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = tuple(self._found(key))
+        return found
+
+    def _found(self, key: QualifiedName) -> Iterator[Place]:
+        first = 0
+        for group in self.groups:
+            if key in group.keys:
+                offset = group.keys.index(key)
+                yield Place(first + offset, group.positions, mask_of(group.positions), group.spread[offset])
+            first += len(group.keys)
+
+    def barred(self, tolerations: tuple[Toleration, ...]) -> int:
+        """Return the positions that bear a taint which is not tolerated."""
+        known = self._barred.get(tolerations)
+        if known is None:
+            marked = ((position, body.taints) for position, body in enumerate(self.bodies) if body.taints)
+            found = (position for position, taints in marked if intolerable(taints, tolerations) is not None)
+            known = self._barred[tolerations] = mask_of(found)
+        return known
+
+    def large(self, capacity: tuple[tuple[str, Quantity], ...]) -> int:
+        """Return the positions that have at least some amounts. Shape: bare keys are the driver's own."""
+        wanted = {qualified(key, self.driver): amount for key, amount in capacity}
+        return mask_of(
+            position
+            for position, body in enumerate(self.bodies)
+            if all(key in body.capacity and amount <= body.capacity[key] for key, amount in wanted.items())
+        )
+
+    def note(self, rows: Sequence[Entries]) -> None:
+        """Note in which entries components differ, among themselves or from the first one ever seen."""
+        is_first = not self._seen
+        if is_first:
+            self._seen = rows[0]
+        elif len(rows) == 1 and self.agree(self.common(self._seen), self.common(rows[0])):
+            return
+        differing = enumerate(spread(list(zip(self._seen, *rows, strict=True))))
+        varying = self.varying.union([number for number, differs in differing if differs])
+        if is_first or varying != self.varying:
+            self._vary(varying)
+
+    def agree(self, one: Entries, two: Entries) -> bool:
+        """Whether no expression could tell the common entries of two components apart.
+
+        Most are the same objects, and nearly all others of a type for which ``==`` says it.
+        """
+        if all(map(is_, one, two)):
+            return True
+        is_equal = one == two and all(map(is_, map(type, one), map(type, two)))
+        return is_equal and all(map(is_same, self._odd(one), self._odd(two)))
+
+    def _vary(self, varying: frozenset[int]) -> None:
+        self.varying = varying
+        self.own = _picker(sorted(varying))
+        self.common = _picker([number for number in range(len(self._seen)) if number not in varying])
+        seen = self.common(self._seen)
+        self._odd = _picker([number for number, one in enumerate(seen) if isinstance(one, Version | tuple)])
+
+
+def _picker(numbers: Sequence[int]) -> Callable[[Entries], Entries]:
+    """Return what picks some entries out of all."""
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    return lambda entries: tuple(entries[number] for number in numbers)

@@ -1,0 +1,83 @@
+"""Allocate claims: which devices each request gets, or why none fit.
+
+Everything is a value: claims, classes, pools, a node and what is already held go in, an ``Allocation`` or
+an ``Unallocatable`` comes out. Claims of one call fit together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.explain.explain import explain
+from scheduler_core.explain.refusal_details import LookedUp
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.search.answer import ShareIds, allocation, combined
+from scheduler_core.search.candidates import located
+from scheduler_core.search.depth_first import Problem, Search
+from scheduler_core.search.problem import Cluster, books, problem_of
+
+__all__ = ["Cluster", "allocate", "allocate_somewhere", "books", "combined", "feasible_nodes"]
+
+
+def allocate(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, share_ids: ShareIds | None = None
+) -> Allocation | Unallocatable:
+    """Allocate the claims together on one node, by policy ``first-fit``.
+
+    ``share_ids`` makes the ids of shares of devices that serve many claims; without it they are left out
+    and the caller adds them before the answer is written.
+    Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
+            does not compile, or fails on a device that was looked at.
+    """
+    seen = (pool.as_seen_from(node) for pool in cluster.pools)
+    ordered = replace(cluster, pools=tuple(sorted(seen, key=lambda pool: pool.id)))
+    try:
+        problem = problem_of(claims, ordered, node)
+        search = Search(problem)
+        if not search.run():
+            return _refused(claims, ordered, node, problem)
+    except SelectorError as error:
+        raise located(error, claims, cluster.classes) from None
+    return allocation(claims, problem, search.chosen, cluster=ordered, node=node, share_ids=share_ids)
+
+
+def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Unallocatable:
+    def fits(part: Sequence[Claim]) -> bool:
+        return Search(problem_of(part, cluster, node)).run()
+
+    return Unallocatable(
+        node=node.name,
+        reasons=explain(claims, cluster, node, problem),
+        findings=LookedUp(claims, cluster, node, fits),
+    )
+
+
+def allocate_somewhere(
+    claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node], share_ids: ShareIds | None = None
+) -> Allocation | Unallocatable:
+    """Allocate on the first node that fits; the answer of the first node where none does.
+
+    Raises: as ``allocate``; ValueError without a node.
+    """
+    first: Unallocatable | None = None
+    for node in nodes:
+        answer = allocate(claims, cluster, node, share_ids)
+        if isinstance(answer, Allocation):
+            return answer
+        first = first or answer
+    if first is None:
+        raise ValueError("allocate_somewhere needs at least one node")
+    return first
+
+
+def feasible_nodes(claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return the names of the nodes on which the claims fit.
+
+    Shape: in the order given.
+    Raises: as ``allocate``.
+    """
+    return tuple(node.name for node in nodes if isinstance(allocate(claims, cluster, node), Allocation))

@@ -1,0 +1,68 @@
+"""How the devices that could be had spread over the values of a constraint's attribute.
+
+In come demands and the cluster they were found in; out comes, per constraint, how many devices must agree
+or differ, and how many there are of each value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from scheduler_core.explain.first_fit_reasons import told
+from scheduler_core.model.claim import Claim, Constraint
+from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.refusal import Demand, Spread
+from scheduler_core.rules.constraints import applies
+from scheduler_core.search.problem import Cluster
+
+
+def spreads(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, demands: Sequence[Demand]
+) -> tuple[Spread, ...]:
+    """Return the spread of every constraint. Shape: in the order of the claims."""
+    attributes = {
+        pool.id_of(device): device.attributes
+        for pool in (one.as_seen_from(node) for one in cluster.pools)
+        for device in pool.devices
+    }
+    return tuple(
+        _spread(claim, constraint, [one for one in demands if one.claim == claim.ref], attributes)
+        for claim in claims
+        for constraint in claim.constraints
+    )
+
+
+def _spread(
+    claim: Claim,
+    constraint: Constraint,
+    demands: Sequence[Demand],
+    attributes: Mapping[DeviceId, Mapping[QualifiedName, AttributeValue]],
+) -> Spread:
+    bound = [one for one in demands if applies(constraint, one.request)]
+    free = dict.fromkeys(one.device for demand in bound for one in demand.matched if one.obstacle is None)
+    values = [attributes[device].get(constraint.attribute) for device in free]
+    found = Counter(text for value in values if value is not None for text in _texts(value))
+    return Spread(
+        claim=claim.ref,
+        constraint=told(constraint),
+        requests=tuple(dict.fromkeys(one.request.partition("/")[0] for one in bound)),
+        needed=sum(_least(bound)),
+        free=dict(sorted(found.items())),
+        without=sum(value is None for value in values),
+    )
+
+
+def _least(demands: Iterable[Demand]) -> Iterator[int]:
+    """Yield how many devices each request needs at least, by its smallest alternative."""
+    least: dict[str, int] = {}
+    for one in demands:
+        name = one.request.partition("/")[0]
+        least[name] = min(one.needed, least.get(name, one.needed))
+    yield from least.values()
+
+
+def _texts(value: AttributeValue) -> Iterator[str]:
+    for one in value if isinstance(value, tuple) else (value,):
+        yield str(one).lower() if isinstance(one, bool) else str(one)

@@ -1,0 +1,227 @@
+"""Why claims do not fit: the cause that decides, then a sentence per request that is in trouble.
+
+Causes have an order of precedence (``Cause``). After the plain ones, causes are found by leaving things
+out: where the claims fit without their constraints, the constraints are to blame; otherwise there is
+not enough left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import replace
+
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.limits import RESULTS
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.device import Device
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool
+from scheduler_core.model.result import Cause, Reason
+from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
+from scheduler_core.search.depth_first import Problem, Search, Slot, Want
+from scheduler_core.search.problem import Cluster, problem_of
+
+_SHOWN = 3  # neighbours that a sentence names before it says "and N more"
+
+
+FitsWithout = Callable[[Set[int] | None], bool]
+"""Whether the claims fit without some constraints, numbered through all claims; None: without any."""
+
+
+def explain(
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    node: Node,
+    problem: Problem,
+    fits_without: FitsWithout | None = None,
+) -> tuple[Reason, ...]:
+    """Return the reasons, the decisive one first; never empty. Without ``fits_without`` it is searched."""
+    ask = fits_without or (lambda dropped: _fits(_without_rules(problem, dropped)))
+    reasons = _decisive(claims, cluster, node, problem, ask)
+    return (*reasons, *_unused_pools(reasons, cluster, node))
+
+
+def _decisive(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, fits_without: FitsWithout
+) -> tuple[Reason, ...]:
+    plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
+    if plain:
+        return tuple(plain)
+    if problem.rules and fits_without(None):
+        return tuple(_constraint_reasons(claims, problem, fits_without))
+    if any(_restricts(pool) for pool in cluster.pools):
+        relaxed = problem_of(claims, _without_compatibility(cluster), node)
+        if _fits(relaxed):
+            return tuple(_shortages(claims, problem, problem.ledgers, Cause.INCOMPATIBLE))
+        if problem.rules and _fits(_without_rules(relaxed)):
+            return tuple(_constraint_reasons(claims, problem, fits_without))
+    return tuple(_shortages(claims, problem, problem.ledgers))
+
+
+def _fits(problem: Problem) -> bool:
+    """Whether a problem made easier has an answer. What only the question looks at fails nobody's claim."""
+    try:
+        return Search(problem).run()
+    except SelectorError:
+        return False
+
+
+def _unused_pools(reasons: Sequence[Reason], cluster: Cluster, node: Node) -> Iterator[Reason]:
+    """Add that an invalid pool holds devices back: they might have fitted."""
+    if any(reason.cause is Cause.POOL_INVALID for reason in reasons):
+        return
+    for pool in cluster.pools:
+        if pool.problem is not None and pool.is_seen_from(node):
+            detail = f"nothing of pool {pool.id} is used, it is invalid: {pool.problem}"
+            yield Reason(reasons[0].claim, reasons[0].request, Cause.POOL_INVALID, detail)
+
+
+def _restricts(pool: Pool) -> bool:
+    """Whether devices of the pool say beside which others they may be in use."""
+    return any(
+        device.only_with is not None or any(draw.groups for draw in device.draws) for device in pool.devices
+    )
+
+
+def _without_compatibility(cluster: Cluster) -> Cluster:
+    return replace(cluster, pools=tuple(replace(pool, devices=_free(pool)) for pool in cluster.pools))
+
+
+def _free(pool: Pool) -> tuple[Device, ...]:
+    return tuple(
+        replace(device, only_with=None, draws=tuple(replace(draw, groups=None) for draw in device.draws))
+        for device in pool.devices
+    )
+
+
+def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
+    for number, claim in enumerate(claims):
+        least = sum(slot.least for slot in problem.slots if slot.claim == number)
+        if least > RESULTS:
+            detail = f"needs at least {least} devices; a claim can hold {RESULTS}"
+            yield Reason(claim.ref, claim.requests[0].name, Cause.TOO_MANY_DEVICES, detail)
+    for slot in problem.slots:
+        claim = claims[slot.claim]
+        incomplete = [pool for pool in cluster.pools if not pool.is_complete and pool.is_seen_from(node)]
+        if incomplete and all(want.count is None for want in slot.wants):
+            detail = f"wants all matching devices, but pool {incomplete[0].id} is incomplete"
+            yield Reason(claim.ref, slot.wants[0].name, Cause.POOL_INCOMPLETE, detail)
+        if not any(want.candidates for want in slot.wants):
+            yield _no_match(slot, claim, cluster, node)
+
+
+def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
+    name = slot.wants[0].name
+    for pool in cluster.pools:
+        if not pool.is_seen_from(node):
+            continue
+        if pool.problem is not None:
+            return Reason(claim.ref, name, Cause.POOL_INVALID, f"pool {pool.id} is invalid: {pool.problem}")
+        if not pool.is_complete:
+            detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
+            return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
+    detail = f"no device of node {node.name} is of its class and matches it"
+    return _invalid_match(slot, claim, cluster, node) or Reason(
+        claim.ref, name, Cause.NO_MATCHING_DEVICE, detail
+    )
+
+
+def _invalid_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason | None:
+    seen = rejected_offers(cluster.pools, node)
+    options = {option.name: option for request in claim.requests for option in request.alternatives}
+    for want in slot.wants:
+        selectors = selectors_of(options[want.name], claim, cluster.classes)
+        matched = [
+            candidate.offer
+            for candidate in select(selectors, options[want.name], seen)
+            if candidate.error is None
+        ]
+        if matched:
+            pool, device = cluster.pools[matched[0].pool], matched[0].device
+            reason = pool.rejected[device.name].reason
+            detail = f"every device that matches is invalid: {device.name}: {reason}"
+            return Reason(claim.ref, want.name, Cause.DEVICE_INVALID, detail)
+    return None
+
+
+def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem:
+    """Return the problem without some of its rules, or without any."""
+
+    def kept(want: Want) -> Want:
+        return replace(want, rules=tuple(rule for rule in want.rules if dropped and rule not in dropped))
+
+    slots = tuple(Slot(slot.claim, tuple(kept(want) for want in slot.wants)) for slot in problem.slots)
+    return replace(problem, slots=slots)
+
+
+def _constraint_reasons(
+    claims: Sequence[Claim], problem: Problem, fits_without: FitsWithout
+) -> Iterator[Reason]:
+    """Name the constraints to blame: those without which all would fit, or else all of them."""
+    owned = [(claim, constraint) for claim in claims for constraint in claim.constraints]
+    bound = {rule for slot in problem.slots for want in slot.wants for rule in want.rules}
+    alone = [rule for rule in sorted(bound) if fits_without({rule})]
+    for rule in alone or sorted(bound):
+        claim, constraint = owned[rule]
+        named = constraint.requests or tuple(request.name for request in claim.requests)
+        what = type(constraint).__name__.replace("Attribute", "").lower()
+        over = f"{what}Attribute {constraint.attribute} over {_list(named)}"
+        detail = f"the devices would fit, but not with {over}"
+        yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail, constraint)
+
+
+def _shortages(
+    claims: Sequence[Claim],
+    problem: Problem,
+    ledgers: Sequence[Ledger],
+    cause: Cause = Cause.INSUFFICIENT,
+) -> Iterator[Reason]:
+    known: dict[object, str | None] = {}
+    reasons = []
+    for slot in problem.slots:
+        alike = tuple((want.count, want.admin_access, *map(id, want.candidates)) for want in slot.wants)
+        if alike not in known:  # requests for the same devices lack the same
+            known[alike] = _shortage(slot.wants, ledgers)
+        detail = known[alike]
+        if detail is not None:
+            reasons.append(Reason(claims[slot.claim].ref, slot.wants[0].name, cause, detail))
+    if reasons:
+        yield from reasons
+        return
+    names = tuple(slot.wants[0].name for slot in problem.slots)
+    claim = claims[problem.slots[0].claim]
+    detail = f"each of {_list(names)} would fit alone, but they do not fit together"
+    yield Reason(claim.ref, names[0], cause, detail)
+
+
+def _shortage(wants: Sequence[Want], ledgers: Sequence[Ledger]) -> str | None:
+    """Return why the alternatives cannot be filled from what is left, None where one alone could."""
+    sentences = []
+    for want in wants:
+        blocked = []
+        free = 0
+        for candidate in want.candidates:
+            reason = _obstacle(want, candidate, ledgers)
+            if reason is None:
+                free += 1
+            else:
+                blocked.append(f"{candidate.offer.device.name}: {reason}")
+        needed = len(want.candidates) if want.count is None else want.count
+        if free >= needed:
+            return None
+        found = f"needs {needed} of {len(want.candidates)} matching devices, {free} of them free"
+        sentences.append(f"{found}; {_list(blocked, '; ')}" if blocked else found)
+    return " or ".join(sentences)
+
+
+def _obstacle(want: Want, candidate: Candidate, ledgers: Sequence[Ledger]) -> str | None:
+    if candidate.barred is not None or want.admin_access:
+        return candidate.barred
+    return ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name, candidate.share)
+
+
+def _list(items: Sequence[str], separator: str = ", ") -> str:
+    rest = len(items) - _SHOWN
+    text = separator.join(items[:_SHOWN])
+    return f"{text} and {rest} more" if rest > 0 else text

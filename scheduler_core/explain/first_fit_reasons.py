@@ -1,0 +1,116 @@
+"""Why this device and not its earlier neighbours, where devices are taken in order; what matches at all.
+
+In come claims, a cluster and a node, for ``choices`` an allocation too; out come values that say for each
+device in order of preference whether it was free, and if not, who holds what it needs. Nothing is decided
+here, and nothing is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scheduler_core.explain.replay import Standing, given_to, place_of
+from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, Constraint
+from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
+from scheduler_core.model.result import Allocation
+from scheduler_core.rules.constraints import Rule
+from scheduler_core.rules.scopes import SameSets
+from scheduler_core.search.candidates import Candidate
+from scheduler_core.search.depth_first import Slot, Want
+from scheduler_core.search.problem import Cluster
+
+NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
+"""Of a device that nothing bars and that first-fit passed over: with it the search came to no end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A device that a request got.
+
+    Shape: ``passed`` the devices before it in order of preference that its request did not get;
+           ``yielded`` the alternatives before the one it answers.
+    """
+
+    claim: ClaimRef
+    request: str
+    device: DeviceId
+    passed: tuple[Considered, ...]
+    yielded: tuple[Demand, ...]
+
+
+def demands(claims: Sequence[Claim], cluster: Cluster, node: Node) -> tuple[Demand, ...]:
+    """Return what every request finds on the node in the present state, each by itself.
+
+    Shape: requests in order, an entry per alternative.
+    Raises: as ``allocate``.
+    """
+    standing = Standing(claims, cluster, node)
+    return tuple(
+        standing.demand(claims[slot.claim].ref, want)
+        for slot in standing.problem.slots
+        for want in slot.wants
+    )
+
+
+def choices(
+    allocation: Allocation, claims: Sequence[Claim], cluster: Cluster, node: Node
+) -> tuple[Choice, ...]:
+    """Return why each device of an answer of policy ``first-fit`` was the first that would do.
+
+    Shape: in the order of the results.
+    Raises: as ``allocate``.
+    """
+    told_so_far = _InOrder(claims, cluster, node)
+    found: list[Choice] = []
+    for slot in told_so_far.slots:
+        ref = claims[slot.claim].ref
+        found += told_so_far.choose(ref, slot, given_to(slot, allocation.results[ref]))
+    return tuple(found)
+
+
+def told(constraint: Constraint) -> str:
+    """Return a constraint as a claim writes it."""
+    kind = type(constraint).__name__
+    return f"{kind[:1].lower()}{kind[1:]} {constraint.attribute}"
+
+
+class _InOrder:
+    """Takes devices one by one, as the search took them."""
+
+    def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
+        self._standing = Standing(claims, cluster, node)
+        self._constraints = [constraint for claim in claims for constraint in claim.constraints]
+        self.slots = self._standing.problem.slots
+
+    def choose(self, ref: ClaimRef, slot: Slot, given: Sequence[AllocatedDevice]) -> Iterator[Choice]:
+        """Yield the choices of one request, and take its devices."""
+        place, id_of = place_of(slot, given), self._standing.id_of
+        want = slot.wants[place]
+        yielded = tuple(self._standing.demand(ref, other) for other in slot.wants[:place])
+        places = {id_of(one): index for index, one in enumerate(want.candidates)}
+        mine = {one.device for one in given}
+        for result in given:
+            before = (one for one in want.candidates[: places[result.device]] if id_of(one) not in mine)
+            passed = tuple(Considered(id_of(one), self._passed(want, one)) for one in before)
+            yield Choice(claim=ref, request=want.name, device=result.device, passed=passed, yielded=yielded)
+            taken = want.candidates[places[result.device]]
+            self._standing.take(ref, want, taken)
+            for number in want.rules:
+                self._rule(number, want).add(taken.offer.device)
+
+    def _passed(self, want: Want, candidate: Candidate) -> Obstacle:
+        obstacle = self._standing.obstacle(want, candidate)
+        if obstacle is not None:
+            return obstacle
+        for number in want.rules:
+            if not self._rule(number, want).admits(candidate.offer.device):
+                text = f"{told(self._constraints[number])} keeps it from the devices chosen before"
+                return Obstacle(Hindrance.CONSTRAINT, text)
+        return Obstacle(Hindrance.NO_ROOM, NO_ROOM_AFTER)
+
+    def _rule(self, number: int, want: Want) -> Rule:
+        rule = self._standing.problem.rules[number]
+        return rule.seat(want.name) if isinstance(rule, SameSets) else rule

@@ -1,0 +1,53 @@
+"""Which partition a pod gets: by score, and among equal ones the one that leaves the most whole.
+
+Source: Koordinator's proposal "GPU Partitioning APIs"; the weights are those of its scheduler plug-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from scheduler_core.frontends.partitions.table import Partition, PartitionSpec, Table
+
+_WEIGHTS: Final = {16: 1_000_000, 8: 10_000, 4: 100, 2: 1}
+
+
+def score_groups(table: Table, size: int) -> Sequence[tuple[Partition, ...]]:
+    """Return the partitions of one size by score, the highest first; listed order within a score."""
+    listed = table.by_size.get(size, ())
+    scores = sorted({one.score for one in listed}, reverse=True)
+    return [tuple(one for one in listed if one.score == score) for score in scores]
+
+
+def candidates(
+    table: Table, size: int, spec: PartitionSpec, usable: Collection[int], free: Collection[int]
+) -> Iterator[Sequence[tuple[int, Partition]]]:
+    """Yield, group by group, the partitions that a pod could get, each with what it would leave.
+
+    Shape: ``usable`` are the GPUs that the pod may get, ``free`` those that anybody could; what is left is
+           the larger the better. A restricted pod is offered the highest score of the
+           table only, whether a partition of it is free or not.
+    """
+    groups = score_groups(table, size)
+    for group in groups[:1] if spec.is_restricted else groups:
+        fitting = [one for one in group if set(one.minors) <= set(usable) and _is_fast(one, spec)]
+        yield [(left_whole(table, size, set(free) - set(one.minors)), one) for one in fitting]
+
+
+def left_whole(table: Table, size: int, free: Collection[int]) -> int:
+    """Return how much the partitions are worth that are whole among ``free``: those of ``size`` and above."""
+    return sum(
+        weight * one.score
+        for larger, weight in _WEIGHTS.items()
+        if larger >= size
+        for one in next(iter(score_groups(table, larger)), ())
+        if set(one.minors) <= set(free)
+    )
+
+
+def _is_fast(partition: Partition, spec: PartitionSpec) -> bool:
+    """Whether the links are fast enough; those of unknown speed never are."""
+    if spec.bandwidth is None:
+        return True
+    return partition.bandwidth is not None and partition.bandwidth >= spec.bandwidth

@@ -1,0 +1,182 @@
+"""Tables of partitions: which GPUs of a node may be given together, in the form of the node's annotation.
+
+Annotation text goes in, a ``Table`` with warnings comes out, or an error that names the entry: a bad table
+is never taken for none. Source: Koordinator's proposal "GPU Partitioning APIs"; its Go structure is
+canonical, of its other spellings docs/decisions/0024-partition-tables.md decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.codec.fields import Fields
+from scheduler_core.frontends.annotations.errors import InvalidNode, InvalidPod
+from scheduler_core.frontends.annotations.reading import annotation, choice
+
+TABLE: Final = "gpu-partitions"
+SPEC: Final = "gpu-partition-spec"
+POLICY_LABEL: Final = "node.koordinator.sh/gpu-partition-policy"
+HONOR: Final = "Honor"
+PREFER: Final = "Prefer"
+RESTRICTED: Final = "Restricted"
+_LINKS: Final = ("NVLink",)
+_OLD_BANDWIDTH: Final = "ringAllReduceBandwidth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """GPUs joined by links. Shape: ``minors`` ascending. Units: ``bandwidth`` as the table writes it."""
+
+    minors: tuple[int, ...]
+    link: str | None = None
+    bandwidth: Quantity | None = None
+    score: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The partitions of a node.
+
+    Shape: by number of GPUs, each in listed order; ``is_computed`` where the table came without scores;
+           ``warnings`` what was read although it was written otherwise than the structure.
+    """
+
+    by_size: Mapping[int, tuple[Partition, ...]]
+    is_computed: bool = False
+    warnings: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """What a pod wants of partitions. Shape: ``bandwidth`` the least it takes, None where any will do."""
+
+    is_restricted: bool = False
+    bandwidth: Quantity | None = None
+
+
+def table_of(
+    subject: str,
+    value: object,
+    minors: Collection[int] | None = None,
+    error: type[InvalidInput] = InvalidNode,
+) -> Table:
+    """Return the table of an annotation. Shape: ``minors`` are the node's GPUs, None where not known.
+
+    Raises: ``error`` for anything that is not clear, with the path to it.
+    """
+    fields = annotation(subject, TABLE, value, error)
+    warnings: list[str] = []
+    by_size: dict[int, tuple[Partition, ...]] = {}
+    for key in fields.values:
+        size = _size(fields, key)
+        if size in by_size:
+            raise fields.refuse(str(key), "is a size that stands twice")
+        by_size[size] = tuple(_partitions(fields, str(key), size, minors, warnings))
+    scored = any(one.get("allocationScore") is not None for one in _entries(fields))
+    table = Table(by_size, warnings=tuple(dict.fromkeys(warnings)))
+    return table if scored or not any(by_size.values()) else with_scores(table)
+
+
+def spec_of(subject: str, value: object, error: type[InvalidInput] = InvalidPod) -> PartitionSpec:
+    """Return what a pod's annotation says. Raises: ``error``."""
+    fields = annotation(subject, SPEC, value, error)
+    fields.only("allocatePolicy", "ringBusBandwidth")
+    policy = choice(fields, "allocatePolicy", (RESTRICTED, "BestEffort"))
+    return PartitionSpec(policy == RESTRICTED, _bandwidth(fields, "ringBusBandwidth"))
+
+
+def with_scores(table: Table) -> Table:
+    """Return the table with scores: what is best for the rest of an empty node counts most.
+
+    Among partitions of one size, better is who leaves the larger partition, then the greater bandwidth.
+    """
+    everything = [one for partitions in table.by_size.values() for one in partitions]
+
+    def left_by(partition: Partition) -> tuple[int, int]:
+        rest = [one for one in everything if not set(one.minors) & set(partition.minors)]
+        widths = [one.bandwidth.nano for one in rest if one.bandwidth is not None]
+        return max((len(one.minors) for one in rest), default=0), max(widths, default=0)
+
+    scored = {}
+    for size, partitions in table.by_size.items():
+        ranks = sorted({left_by(one) for one in partitions})
+        scored[size] = tuple(replace(one, score=1 + ranks.index(left_by(one))) for one in partitions)
+    note = "no partition has an allocationScore: scores are computed from what each leaves of the node"
+    return Table(scored, is_computed=True, warnings=(*table.warnings, note))
+
+
+def _entries(fields: Fields) -> Iterator[Mapping[str, object]]:
+    for key in fields.values:
+        yield from fields.items(str(key))
+
+
+def _size(fields: Fields, key: object) -> int:
+    text = str(key)
+    if not (text.isascii() and text.isdigit()) or int(text) < 1 or text != str(int(text)):
+        raise fields.refuse(text, "is no number of GPUs: keys are whole numbers from 1 on", text)
+    return int(text)
+
+
+def _partitions(
+    fields: Fields, key: str, size: int, minors: Collection[int] | None, warnings: list[str]
+) -> Iterator[Partition]:
+    seen: set[tuple[int, ...]] = set()
+    for entry in fields.children(key):
+        found = _partition(entry, size, minors, warnings)
+        if found.minors in seen:
+            raise entry.refuse("minors", "is a partition that stands twice", list(found.minors))
+        seen.add(found.minors)
+        yield found
+
+
+def _partition(entry: Fields, size: int, minors: Collection[int] | None, warnings: list[str]) -> Partition:
+    if "NVLINK" in entry.values:
+        raise entry.refuse("NVLINK", "is no level of a table: partitions stand in the list themselves")
+    entry.only("minors", "gpuLinkType", "ringBusBandwidth", _OLD_BANDWIDTH, "allocationScore")
+    if entry.has(_OLD_BANDWIDTH):
+        if entry.has("ringBusBandwidth"):
+            raise entry.refuse(_OLD_BANDWIDTH, "stands beside ringBusBandwidth, which is the same")
+        warnings.append(f"{entry.subject}: {entry.at(_OLD_BANDWIDTH)} was read as ringBusBandwidth")
+    width = _OLD_BANDWIDTH if entry.has(_OLD_BANDWIDTH) else "ringBusBandwidth"
+    return Partition(
+        minors=_minors(entry, size, minors),
+        link=choice(entry, "gpuLinkType", _LINKS),
+        bandwidth=_bandwidth(entry, width),
+        score=_score(entry, warnings),
+    )
+
+
+def _minors(entry: Fields, size: int, known: Collection[int] | None) -> tuple[int, ...]:
+    found: Sequence[object] = entry.items("minors")
+    for index, minor in enumerate(found):
+        if not isinstance(minor, int) or isinstance(minor, bool) or minor < 0:
+            raise entry.refuse(f"minors[{index}]", "must be a whole number, not negative", minor)
+        if minor in found[:index]:
+            raise entry.refuse(f"minors[{index}]", "stands twice in its partition", minor)
+        if known is not None and minor not in known:
+            listed = ", ".join(map(str, sorted(known))) or "none"
+            raise entry.refuse(f"minors[{index}]", f"the node has no such GPU; it has {listed}", minor)
+    if len(found) != size:
+        raise entry.refuse("minors", f"must have {size} members, as its key says", list(found))
+    return tuple(sorted(minor for minor in found if isinstance(minor, int)))
+
+
+def _score(entry: Fields, warnings: list[str]) -> int:
+    value = entry.values.get("allocationScore")
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        warnings.append(f"{entry.subject}: {entry.at('allocationScore')} is quoted; it was read as a number")
+        return int(value)
+    return 0 if value is None else entry.integer("allocationScore", least=0)
+
+
+def _bandwidth(fields: Fields, key: str) -> Quantity | None:
+    if not fields.has(key):
+        return None
+    found = fields.quantity(key)
+    if found.nano < 0:
+        raise fields.refuse(key, "must not be negative", fields.values[key])
+    return found

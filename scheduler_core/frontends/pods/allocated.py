@@ -1,0 +1,130 @@
+"""What pods have got, in the annotation that Koordinator writes: made from an answer, read back as held.
+
+``id`` names the devices of pools in full, so that what this core gave is found again; entries of others go
+by minor and bus id. Source: Koordinator, annotation device-allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.annotations.reading import SCHEDULING, annotation
+from scheduler_core.frontends.pods.amounts import read_amount
+from scheduler_core.frontends.pods.exclusive import exclusive_of
+from scheduler_core.frontends.pods.hints import HINT, TYPES, hints_of
+from scheduler_core.frontends.pods.place import Placed
+from scheduler_core.frontends.pods.reported import DRIVER, card_name, vf_name
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.names import qualified
+from scheduler_core.model.pool import Pool
+
+ALLOCATED: Final = "device-allocated"
+_BETWEEN: Final = ","
+
+
+def allocated_annotation(placed: Placed) -> Mapping[str, Any]:
+    """Return the value of the annotation for a placed pod."""
+    return {
+        kind: [
+            {
+                "minor": unit.number,
+                "id": _BETWEEN.join(map(str, devices)),
+                "resources": {name: str(amount) for name, amount in unit.given.items()},
+            }
+            for unit, devices in zip(units, placed.devices[kind], strict=True)
+        ]
+        for kind, units in placed.units.items()
+    }
+
+
+def held_by(obj: object, pools: Sequence[Pool]) -> AllocatedClaim | None:
+    """Return what a running pod holds of the pools, and keeps others from; None where it says nothing.
+
+    Devices that no pool has are left out: what is gone is held by nobody.
+    Raises: InvalidPod.
+    """
+    subject = subject_of(obj, "Pod")
+    fields = Fields(obj, subject, "", InvalidPod)
+    metadata = fields.child("metadata")
+    annotations = metadata.optional("annotations")
+    if not annotations.has(SCHEDULING + ALLOCATED):
+        return None
+    node = fields.child("spec").text("nodeName")
+    found = annotation(subject, ALLOCATED, annotations.text(SCHEDULING + ALLOCATED), InvalidPod)
+    hints = (
+        hints_of(subject, annotations.text(SCHEDULING + HINT)) if annotations.has(SCHEDULING + HINT) else {}
+    )
+    known = {pool.id_of(device): pool for pool in pools for device in pool.devices}
+    results = {
+        kind: tuple(one for one in _results(found, kind, node) if one.device in known) for kind in TYPES
+    }
+    exclusive = [
+        exclusive_of(kind, policy, driver)
+        for kind, mine in results.items()
+        if kind in hints and (policy := hints[kind].exclusive) is not None
+        for driver in sorted({one.device.driver for one in mine})
+    ]
+    ref = ClaimRef(metadata.text("namespace", "default"), metadata.text("name"))
+    everything = tuple(_counted(one, known) for mine in results.values() for one in mine)
+    return AllocatedClaim(ref=ref, results=everything, exclusive=tuple(exclusive))
+
+
+def _results(found: Fields, kind: str, node: str) -> Iterator[AllocatedDevice]:
+    seen: set[DeviceId] = set()
+    for entry in found.children(kind):
+        consumed = dict(_amounts(entry))
+        for device in _devices(entry, kind, node):
+            if device in seen:
+                raise _twice(entry)
+            seen.add(device)
+            yield AllocatedDevice(kind, device, consumed=consumed)
+
+
+def _names_devices(identity: str) -> bool:
+    """Whether an id is one of this core; others' ids say nothing here."""
+    return identity.count("/") >= 2
+
+
+def _twice(entry: Fields) -> InvalidInput:
+    key = "id" if _names_devices(entry.text("id", "")) else "minor"
+    return entry.refuse(key, "stands twice: a pod has one entry for each device", entry.values[key])
+
+
+def _amounts(entry: Fields) -> Iterator[tuple[str, Quantity]]:
+    resources = entry.optional("resources")
+    for name, value in resources.values.items():
+        yield str(name), Quantity.of(read_amount(entry.subject, resources.at(str(name)), str(name), value))
+
+
+def _devices(entry: Fields, kind: str, node: str) -> Iterator[DeviceId]:
+    identity = entry.text("id", "")
+    if _names_devices(identity):
+        for one in identity.split(_BETWEEN):
+            driver, _, rest = one.partition("/")
+            pool, _, device = rest.rpartition("/")
+            yield DeviceId(driver, pool, DeviceName(device))
+        return
+    card = card_name(kind, entry.integer("minor", least=0))
+    yield DeviceId(DRIVER, node, card)
+    for vf in entry.optional("extension").children("vfs"):
+        yield DeviceId(DRIVER, node, vf_name(card, vf.text("busID")))
+
+
+def _counted(one: AllocatedDevice, known: Mapping[DeviceId, Pool]) -> AllocatedDevice:
+    """Return the device as the ledger counts it: a share of one that can be shared, else the whole."""
+    pool = known[one.device]
+    device = next(each for each in pool.devices if each.name == one.device.device)
+    if not device.is_shareable:
+        return AllocatedDevice(one.request, one.device)
+    share = {
+        name: amount
+        for name, amount in one.consumed.items()
+        if qualified(name, one.device.driver) in device.capacity
+    }
+    return AllocatedDevice(one.request, one.device, share_id="share", consumed=share)

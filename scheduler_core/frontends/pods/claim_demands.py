@@ -1,0 +1,140 @@
+"""What annotated claims ask for, as demands over the slots of a problem: which requests go together.
+
+A problem and the annotations go in; per group of requests a demand comes out, whose units are the
+candidates of the problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scheduler_core.frontends.joint.demand import Demand, Partitioned, Wanted
+from scheduler_core.frontends.joint.node_device import Take, Unit
+from scheduler_core.frontends.partitions.table import PartitionSpec
+from scheduler_core.frontends.pods.exclusive import PCIE_ROOT
+from scheduler_core.frontends.pods.hints import Joint
+from scheduler_core.frontends.pods.node_devices import NUMA_NODE
+from scheduler_core.frontends.pods.place import NodeTable
+from scheduler_core.model.claim import Claim, ClaimRef
+from scheduler_core.model.device import AttributeValue, Device, QualifiedName
+from scheduler_core.model.names import qualified
+from scheduler_core.rules.scopes import compared
+from scheduler_core.search.candidates import Candidate
+from scheduler_core.search.depth_first import Problem, Slot, Want
+
+Pins = Mapping[int, Sequence[Candidate]]
+"""The candidates that requests are tied to, by the slot's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a claim's annotations say. Shape: the types of ``joint`` are names of its requests."""
+
+    joint: Joint | None = None
+    spec: PartitionSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDemand:
+    """A demand, and which slots of the problem its types are. Shape: first type first."""
+
+    demand: Demand
+    slots: tuple[int, ...]
+
+
+def slot_demands(
+    claims: Sequence[Claim],
+    marks: Mapping[ClaimRef, Marks],
+    problem: Problem,
+    table: NodeTable,
+) -> Iterator[SlotDemand]:
+    """Yield the demands of the claims, in order. A request with alternatives is in none."""
+    for number, claim in enumerate(claims):
+        mine = marks.get(claim.ref, Marks())
+        slots = {
+            slot.wants[0].name: index
+            for index, slot in enumerate(problem.slots)
+            if slot.claim == number and len(slot.wants) == 1 and not slot.wants[0].admin_access
+        }
+        names = mine.joint.types if mine.joint is not None else ()
+        joined = [slots[name] for name in names if name in slots]
+        if len(joined) > 1:
+            yield _demand(joined, mine, problem, table)
+        for slot in slots.values():
+            alone = _demand([slot], mine, problem, table)
+            if (slot not in joined or len(joined) < 2) and alone.demand.partitioned is not None:
+                yield alone
+
+
+def pinned(problem: Problem, pins: Pins) -> Problem:
+    """Return the problem with some requests tied to the devices that were chosen for them."""
+    slots = []
+    for number, slot in enumerate(problem.slots):
+        mine = pins.get(number)
+        if mine is not None:
+            want = replace(slot.wants[0], count=len(mine), candidates=tuple(mine), kind=("pinned", number))
+            slots.append(Slot(slot.claim, (want,)))
+        else:
+            slots.append(slot)
+    return replace(problem, slots=tuple(slots))
+
+
+def _demand(slots: Sequence[int], marks: Marks, problem: Problem, table: NodeTable) -> SlotDemand:
+    wants = [problem.slots[slot].wants[0] for slot in slots]
+    devices = [one.offer.device for want in wants for one in want.candidates]
+    scope = compared(switches_of(wants), devices)
+    first, *rest = (_wanted(want, problem, scope) for want in wants)
+    has_minors = bool(first.units) and all(_minor(one) is not None for one in wants[0].candidates)
+    is_binding = table.is_honored or marks.spec is not None
+    partitioned = None
+    if has_minors and (is_binding or table.table is not None):
+        spec = marks.spec or PartitionSpec()
+        partitioned = Partitioned(table=table.table, spec=spec, is_binding=is_binding)
+    demand = Demand(
+        first=first,
+        together=tuple(replace(one, may_grow=one.count is not None) for one in rest),
+        is_same_pcie=marks.joint is not None and marks.joint.is_same_pcie,
+        partitioned=partitioned,
+    )
+    return SlotDemand(demand, tuple(slots))
+
+
+def switches_of(wants: Sequence[Want]) -> tuple[QualifiedName, ...]:
+    """Return the scopes that "the same PCIe" compares among candidates, the finest first."""
+    drivers = {one.offer.view.driver for want in wants for one in want.candidates}
+    return (*(qualified("pcieSwitch", driver) for driver in sorted(drivers)), PCIE_ROOT)
+
+
+def _wanted(want: Want, problem: Problem, scope: QualifiedName) -> Wanted:
+    """Return a request's candidates as units. Shape: a unit's index is its place among the candidates."""
+    units = []
+    for place, one in enumerate(want.candidates):
+        device = one.offer.device
+        minor = _minor(one)
+        take = Take(one.offer.pool, device.name, one.share)
+        why = one.barred or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
+        units.append(
+            Unit(
+                kind=want.name,
+                number=place if minor is None else minor,
+                pcie=device.attributes.get(scope),
+                numa=_single(device, NUMA_NODE),
+                is_touched=why is not None,
+                takes=() if why is not None or one.error is not None else (take,),
+                why=why or "",
+                index=place,
+            )
+        )
+    return Wanted(kind=want.name, units=tuple(units), count=want.count)
+
+
+def _minor(candidate: Candidate) -> int | None:
+    """Return the number by which a table of partitions names the device."""
+    value = candidate.offer.device.attributes.get(qualified("minor", candidate.offer.view.driver))
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _single(device: Device, name: QualifiedName) -> AttributeValue | None:
+    value = device.attributes.get(name)
+    return value[0] if isinstance(value, tuple) else value

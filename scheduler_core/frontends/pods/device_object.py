@@ -1,0 +1,90 @@
+"""Koordinator's Device object, one per node, to the devices it reports and its table of partitions.
+
+Source: scheduling.koordinator.sh/v1alpha1 Device; the annotation and label of "GPU Partitioning APIs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.errors import InvalidNode
+from scheduler_core.frontends.pods.amounts import NAMES
+from scheduler_core.frontends.pods.hints import GPU, TYPES
+from scheduler_core.frontends.pods.place import NodeTable, node_table_of
+from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedVf, pool_of
+from scheduler_core.model.pool import Pool
+
+KIND: Final = "Device"
+API_VERSION: Final = "scheduling.koordinator.sh/v1alpha1"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceObject:
+    """What one node reports. Shape: ``pool`` is called like the node."""
+
+    node: str
+    pool: Pool
+    table: NodeTable
+
+
+def decode_device(obj: object) -> DeviceObject:
+    """Read a Device object. Types that no pod can ask for are passed over.
+
+    Raises: InvalidNode for the first thing that is wrong, with its place.
+    """
+    subject = subject_of(obj, KIND)
+    fields = Fields(obj, subject, "", InvalidNode)
+    node = fields.child("metadata").text("name")
+    devices = tuple(_devices(fields.child("spec")))
+    minors = [one.minor for one in devices if one.kind == GPU]
+    return DeviceObject(node, pool_of(node, devices), node_table_of(fields.values, minors))
+
+
+def _devices(spec: Fields) -> Iterator[ReportedDevice]:
+    seen: set[tuple[str, int]] = set()
+    for one in spec.children("devices"):
+        kind = one.text("type")
+        if kind not in TYPES:
+            continue
+        minor = one.integer("minor", least=0)
+        if (kind, minor) in seen:
+            raise one.refuse("minor", f"stands twice: every {kind} has a minor of its own", minor)
+        seen.add((kind, minor))
+        place = one.optional("topology")
+        yield ReportedDevice(
+            kind=kind,
+            minor=minor,
+            pcie=place.text("pcieID", "") or None,
+            numa=place.integer("nodeID", least=-1) if place.has("nodeID") else None,
+            bus_id=place.text("busID", "") or None,
+            labels=_labels(one),
+            is_healthy=one.flag("health", False),
+            total=_total(one.optional("resources")),
+            vfs=tuple(_vfs(one)),
+        )
+
+
+def _vfs(device: Fields) -> Iterator[ReportedVf]:
+    for group in device.children("vfGroups"):
+        labels = _labels(group)
+        for vf in group.children("vfs"):
+            yield ReportedVf(bus_id=vf.text("busID"), labels=labels)
+
+
+def _labels(fields: Fields) -> dict[str, str]:
+    labels = fields.optional("labels")
+    return {key: labels.text(key) for key in labels.values}
+
+
+def _total(resources: Fields) -> dict[str, int]:
+    found = {}
+    for name in NAMES:
+        if resources.has(name):
+            quantity = resources.quantity(name)
+            if quantity.nano < 0 or not quantity.is_whole:
+                raise resources.refuse(name, "must be a whole number, not negative", resources.values[name])
+            found[name] = quantity.whole
+    return found

@@ -1,0 +1,75 @@
+"""Annotated claims whose further constraints left no choice of the front end over: the search alone decides.
+
+What goes together is told the search as a constraint, so an answer is found whenever there is one; that
+it is the closest one is not promised here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scheduler_core.frontends.joint.choose import answers
+from scheduler_core.frontends.pods.claim_demands import Marks, Pins, SlotDemand, pinned, switches_of
+from scheduler_core.model.claim import Claim, ClaimRef, SameScope
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.nodes import Node
+from scheduler_core.search.depth_first import Problem, Search
+from scheduler_core.search.problem import Cluster, problem_of
+
+
+def loosened(
+    claims: Sequence[Claim],
+    marks: Mapping[ClaimRef, Marks],
+    cluster: Cluster,
+    node: Node,
+    demands: Sequence[SlotDemand],
+) -> Search | None:
+    """Return the first search that ends well, None where there is none.
+
+    Every number of followers that can be needed is tried, the fewest first. Partitions stay chosen here.
+    """
+    bound = [
+        one for one in demands if one.demand.partitioned is not None and one.demand.partitioned.is_binding
+    ]
+    slots = problem_of(claims, cluster, node).slots
+    scopes = switches_of([want for slot in slots for want in slot.wants])
+    most = max((one.demand.first.count or 1 for one in demands if one.demand.first is not None), default=1)
+    for number in range(1, most + 1):
+        asked = tuple(
+            _with_followers(claim, marks.get(claim.ref, Marks()), number, scopes) for claim in claims
+        )
+        problem = problem_of(asked, cluster, node)
+        for pins in _partition_pins(problem, bound):
+            search = Search(pinned(problem, pins))
+            if search.run():
+                return search
+    return None
+
+
+def _with_followers(claim: Claim, marks: Marks, number: int, scopes: tuple[QualifiedName, ...]) -> Claim:
+    """Return a claim with at least so many devices of each type that follows, and its sets constrained."""
+    if marks.joint is None or not marks.joint.is_same_pcie:
+        return claim
+    followers = marks.joint.types[1:]
+    requests = []
+    for request in claim.requests:
+        (option, *others) = request.alternatives
+        if request.name in followers and option.count is not None and not others:
+            option = replace(option, count=max(option.count, number))
+        requests.append(replace(request, alternatives=(option, *others)))
+    groups = tuple((name,) for name in marks.joint.types)
+    constraint = SameScope(scopes, groups)
+    return replace(claim, requests=tuple(requests), constraints=(*claim.constraints, constraint))
+
+
+def _partition_pins(problem: Problem, bound: Sequence[SlotDemand]) -> Iterator[Pins]:
+    """Yield every choice of partitions, as pins of the requests that need one."""
+    if not bound:
+        yield {}
+        return
+    first, *rest = bound
+    for units, _ in answers(replace(first.demand, together=(), is_same_pcie=False)):
+        candidates = problem.slots[first.slots[0]].wants[0].candidates
+        for pins in _partition_pins(problem, rest):
+            yield {first.slots[0]: [candidates[unit.index] for unit in units], **pins}

@@ -1,0 +1,196 @@
+"""Annotated pods on a node: what a pod asks for to the devices it gets, or to why it gets none.
+
+The one door for pods. A pod is placed wholly or not at all; nothing is held, the caller enters the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.explain.allocate import Cluster
+from scheduler_core.frontends.annotations.errors import InvalidNode
+from scheduler_core.frontends.annotations.reading import SCHEDULING, choice
+from scheduler_core.frontends.joint.choose import Refused, choose
+from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
+from scheduler_core.frontends.joint.demand import Demand, Partitioned, Wanted
+from scheduler_core.frontends.joint.node_device import Books, Unit
+from scheduler_core.frontends.partitions.table import (
+    HONOR,
+    POLICY_LABEL,
+    PREFER,
+    TABLE,
+    PartitionSpec,
+    Table,
+    table_of,
+)
+from scheduler_core.frontends.pods.exclusive import exclusive_of
+from scheduler_core.frontends.pods.hints import GPU, Strategy, TopologyScope
+from scheduler_core.frontends.pods.node_devices import NodeUnits
+from scheduler_core.frontends.pods.pod_request import PodAsk
+from scheduler_core.frontends.pods.scoring import Scoring
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import Node
+
+_DEPTHS: Final = {
+    TopologyScope.DEVICE: DEVICE,
+    TopologyScope.PCIE: SWITCH,
+    TopologyScope.NUMA: NUMA_NODE,
+    TopologyScope.NODE: MACHINE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTable:
+    """What a node says of partitions. Shape: ``table`` None where it has none."""
+
+    table: Table | None = None
+    is_honored: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the node says nothing of partitions."""
+        return self.table is None and not self.is_honored
+
+
+def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None) -> NodeTable:
+    """Return what the annotation and the label of a Node (or a Device object) say.
+
+    Shape: ``minors`` are the node's GPUs, None where not known.
+    Raises: InvalidNode.
+    """
+    subject = subject_of(obj, "Node")
+    fields = Fields(obj, subject, "", InvalidNode)
+    inner = fields.optional("metadata") if fields.has("metadata") else fields
+    labels, annotations = inner.optional("labels"), inner.optional("annotations")
+    policy = choice(labels, POLICY_LABEL, (HONOR, PREFER))
+    text = annotations.text(SCHEDULING + TABLE) if annotations.has(SCHEDULING + TABLE) else None
+    return NodeTable(
+        table=table_of(subject, text, minors) if text is not None else None, is_honored=policy == HONOR
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """The devices of a pod.
+
+    Shape: ``units`` by type, each in order of its number; ``devices`` what they are made of, per unit.
+    """
+
+    node: str
+    units: Mapping[str, tuple[Unit, ...]]
+    devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
+
+
+def place_pod(
+    ask: PodAsk,
+    cluster: Cluster,
+    node: Node,
+    table: NodeTable | None = None,
+    scoring: Scoring | None = None,
+) -> Placed | Refused:
+    """Return the devices of a pod on one node, the best there are, or why there are none.
+
+    Shape: without ``scoring`` units of equal place go by their number.
+    """
+    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    offered = NodeUnits(replace(cluster, pools=seen), node, scoring)
+    demand = _demand(ask, offered, table or NodeTable())
+    found = choose(demand, Books(offered.ledgers, ask.subject))
+    if isinstance(found, Refused):
+        return found
+    units = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
+    devices = {
+        kind: tuple(
+            tuple(
+                DeviceId(seen[one.pool].id.driver, seen[one.pool].id.name, one.device) for one in unit.takes
+            )
+            for unit in mine
+        )
+        for kind, mine in units.items()
+    }
+    return Placed(node=node.name, units=units, devices=devices)
+
+
+def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[Unit, ...]]:
+    """Return what the node has of each type that the pod asks for, matching or not, and why not free."""
+    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    found = NodeUnits(replace(cluster, pools=seen), node)
+    both = {kind: found.units(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
+    return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
+
+
+def _unmatched(units: Sequence[Unit]) -> tuple[Unit, ...]:
+    return tuple(replace(one, takes=(), why="does not match the selector") for one in units)
+
+
+def entered(ask: PodAsk, placed: Placed, ref: ClaimRef) -> AllocatedClaim:
+    """Return what a placed pod holds, and keeps others from, as the core counts it."""
+    results = []
+    for kind, units in placed.units.items():
+        for unit, devices in zip(units, placed.devices[kind], strict=True):
+            for take, device in zip(unit.takes, devices, strict=True):
+                share_id = f"{ref}" if take.share is not None else None
+                consumed = {str(name): amount for name, amount in (take.share or {}).items()}
+                results.append(AllocatedDevice(kind, device, share_id=share_id, consumed=consumed))
+    drivers = {result.device.driver for result in results}
+    exclusive = tuple(
+        exclusive_of(kind, policy, driver)
+        for kind in placed.units
+        for driver in sorted(drivers)
+        if (policy := ask.hint(kind).exclusive) is not None
+    )
+    return AllocatedClaim(ref=ref, results=tuple(results), exclusive=exclusive)
+
+
+def _demand(ask: PodAsk, offered: NodeUnits, node: NodeTable) -> Demand:
+    """Return how the types of a pod go together.
+
+    GPUs come first among types that are placed together, whatever their order in the annotation: cards
+    follow them. A type that takes all there is has nothing to follow.
+    """
+    wanted = {kind: _wanted(kind, ask, offered) for kind in ask.asks}
+    named = ask.joint.types if ask.joint is not None else ()
+    joined = [kind for kind in named if kind in wanted and not _takes_all(ask, kind)]
+    joined.sort(key=lambda kind: kind != GPU)
+    if len(joined) < 2:
+        joined = []
+    first = joined[0] if joined else (GPU if GPU in wanted else None)
+    together = tuple(replace(wanted[kind], may_grow=not ask.asks[kind].is_exact) for kind in joined[1:])
+    rest = [kind for kind in wanted if kind != first and kind not in joined]
+    return Demand(
+        first=wanted[first] if first is not None else None,
+        together=together,
+        apart=tuple(wanted[kind] for kind in rest),
+        is_same_pcie=bool(together) and ask.joint is not None and ask.joint.is_same_pcie,
+        partitioned=_partitioned(ask, node) if first == GPU else None,
+    )
+
+
+def _takes_all(ask: PodAsk, kind: str) -> bool:
+    return kind != GPU and ask.hint(kind).strategy is Strategy.APPLY_FOR_ALL
+
+
+def _wanted(kind: str, ask: PodAsk, offered: NodeUnits) -> Wanted:
+    hint = ask.hint(kind)
+    units, others = offered.units(kind, ask.asks[kind], hint)
+    return Wanted(
+        kind=kind,
+        units=units,
+        others=others,
+        count=ask.asks[kind].count,
+        deepest=_DEPTHS[hint.scope] if hint.scope is not None else MACHINE,
+    )
+
+
+def _partitioned(ask: PodAsk, node: NodeTable) -> Partitioned | None:
+    """Return what is asked of partitions: parts of GPUs never come from the table."""
+    if ask.asks[GPU].is_shared:
+        return None
+    is_binding = node.is_honored or ask.spec is not None
+    if node.table is None and not is_binding:
+        return None
+    return Partitioned(table=node.table, spec=ask.spec or PartitionSpec(), is_binding=is_binding)

@@ -1,0 +1,142 @@
+"""A pod as its manifest says it to what it asks of devices: amounts, hints, partitions, read strictly.
+
+Amounts are counted as Kubernetes counts them: a limit stands for a missing request, containers and
+sidecars add up, and an init container counts where it alone, with the sidecars before it, asks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.annotations.reading import SCHEDULING
+from scheduler_core.frontends.partitions.table import SPEC, PartitionSpec, spec_of
+from scheduler_core.frontends.pods.amounts import (
+    CARDS,
+    NAMES,
+    Amounts,
+    Ask,
+    card_ask,
+    checked,
+    gpu_ask,
+    read_amount,
+)
+from scheduler_core.frontends.pods.hints import GPU, HINT, JOINT, Hint, Joint, hints_of, joint_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAsk:
+    """What a pod asks of a node's devices.
+
+    Shape: ``asks`` by type, never empty; ``hints`` by type; ``spec`` None where the pod says nothing of
+           partitions; ``warnings`` what was read but has no effect.
+    """
+
+    subject: str
+    amounts: Amounts
+    asks: Mapping[str, Ask]
+    hints: Mapping[str, Hint] = field(default_factory=dict)
+    joint: Joint | None = None
+    spec: PartitionSpec | None = None
+    warnings: tuple[str, ...] = ()
+
+    def hint(self, kind: str) -> Hint:
+        """Return the hint for a type, an empty one where there is none."""
+        return self.hints.get(kind, Hint())
+
+
+def decode_pod(obj: object) -> PodAsk:
+    """Return what a pod asks for. Raises: InvalidPod for the first thing that is wrong, with its place."""
+    subject = subject_of(obj, "Pod")
+    fields = Fields(obj, subject, "", InvalidPod)
+    annotations = fields.optional("metadata").optional("annotations")
+    texts = {
+        name: annotations.text(SCHEDULING + name)
+        for name in (JOINT, HINT, SPEC)
+        if annotations.has(SCHEDULING + name)
+    }
+    return ask_of(subject, pod_amounts(fields.child("spec"), subject), texts)
+
+
+def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) -> PodAsk:
+    """Return what amounts and annotations ask for. Shape: annotations by their name without the prefix.
+
+    Raises: InvalidPod.
+    """
+    hints = hints_of(subject, annotations[HINT]) if HINT in annotations else {}
+    amounts = checked(subject, {name: amount for name, amount in amounts.items() if amount}, hints)
+    asks: dict[str, Ask] = {}
+    gpus = gpu_ask(amounts)
+    if gpus is not None:
+        asks[GPU] = gpus
+    for kind, resource in CARDS.items():
+        if resource in amounts:
+            asks[kind] = card_ask(kind, amounts[resource], hints.get(kind, Hint()))
+    warnings = list(_without_effect(subject, hints, asks))
+    if SPEC in annotations and (gpus is None or gpus.is_shared):
+        warnings.append(f"{subject}: {SPEC} has no effect: the pod asks for no whole GPU")
+    return PodAsk(
+        subject=subject,
+        amounts=amounts,
+        asks=asks,
+        hints=hints,
+        joint=joint_of(subject, annotations[JOINT]) if JOINT in annotations else None,
+        spec=spec_of(subject, annotations[SPEC]) if SPEC in annotations else None,
+        warnings=tuple(warnings),
+    )
+
+
+def pod_amounts(spec: Fields, subject: str) -> Amounts:
+    """Return what all containers of a pod need together. Raises: InvalidPod."""
+    running: dict[str, int] = {}
+    for container in spec.children("containers"):
+        _add(running, _container(container, subject))
+    sidecars: dict[str, int] = {}
+    starting: dict[str, int] = {}
+    for container in spec.children("initContainers"):
+        mine = _container(container, subject)
+        if container.values.get("restartPolicy") == "Always":
+            _add(sidecars, mine)
+            mine = {}
+        for name in NAMES:
+            starting[name] = max(starting.get(name, 0), mine.get(name, 0) + sidecars.get(name, 0))
+    _add(running, sidecars)
+    return {name: most for name in NAMES if (most := max(running.get(name, 0), starting.get(name, 0)))}
+
+
+def _container(container: Fields, subject: str) -> dict[str, int]:
+    resources = container.optional("resources")
+    found: dict[str, int] = {}
+    for part in ("limits", "requests"):  # a request stands over a limit
+        listed = resources.optional(part)
+        for name, value in listed.values.items():
+            if str(name).startswith("koordinator.sh/gpu") and name not in NAMES:
+                raise listed.refuse(str(name), f"is no amount of GPUs; known: {', '.join(NAMES)}")
+            if name in NAMES:
+                found[str(name)] = read_amount(subject, listed.at(str(name)), str(name), value)
+    return found
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _without_effect(subject: str, hints: Mapping[str, Hint], asks: Mapping[str, Ask]) -> Iterator[str]:
+    for kind, hint in hints.items():
+        if kind not in asks:
+            yield f"{subject}: the hint for {kind} has no effect: the pod asks for none"
+        elif kind == GPU and hint.strategy is not None:
+            yield f"{subject}: allocateStrategy {hint.strategy} has no effect on gpu: its amount is a number"
+
+
+def amounts_of(subject: str, requests: Mapping[str, Any]) -> Amounts:
+    """Return amounts that are summed already. Raises: InvalidPod."""
+    return {
+        name: read_amount(subject, f"requests {name}", name, value)
+        for name, value in requests.items()
+        if name in NAMES
+    }

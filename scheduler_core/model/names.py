@@ -1,0 +1,92 @@
+"""Names: what they may look like, and how the two dialects spell the same thing.
+
+The composite dialect writes dimensions as people did (``copy-engines``, ``memorySlice0``); v1 wants C
+identifiers for capacities and DNS labels for counters and devices. One rule spells a name in words and
+joins them again, so that each spelling leads back to the others; a name that does not come back is
+refused by the projection instead of being bent.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scheduler_core.base.limits import DOMAIN_LENGTH, IDENTIFIER_LENGTH, LABEL_LENGTH, POOL_NAME_LENGTH
+from scheduler_core.model.device import QualifiedName
+
+_LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
+_DOTTED: Final = re.compile(
+    r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII
+)
+_C_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_COMPOSITE_IDENTIFIER: Final = re.compile(r"[A-Za-z_](?:[-A-Za-z0-9_]*[A-Za-z0-9_])?", re.ASCII)
+_WORD_START: Final = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])", re.ASCII
+)
+
+LABEL_RULE: Final = f"must be a DNS label (a-z, 0-9, -) of at most {LABEL_LENGTH} characters"
+NAME_RULE: Final = f"must be a DNS label, or labels joined by dots, of at most {LABEL_LENGTH} characters"
+DRIVER_RULE: Final = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
+POOL_RULE: Final = f"must be DNS subdomains joined by '/', of at most {POOL_NAME_LENGTH} characters"
+IDENTIFIER_RULE: Final = (
+    f"must be an identifier of at most {IDENTIFIER_LENGTH} characters, with a domain of at most "
+    f"{DOMAIN_LENGTH} characters and '/' before it where it is not the driver's own"
+)
+
+
+def is_label(text: str) -> bool:
+    """Whether ``text`` is a DNS label."""
+    return len(text) <= LABEL_LENGTH and _LABEL.fullmatch(text) is not None
+
+
+def is_dotted_name(text: str) -> bool:
+    """Whether ``text`` may name a composite device or mixin: the KEP's listing has dots in names."""
+    return len(text) <= LABEL_LENGTH and _DOTTED.fullmatch(text) is not None
+
+
+def is_driver(text: str) -> bool:
+    """Whether ``text`` may name a driver."""
+    return len(text) <= DOMAIN_LENGTH and _DOTTED.fullmatch(text) is not None
+
+
+def is_pool(text: str) -> bool:
+    """Whether ``text`` may name a pool."""
+    return len(text) <= POOL_NAME_LENGTH and all(_DOTTED.fullmatch(part) for part in text.split("/"))
+
+
+def is_identifier(text: str, *, allows_dashes: bool) -> bool:
+    """Whether ``text`` may name an attribute or capacity, without its domain."""
+    pattern = _COMPOSITE_IDENTIFIER if allows_dashes else _C_IDENTIFIER
+    return len(text) <= IDENTIFIER_LENGTH and pattern.fullmatch(text) is not None
+
+
+def qualified(key: str, driver: str) -> QualifiedName:
+    """Return ``key`` with its domain: a bare key belongs to the driver."""
+    return QualifiedName(key if "/" in key else f"{driver}/{key}")
+
+
+def bare(name: str, driver: str) -> str:
+    """Return ``name`` as it is written in a slice of ``driver``: own keys without their domain."""
+    return name.removeprefix(f"{driver}/")
+
+
+def domain_and_identifier(name: str) -> tuple[str, str]:
+    """Split a qualified name. An identifier has no slash, so the last one parts them."""
+    domain, _, identifier = name.rpartition("/")
+    return domain, identifier
+
+
+def capacity_spelling(identifier: str) -> str:
+    """Return the v1 capacity name: ``copy-engines`` is ``copyEngines``."""
+    first, *rest = identifier.split("-")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def counter_spelling(identifier: str) -> str:
+    """Return the v1 counter name: ``memorySlice0`` is ``memory-slice-0``."""
+    return _WORD_START.sub("-", identifier).replace("_", "-").lower()
+
+
+def label_spelling(name: str) -> str:
+    """Return the v1 device name: dots of a composite name become dashes."""
+    return name.replace(".", "-")

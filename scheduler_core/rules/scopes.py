@@ -1,0 +1,194 @@
+"""Scopes at work: the constraints that compare where devices stand, as rules of the search.
+
+A scope is the value of an attribute: a switch, a root complex, a NUMA node. Values and pools go in, rules
+come out. A device that does not tell its scope is in none, so it never equals another one.
+Source: docs/decisions/0020-scopes.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope, PreferScope, SameScope
+from scheduler_core.model.device import AttributeValue, Device, QualifiedName
+from scheduler_core.model.pool import Pool
+from scheduler_core.rules.constraints import Match, Rule
+
+Scope = AttributeValue
+
+
+def compared(scopes: Sequence[QualifiedName], devices: Iterable[Device]) -> QualifiedName:
+    """Return the first scope that all devices tell, the last where none is."""
+    seen = tuple(devices)
+    found = (one for one in scopes if all(one in device.attributes for device in seen))
+    return next(found, scopes[-1])
+
+
+class SameSets:
+    """All groups stand in one set of scopes (``SameScope``).
+
+    Shape: ``sizes`` the number of devices that a group will have, None where it is open; ``reachable``
+           the scopes in which every group could have a device.
+    """
+
+    def __init__(
+        self,
+        constraint: SameScope,
+        scope: QualifiedName,
+        sizes: Sequence[int | None],
+        reachable: frozenset[Scope],
+    ) -> None:
+        self.scope = scope
+        self.reachable = reachable
+        self.sizes = tuple(sizes)
+        self.joined: tuple[Counter[Scope], ...] = tuple(Counter() for _ in constraint.groups)
+        self._groups = constraint.groups
+
+    def seat(self, request: str) -> Rule:
+        """Return the rule for the group of a request."""
+        parent = request.partition("/")[0]
+        numbers = (i for i, names in enumerate(self._groups) if request in names or parent in names)
+        return _Seat(self, next(numbers))
+
+    def is_met(self) -> bool:
+        """Whether the sets are equal."""
+        return len({frozenset(+scopes) for scopes in self.joined}) <= 1
+
+    def admits(self, device: Device) -> bool:
+        """Whether the device may join some group."""
+        return device.attributes.get(self.scope) in self.reachable
+
+    def add(self, device: Device) -> None:
+        """Nobody joins the whole; devices take seats."""
+
+    def remove(self, device: Device) -> None:
+        """Nobody leaves the whole."""
+
+
+class _Seat:
+    """One group of ``SameSets``."""
+
+    def __init__(self, whole: SameSets, number: int) -> None:
+        self._whole = whole
+        self._number = number
+
+    def admits(self, device: Device) -> bool:
+        """Whether the sets can still become equal when the device joins."""
+        whole, scope = self._whole, device.attributes.get(self._whole.scope)
+        if scope is None or scope not in whole.reachable:
+            return False
+        after = [set(+scopes) for scopes in whole.joined]
+        after[self._number].add(scope)
+        union = set().union(*after)
+        return all(self._can_reach(number, mine, union) for number, mine in enumerate(after))
+
+    def _can_reach(self, number: int, mine: set[Scope], union: set[Scope]) -> bool:
+        size = self._whole.sizes[number]
+        taken = self._whole.joined[number].total() + (number == self._number)
+        return size is None or len(union - mine) <= size - taken
+
+    def add(self, device: Device) -> None:
+        """Let the device join its group."""
+        self._whole.joined[self._number][device.attributes[self._whole.scope]] += 1
+
+    def remove(self, device: Device) -> None:
+        """Let the device leave its group."""
+        self._whole.joined[self._number][device.attributes[self._whole.scope]] -= 1
+
+
+class Preferred:
+    """All share one scope, the most wanted that can be had (``PreferScope``).
+
+    Shape: ``level`` is the scope asked for; the search sets it, from 0 on; ``levels`` the last one, at
+           which nothing is asked.
+    """
+
+    def __init__(self, constraint: PreferScope) -> None:
+        self.levels = len(constraint.scopes)
+        self.level = 0
+        self._rules: list[Match] = [Match(scope) for scope in constraint.scopes]
+
+    def admits(self, device: Device) -> bool:
+        """Whether the device shares the scope of those before it."""
+        return self.level == self.levels or self._rules[self.level].admits(device)
+
+    def add(self, device: Device) -> None:
+        """Let the device join."""
+        if self.level < self.levels:
+            self._rules[self.level].add(device)
+
+    def remove(self, device: Device) -> None:
+        """Let the device leave."""
+        if self.level < self.levels:
+            self._rules[self.level].remove(device)
+
+
+class Alone:
+    """No rival of another claim stands in the scope (``ExclusiveScope``). Shape: ``occupied`` by rivals."""
+
+    def __init__(self, scope: QualifiedName, occupied: frozenset[Scope]) -> None:
+        self._scope = scope
+        self._occupied = occupied
+
+    def admits(self, device: Device) -> bool:
+        """Whether the device tells its scope and no rival is there."""
+        scope = device.attributes.get(self._scope)
+        return scope is not None and scope not in self._occupied
+
+    def add(self, device: Device) -> None:
+        """Those of one claim do not exclude each other."""
+
+    def remove(self, device: Device) -> None:
+        """Nothing was added."""
+
+
+def alone(constraint: ExclusiveScope, pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Alone:
+    """Return the rule of an exclusive constraint against what is held now."""
+    devices = _by_id(pools)
+    scope = compared(constraint.scopes, (one for one in devices.values() if is_rival(constraint, one)))
+    rivals = (one for claim in held for one in _held(claim, devices) if is_rival(constraint, one))
+    occupied = frozenset(one.attributes[scope] for one in rivals if scope in one.attributes)
+    return Alone(scope, occupied)
+
+
+def is_rival(constraint: ExclusiveScope, device: Device) -> bool:
+    """Whether the constraint is about devices of this kind."""
+    return constraint.kind is None or device.attributes.get(constraint.kind) in constraint.values
+
+
+Reserved = Sequence[tuple[ExclusiveScope, QualifiedName, frozenset[Scope], str]]
+
+
+def reserved(pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Reserved:
+    """Return what claims keep to themselves: constraint, attribute, its values, and who holds them."""
+    if not any(claim.exclusive for claim in held):
+        return ()
+    devices = _by_id(pools)
+    found = []
+    for claim in held:
+        for constraint in claim.exclusive:
+            mine = [one for one in _held(claim, devices) if is_rival(constraint, one)]
+            scope = compared(constraint.scopes, mine)
+            values = frozenset(one.attributes[scope] for one in mine if scope in one.attributes)
+            found.append((constraint, scope, values, str(claim.ref)))
+    return found
+
+
+def bar(device: Device, kept: Reserved) -> str | None:
+    """Return who keeps a scope to itself that the device stands in, as a sentence; None where nobody does."""
+    for constraint, scope, values, holder in kept:
+        if is_rival(constraint, device) and device.attributes.get(scope) in values:
+            return f"{holder} holds {scope} {device.attributes[scope]} exclusively"
+    return None
+
+
+def _by_id(pools: Sequence[Pool]) -> Mapping[tuple[str, str, str], Device]:
+    return {(pool.id.driver, pool.id.name, one.name): one for pool in pools for one in pool.devices}
+
+
+def _held(claim: AllocatedClaim, devices: Mapping[tuple[str, str, str], Device]) -> Iterable[Device]:
+    for result in claim.results:
+        key = (result.device.driver, result.device.pool, result.device.device)
+        if not result.admin_access and key in devices:
+            yield devices[key]

@@ -1,0 +1,154 @@
+"""Which devices a request may get at all: visible from the node, of the class, selected.
+
+Nothing here depends on what is in use. A selector that fails on a device is kept as the answer for that
+device and raised by whoever needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from scheduler_core.base.errors import InvalidClaim, SelectorError
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.books.ledger import Share
+from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest
+from scheduler_core.model.device import Device
+from scheduler_core.model.names import qualified
+from scheduler_core.model.nodes import Node, admits
+from scheduler_core.model.policy import consumed
+from scheduler_core.model.pool import Pool
+from scheduler_core.rules.selectors import DeviceView, Selector, compile_selector, view
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A device of a pool, as a selector sees it. Shape: ``pool`` indexes the list of pools."""
+
+    pool: int
+    device: Device
+    view: DeviceView
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An offer that a request selects.
+
+    Shape: ``share`` what the request would consume of a shareable device, None of any other;
+           ``error`` where the selectors failed on it; ``barred`` why it may not be taken now, whatever
+           is in use.
+    """
+
+    offer: Offer
+    share: Share | None = None
+    error: SelectorError | None = None
+    barred: str | None = None
+
+
+def offers(pools: Sequence[Pool], node: Node, features: Features = ALL) -> tuple[Offer, ...]:
+    """Return the usable devices that the node sees, in order of preference.
+
+    Shape: pools by driver and name, but those with binding conditions last; devices as listed.
+    """
+    ranked = sorted(enumerate(pools), key=lambda item: _waits(item[1]))
+    return tuple(
+        Offer(index, device, view(pool.id.driver, device))
+        for index, pool in ranked
+        if pool.problem is None and pool.is_complete
+        for device in pool.devices
+        if admits(device.nodes, node) and _is_enabled(device, features)
+    )
+
+
+def _waits(pool: Pool) -> bool:
+    return any(device.binding.conditions for device in pool.devices)
+
+
+def _is_enabled(device: Device, features: Features) -> bool:
+    """Whether every feature is on without which the device would mean something else."""
+    groups = any(draw.groups for draw in device.draws)
+    return (
+        (features.DRAPartitionableDevices or not device.draws)
+        and (features.DRADeviceCompatibilityGroups or not groups)
+        and (features.DRAConsumableCapacity or not device.is_shareable)
+        and (features.binding or not device.binding.conditions)
+    )
+
+
+def rejected_offers(pools: Sequence[Pool], node: Node) -> tuple[Offer, ...]:
+    """Return the devices that broke a rule and would be seen from the node."""
+    return tuple(
+        Offer(index, rejected.device, view(pool.id.driver, rejected.device))
+        for index, pool in enumerate(pools)
+        for rejected in pool.rejected.values()
+        if admits(rejected.device.nodes, node)
+    )
+
+
+def selectors_of(
+    request: DeviceRequest, claim: Claim, classes: Mapping[str, DeviceClass]
+) -> tuple[Selector, ...]:
+    """Return the selectors of the class, then the request's, compiled.
+
+    Raises: InvalidClaim for an unknown class; SelectorError for one that does not compile.
+    """
+    device_class = classes.get(request.class_name)
+    if device_class is None:
+        known = ", ".join(sorted(classes)) or "none"
+        rule = f"names no DeviceClass; known: {known}"
+        raise InvalidClaim(
+            f"ResourceClaim {claim.ref}", f"request {request.name} deviceClassName", request.class_name, rule
+        )
+    return tuple(compile_selector(text) for text in (*device_class.selectors, *request.selectors))
+
+
+def located(
+    error: SelectorError, claims: Sequence[Claim], classes: Mapping[str, DeviceClass]
+) -> SelectorError:
+    """Return the error with the object and field that hold its expression: somebody has to mend it there."""
+    for claim in claims:
+        for request in claim.requests:
+            for option in request.alternatives:
+                if error.expression in option.selectors:
+                    field = f"request {option.name} selectors[{option.selectors.index(error.expression)}]"
+                    return _at(error, f"ResourceClaim {claim.ref}: {field}.cel.expression")
+                held = classes[option.class_name].selectors if option.class_name in classes else ()
+                if error.expression in held:
+                    field = f"spec.selectors[{held.index(error.expression)}]"
+                    return _at(error, f"DeviceClass {option.class_name}: {field}.cel.expression")
+    return error
+
+
+def _at(error: SelectorError, place: str) -> SelectorError:
+    return SelectorError(error.expression, error.reason, error.device, place)
+
+
+def select(
+    selectors: Sequence[Selector], request: DeviceRequest, seen: Sequence[Offer]
+) -> Iterator[Candidate]:
+    """Yield the offers that every selector accepts and that are large enough; and those that fail one."""
+    for offer in seen:
+        try:
+            if all(selector.matches(offer.view) for selector in selectors):
+                fits, share = _capacity(request, offer)
+                if fits:
+                    yield Candidate(offer, share)
+        except SelectorError as error:
+            yield Candidate(offer, error=error)
+
+
+def _capacity(request: DeviceRequest, offer: Offer) -> tuple[bool, Share | None]:
+    """Return whether the device has what the request wants of it, and the share if it can be shared."""
+    device, driver = offer.device, offer.view.driver
+    wanted = {qualified(key, driver): amount for key, amount in request.capacity.items()}
+    if not wanted.keys() <= device.capacity.keys():
+        return False, None
+    if not device.is_shareable:
+        return all(amount <= device.capacity[name] for name, amount in wanted.items()), None
+    share = {}
+    for name, value in device.capacity.items():
+        amount = consumed(wanted.get(name), value, device.policies.get(name))
+        if amount is None or amount > value:
+            return False, None
+        share[name] = amount
+    return True, share

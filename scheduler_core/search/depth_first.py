@@ -1,0 +1,185 @@
+"""The search: depth first, in order of preference, complete.
+
+The only backtracking in the project. Requests are filled in claim order; the devices of one request are
+tried as combinations, and requests that ask for the same thing in the same claim take devices in
+ascending order, since swapping them changes nothing. The first full assignment is the answer: that is
+policy ``first-fit``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from scheduler_core.base.limits import RESULTS
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.model.device import DeviceName
+from scheduler_core.rules.constraints import Rule
+from scheduler_core.rules.scopes import Preferred, SameSets
+from scheduler_core.search.candidates import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One alternative of a request, ready to be searched.
+
+    Shape: ``count`` is None where all candidates must be taken; ``rules`` index the problem's rules;
+           ``kind`` is equal for wants that are interchangeable; ``admin_access`` looks on: it takes
+           nothing from anybody, and no device twice within its claim.
+    """
+
+    name: str
+    count: int | None
+    candidates: tuple[Candidate, ...]
+    rules: tuple[int, ...]
+    kind: object
+    admin_access: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One request: its alternatives, and which claim it belongs to."""
+
+    claim: int
+    wants: tuple[Want, ...]
+
+    @property
+    def least(self) -> int:
+        """Return how many devices the request needs at least."""
+        return min(len(want.candidates) if want.count is None else want.count for want in self.wants)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is searched: slots in order, rules of all claims, the books of all pools."""
+
+    slots: tuple[Slot, ...]
+    rules: tuple[Rule, ...]
+    ledgers: Sequence[Ledger]
+
+
+@dataclass(slots=True)
+class Search:
+    """One run over a problem. The ledgers and rules are left as they were found.
+
+    Shape: ``chosen`` has, per slot, the alternative and its candidates; ``steps`` counts devices tried.
+    """
+
+    problem: Problem
+    steps: int = 0
+    chosen: list[tuple[Want, list[Candidate]]] = field(default_factory=list)
+    _counts: dict[int, int] = field(default_factory=dict)
+    _joined: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
+    _watched: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
+    _last: dict[object, int] = field(default_factory=dict)
+
+    def run(self) -> bool:
+        """Search; True where ``chosen`` is a full answer. Raises: SelectorError on a failing candidate."""
+        preferred = [rule for rule in self.problem.rules if isinstance(rule, Preferred)]
+        try:
+            return any(self._at(levels, preferred) for levels in _levels(preferred))
+        finally:
+            for slot, (want, candidates) in reversed(
+                list(zip(self.problem.slots, self.chosen, strict=False))
+            ):
+                for candidate in reversed(candidates):
+                    self._leave(slot.claim, want, candidate)
+
+    def _at(self, levels: Sequence[int], preferred: Sequence[Preferred]) -> bool:
+        """Search with the scopes that are preferred, level by level."""
+        for rule, level in zip(preferred, levels, strict=True):
+            rule.level = level
+        return self._slot(0)
+
+    def _slot(self, index: int) -> bool:
+        if index == len(self.problem.slots):
+            return all(rule.is_met() for rule in self.problem.rules if isinstance(rule, SameSets))
+        return any(self._want(index, want) for want in self.problem.slots[index].wants)
+
+    def _want(self, index: int, want: Want) -> bool:
+        claim = self.problem.slots[index].claim
+        count = len(want.candidates) if want.count is None else want.count
+        if count == 0 or self._counts.get(claim, 0) + count + self._least_after(index) > RESULTS:
+            return False
+        self._counts[claim] = self._counts.get(claim, 0) + count
+        self.chosen.append((want, []))
+        start = self._last.get(want.kind, 0) if want.count == 1 else 0
+        if self._fill(index, want, count, start):
+            return True
+        self.chosen.pop()
+        self._counts[claim] -= count
+        return False
+
+    def _least_after(self, index: int) -> int:
+        """Return how many devices the later requests of the same claim need at least."""
+        claim = self.problem.slots[index].claim
+        later = (slot for slot in self.problem.slots[index + 1 :] if slot.claim == claim)
+        return sum(slot.least for slot in later)
+
+    def _fill(self, index: int, want: Want, needed: int, start: int) -> bool:
+        if needed == 0:
+            return self._slot(index + 1)
+        claim, mine = self.problem.slots[index].claim, self.chosen[index][1]
+        for position in range(start, len(want.candidates) - needed + 1):
+            candidate = want.candidates[position]
+            if self._join(claim, want, candidate):
+                mine.append(candidate)
+                before = self._last.get(want.kind)
+                self._last[want.kind] = position
+                if self._fill(index, want, needed - 1, position + 1):
+                    return True
+                self._restore(want.kind, before)
+                self._leave(claim, want, mine.pop())
+            if want.count is None:
+                return False
+        return False
+
+    def _restore(self, kind: object, before: int | None) -> None:
+        if before is None:
+            del self._last[kind]
+        else:
+            self._last[kind] = before
+
+    def _join(self, claim: int, want: Want, candidate: Candidate) -> bool:
+        if candidate.error is not None:
+            raise candidate.error
+        self.steps += 1
+        if candidate.barred is not None:
+            return False
+        device, pool = candidate.offer.device, candidate.offer.pool
+        seen = (claim, pool, device.name)
+        rules = [self._seat(rule, want) for rule in want.rules]
+        if self._watched[seen] or (want.admin_access and self._joined[seen]):
+            return False
+        if not all(rule.admits(device) for rule in rules):
+            return False
+        if not want.admin_access:
+            ledger = self.problem.ledgers[pool]
+            if not ledger.admits(device.name, candidate.share):
+                return False
+            ledger.take(device.name, want.name, candidate.share)
+        self._joined[seen] += 1
+        self._watched[seen] += want.admin_access
+        for rule in rules:
+            rule.add(device)
+        return True
+
+    def _leave(self, claim: int, want: Want, candidate: Candidate) -> None:
+        device, pool = candidate.offer.device, candidate.offer.pool
+        self._joined[claim, pool, device.name] -= 1
+        self._watched[claim, pool, device.name] -= want.admin_access
+        if not want.admin_access:
+            self.problem.ledgers[pool].release(device.name, want.name, candidate.share)
+        for rule in want.rules:
+            self._seat(rule, want).remove(device)
+
+    def _seat(self, number: int, want: Want) -> Rule:
+        rule = self.problem.rules[number]
+        return rule.seat(want.name) if isinstance(rule, SameSets) else rule
+
+
+def _levels(preferred: Sequence[Preferred]) -> Iterator[tuple[int, ...]]:
+    """Yield every combination of levels, the most wanted of the first rule first."""
+    yield from product(*(range(rule.levels + 1) for rule in preferred))

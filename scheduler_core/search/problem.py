@@ -1,0 +1,209 @@
+"""Claims and a cluster to a problem to search: what each request may get, and under which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scheduler_core.base.errors import InvalidClaim
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.model.claim import (
+    AllocatedClaim,
+    AllocatedDevice,
+    Claim,
+    Constraint,
+    DeviceClass,
+    DeviceRequest,
+    DistinctAttribute,
+    ExclusiveScope,
+    MatchAttribute,
+    PreferScope,
+    Request,
+    SameScope,
+)
+from scheduler_core.model.device import DeviceName
+from scheduler_core.model.names import qualified
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool
+from scheduler_core.model.taints import Taint, intolerable
+from scheduler_core.rules.constraints import Rule, applies, rule_of
+from scheduler_core.rules.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
+from scheduler_core.rules.selectors import Selector
+from scheduler_core.search.candidates import Candidate, Offer, offers, select, selectors_of
+from scheduler_core.search.depth_first import Problem, Slot, Want
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What an allocation looks at.
+
+    Shape: ``pools`` one per (driver, name); ``classes`` by name; ``allocated`` claims that hold devices,
+           in any order.
+    """
+
+    pools: tuple[Pool, ...]
+    classes: Mapping[str, DeviceClass]
+    allocated: tuple[AllocatedClaim, ...] = ()
+    features: Features = ALL
+
+
+def problem_of(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, seen: Sequence[Offer] | None = None
+) -> Problem:
+    """Return what is to be searched. ``cluster.pools`` are in order; ``seen`` what ``offers`` says of them.
+
+    Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
+            does not compile.
+    """
+    if seen is None:
+        seen = offers(cluster.pools, node, cluster.features)
+    is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
+    view = _Seen(seen, is_complete, cluster, reserved(cluster.pools, cluster.allocated), {})
+    slots: list[Slot] = []
+    rules: list[Rule] = []
+    for number, claim in enumerate(claims):
+        first_rule, first_slot = len(rules), len(slots)
+        for request in claim.requests:
+            _check_features(request, claim, cluster.features)
+            wants = (_want(option, claim, number, first_rule, view) for option in request.alternatives)
+            slots.append(Slot(number, tuple(wants)))
+        rules += [_rule(constraint, slots[first_slot:], cluster) for constraint in claim.constraints]
+    return Problem(tuple(slots), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    offers: Sequence[Offer]
+    is_complete: bool
+    cluster: Cluster
+    kept: Reserved
+    selected: dict[object, tuple[Candidate, ...]]
+
+    def select(self, selectors: tuple[Selector, ...], option: DeviceRequest) -> tuple[Candidate, ...]:
+        """Return the candidates of a request; requests that ask for the same are answered once."""
+        key = (selectors, tuple(option.capacity.items()))
+        found = self.selected.get(key)
+        if found is None:
+            found = self.selected[key] = tuple(select(selectors, option, self.offers))
+        return found
+
+
+def _rule(constraint: Constraint, slots: Sequence[Slot], cluster: Cluster) -> Rule:
+    """Return a fresh rule. What compares scopes looks at the candidates of the claim first."""
+    match constraint:
+        case SameScope():
+            return _same_sets(constraint, slots)
+        case PreferScope():
+            return Preferred(constraint)
+        case ExclusiveScope():
+            return alone(constraint, cluster.pools, cluster.allocated)
+        case MatchAttribute() | DistinctAttribute():
+            return rule_of(constraint, cluster.features)
+
+
+def _same_sets(constraint: SameScope, slots: Sequence[Slot]) -> SameSets:
+    wants = [
+        [want for slot in slots for want in slot.wants if _is_of(want, group)] for group in constraint.groups
+    ]
+    devices = [[one.offer.device for want in group for one in want.candidates] for group in wants]
+    scope = compared(constraint.scopes, (device for group in devices for device in group))
+    told = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
+    firm = [
+        all(len(slot.wants) == 1 for slot in slots if _is_of(slot.wants[0], group))
+        for group in constraint.groups
+    ]
+    sizes = [
+        sum(len(want.candidates) if want.count is None else want.count for want in group) if is_firm else None
+        for group, is_firm in zip(wants, firm, strict=True)
+    ]
+    return SameSets(constraint, scope, sizes, frozenset.intersection(*told) if devices else frozenset())
+
+
+def _is_of(want: Want, group: Sequence[str]) -> bool:
+    return want.name in group or want.name.partition("/")[0] in group
+
+
+def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, seen: _Seen) -> Want:
+    selectors = selectors_of(option, claim, seen.cluster.classes)
+    bound = tuple(
+        first_rule + index
+        for index, constraint in enumerate(claim.constraints)
+        if applies(constraint, option.name)
+    )
+    chosen = seen.select(selectors, option) if option.count is not None or seen.is_complete else ()
+    return Want(
+        name=option.name,
+        count=option.count,
+        candidates=tuple(_open(_tolerated(option, chosen, seen.cluster.features), seen.kept)),
+        rules=bound,
+        kind=_kind(number, option, bound),
+        admin_access=option.admin_access,
+    )
+
+
+def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
+    """Return what makes two wants interchangeable."""
+    what = (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations)
+    return (claim, *what, tuple(sorted(option.capacity.items())), bound)
+
+
+def untolerated(taint: Taint) -> str:
+    """Return why a taint keeps a device from a request."""
+    return f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
+
+
+def _tolerated(
+    option: DeviceRequest, candidates: Sequence[Candidate] | Iterator[Candidate], features: Features
+) -> Iterator[Candidate]:
+    """Mark the candidates that bear a taint the request does not tolerate."""
+    for candidate in candidates:
+        taint = intolerable(candidate.offer.device.taints, option.tolerations)
+        if taint is None or not features.DRADeviceTaints:
+            yield candidate
+        else:
+            yield replace(candidate, barred=untolerated(taint))
+
+
+def _open(candidates: Iterator[Candidate], kept: Reserved) -> Iterator[Candidate]:
+    """Mark the candidates in scopes that other claims keep to themselves."""
+    for candidate in candidates:
+        barred = bar(candidate.offer.device, kept) if kept else None
+        yield candidate if barred is None else replace(candidate, barred=candidate.barred or barred)
+
+
+def _check_features(request: Request, claim: Claim, features: Features) -> None:
+    """Refuse what a switched-off feature would be needed for."""
+    for option in request.alternatives:
+        needed = {
+            "DRAPrioritizedList": option.name != request.name,
+            "DRAAdminAccess": option.admin_access,
+            "DRAConsumableCapacity": bool(option.capacity),
+        }
+        for feature, is_needed in needed.items():
+            if is_needed and not getattr(features, feature):
+                rule = f"needs the feature {feature}, which is off"
+                raise InvalidClaim(f"ResourceClaim {claim.ref}", f"request {option.name}", None, rule)
+
+
+def books(
+    pools: Sequence[Pool], allocated: Sequence[AllocatedClaim], features: Features = ALL
+) -> tuple[Ledger, ...]:
+    """Return a ledger per pool, with everything that is held entered. Looking on holds nothing."""
+    ledgers = tuple(Ledger(pool, features) for pool in pools)
+    by_id = {(pool.id.driver, pool.id.name): index for index, pool in enumerate(pools)}
+    for claim in allocated:
+        for result in claim.results:
+            index = by_id.get((result.device.driver, result.device.pool))
+            if index is not None and not result.admin_access:
+                _record(ledgers[index], pools[index], result, str(claim.ref))
+    return ledgers
+
+
+def _record(ledger: Ledger, pool: Pool, result: AllocatedDevice, holder: str) -> None:
+    name = DeviceName(result.device.device)
+    if result.share_id is None:
+        ledger.record(name, holder)
+        return
+    share = {qualified(key, pool.id.driver): amount for key, amount in result.consumed.items()}
+    ledger.record(name, holder, share)

@@ -1,0 +1,29 @@
+"""Where we knowingly answer otherwise than upstream: limits of the checker, and defects not copied."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.rules.selectors import compile_selector
+
+
+def test_protobuf_messages_cannot_be_built(gpu):
+    with pytest.raises(SelectorError, match="protobuf messages such as"):
+        compile_selector("google.protobuf.Int64Value{value: 1} == 1")
+
+
+def test_names_of_time_zones_are_unknown_and_offsets_are_not(gpu):
+    assert compile_selector('timestamp(0).getHours("+02:00") == 2').matches(gpu)
+    with pytest.raises(SelectorError, match="only UTC and offsets"):
+        compile_selector('timestamp(0).getHours("Europe/Berlin") == 1').matches(gpu)
+
+
+def test_a_sum_of_quantities_can_stand_on_the_right_of_an_equality(gpu):
+    text = 'quantity("2Gi") == quantity("1Gi").add(quantity("1Gi"))'
+
+    assert compile_selector(text).matches(gpu)
+
+
+def test_a_list_of_quantities_equals_no_list_of_strings(gpu):
+    assert not compile_selector('dyn([quantity("1")]) == dyn(["1"])').matches(gpu)

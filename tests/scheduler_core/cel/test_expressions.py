@@ -1,0 +1,119 @@
+"""What expressions mean: our own table, and answers that were read off the Go implementation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_core.cel import tree
+from scheduler_core.cel.frontend import check
+from scheduler_core.cel.measure import measured_cost
+from scheduler_core.cel.registry import BY_NAME
+from scheduler_core.rules.selectors import compile_selector
+
+DATA = Path(__file__).parent / "data"
+ORDERED_BY_A_GO_MAP = "device-32"
+LIBRARIES = ("cel-library.json", "answers.json")
+
+
+def read(name: str) -> Any:
+    return json.loads((DATA / name).read_text())
+
+
+def wanted(expect: Any) -> bool | str:
+    if not isinstance(expect, Mapping):
+        return expect
+    ((kind, value),) = expect.items()
+    return value if kind == "match" else kind
+
+
+def upstream_cases() -> Iterator[Any]:
+    for case in read("cel.json"):
+        yield pytest.param(case, case["device"], id=f"cel.json:{case['name']}")
+    library = read("cel-library.json")
+    for case in library["cases"]:
+        yield pytest.param(case, library["device"], id=f"cel-library.json:{case['name']}")
+
+
+@pytest.mark.parametrize("case", read("selectors.json"), ids=lambda case: case["name"])
+def test_a_selector_does_what_its_author_expects(case, gpu, outcome):
+    answer = outcome(case["expression"], gpu)
+
+    assert answer == case["expect"], case["expression"]
+
+
+@pytest.mark.parametrize(("case", "device"), list(upstream_cases()))
+def test_an_expression_means_what_it_means_upstream(case, device, read_device, outcome):
+    view = read_device(device)
+
+    answer = outcome(case["expression"], view)
+
+    assert answer == wanted(case["expect"]), case["expression"]
+
+
+def test_every_corner_of_the_library_answers_as_upstream(read_device, outcome):
+    answers = read("answers.json")
+    view = read_device(answers["device"])
+
+    different = [
+        (case["expression"], case["expect"], answer)
+        for case in answers["cases"]
+        if (answer := outcome(case["expression"], view)) != case["expect"]
+    ]
+
+    assert different == []
+
+
+def test_every_function_is_asked_for_at_least_once():
+    asked = {
+        call.function
+        for name in LIBRARIES
+        for case in read(name)["cases"]
+        if isinstance(wanted(case["expect"]), bool)
+        for call in calls_in(check(case["expression"]))
+    }
+
+    assert BY_NAME.keys() - asked == set()
+
+
+def calls_in(node: tree.Node) -> Iterator[tree.Call]:
+    if isinstance(node, tree.Call):
+        yield node
+    for child in tree.children(node):
+        yield from calls_in(child)
+
+
+def test_the_estimate_is_the_one_by_which_the_api_server_admits():
+    cases = [case for name in LIBRARIES for case in read(name)["cases"] if case.get("maxCost") is not None]
+    cases += [case | {"maxCost": case["upstreamCost"]} for case in read("cel.json")]
+
+    different = [
+        (case["expression"], case["maxCost"], found)
+        for case in cases
+        if wanted(case["expect"]) != "compileError"
+        and (found := compile_selector(case["expression"]).max_cost) != case["maxCost"]
+    ]
+
+    assert len(cases) > 1200
+    assert different == []
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_an_evaluation_costs_what_it_costs_upstream(name, read_device):
+    library = read(name)
+    view = read_device(library["device"])
+
+    different = [
+        (case["expression"], case["cost"], found)
+        for case in library["cases"]
+        if isinstance(wanted(case["expect"]), bool)
+        and "cost" in case
+        and case.get("name") != ORDERED_BY_A_GO_MAP
+        and (found := measured_cost(case["expression"], view)) != case["cost"]
+    ]
+
+    assert different == []

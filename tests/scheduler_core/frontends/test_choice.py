@@ -1,0 +1,53 @@
+"""The choice among layouts: what is skipped as alike is never better than what is looked at."""
+
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.frontends.joint.choose import answers
+from scheduler_core.frontends.joint.closeness import compactness, distance
+from scheduler_core.frontends.joint.demand import Demand, Wanted
+from scheduler_core.frontends.joint.nearest_cards import chosen_beside
+from scheduler_core.frontends.joint.node_device import Take, Unit
+
+places = st.lists(
+    st.tuples(st.sampled_from(["a0", "b0", "c1", "d1", None]), st.booleans()), min_size=1, max_size=6
+)
+
+
+def units(kind, found):
+    return tuple(
+        Unit(
+            kind=kind,
+            number=number,
+            pcie=scope,
+            numa=None if scope is None else int(scope[1]),
+            is_touched=not is_free,
+            takes=(Take(0, f"{kind}-{number}"),) if is_free else (),
+        )
+        for number, (scope, is_free) in enumerate(found)
+    )
+
+
+def cost(demand, chosen):
+    cards = [chosen_beside(one, chosen, is_same_pcie=demand.is_same_pcie) for one in demand.together]
+    if None in cards:
+        return None
+    return (*distance(chosen, cards), *compactness(chosen, demand.first.units))
+
+
+@settings(max_examples=300, deadline=None)
+@given(places, places, st.integers(1, 4), st.integers(1, 3), st.booleans(), st.booleans())
+def test_no_choice_of_units_is_better_than_the_first_answer(gpus, nics, count, least, is_same, grows):
+    demand = Demand(
+        first=Wanted(kind="gpu", units=units("gpu", gpus), count=count),
+        together=(Wanted(kind="rdma", units=units("rdma", nics), count=least, may_grow=grows),),
+        is_same_pcie=is_same,
+    )
+
+    found = next(answers(demand), None)
+
+    every = [cost(demand, one) for one in combinations(demand.first.usable, count)]
+    best = min((one for one in every if one is not None), default=None)
+    assert (None if found is None else cost(demand, found[0])) == best
