@@ -7,8 +7,9 @@ who only describes devices imports ``scheduler_core.model`` and ``scheduler_core
   ``decode_class``, ``decode_allocated_claim``
 - decide: ``allocate``, ``allocate_somewhere``, ``feasible_nodes`` on values; ``Engine`` for a cluster that
   is asked again and again, with ``FIRST_FIT`` or ``best_fit``; ``with_share_ids`` completes an answer
-- explain: an ``Unallocatable`` carries ``Demand``, ``Obstacle``, ``Missing``, ``Spread`` and ``RequestOf``
-  values; ``choices`` and ``weighed`` tell why an ``Allocation`` has these devices, in order or by their cost
+- explain: an ``Unallocatable`` carries ``Demand``, ``Obstacle``, ``Missing``, ``ConstraintValues`` and
+  ``RequestOf`` values; ``first_fit_choices`` and ``best_fit_choices`` say why an ``Allocation`` has
+  these devices
 - count: ``Ledger``; judge declarations: ``matrix``, ``contradictions``
 - write: ``encode_slice``, ``project``, ``encode_pool``
 """
@@ -31,26 +32,26 @@ from scheduler_core.codec.composite import decode_slice, encode_slice
 from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.codec.v1 import pools as v1_pools
-from scheduler_core.comparison.best_fit_reasons import Rival, Weighed, weighed
-from scheduler_core.comparison.other_nodes import Elsewhere, elsewhere
-from scheduler_core.comparison.remaining_parts import Room
+from scheduler_core.comparison.best_fit_reasons import BestFitChoice, Rival, best_fit_choices
+from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
+from scheduler_core.comparison.remaining_parts import PartDifference
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.mixins import flatten, pools
 from scheduler_core.dialects.project import project
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
 from scheduler_core.explain.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
-from scheduler_core.explain.first_fit_reasons import Choice, choices, demands
+from scheduler_core.explain.first_fit_reasons import FirstFitChoice, demands, first_fit_choices
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import (
     Considered,
+    ConstraintValues,
     Demand,
     Held,
     Hindrance,
     Missing,
     Obstacle,
     RequestOf,
-    Spread,
 )
 from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable
 from scheduler_core.rules.selectors import compile_selector
@@ -59,16 +60,17 @@ from scheduler_core.search.answer import with_share_ids
 __all__ = [
     "FIRST_FIT",
     "Allocation",
+    "BestFitChoice",
     "CannotProject",
     "Cause",
-    "Choice",
     "Cluster",
     "Considered",
+    "ConstraintValues",
     "CoreError",
     "Demand",
-    "Elsewhere",
     "Engine",
     "Features",
+    "FirstFitChoice",
     "Held",
     "Hindrance",
     "InvalidClaim",
@@ -80,19 +82,19 @@ __all__ = [
     "Missing",
     "Node",
     "Obstacle",
+    "OtherNode",
     "Overdrawn",
+    "PartDifference",
     "Reason",
     "RequestOf",
     "Rival",
-    "Room",
     "SelectorError",
-    "Spread",
     "Unallocatable",
-    "Weighed",
     "allocate",
     "allocate_somewhere",
     "best_fit",
-    "choices",
+    "best_fit_choices",
+    "compare_nodes",
     "compile_selector",
     "contradictions",
     "decode_allocated_claim",
@@ -101,15 +103,14 @@ __all__ = [
     "decode_slice",
     "decode_v1_slice",
     "demands",
-    "elsewhere",
     "encode_pool",
     "encode_slice",
     "feasible_nodes",
+    "first_fit_choices",
     "flatten",
     "matrix",
     "pools",
     "project",
     "v1_pools",
-    "weighed",
     "with_share_ids",
 ]

@@ -22,11 +22,11 @@ from scheduler_core.frontends.classes.events import (
     AddPod,
     Done,
     Event,
+    EventRefused,
     Outcome,
-    Placed,
     PodOutcome,
-    Refused,
-    Unplaced,
+    PodPlaced,
+    PodUnplaced,
 )
 from scheduler_core.frontends.classes.pods import ClassPod, decode_class_pod
 from scheduler_core.frontends.classes.state import State, after
@@ -59,14 +59,14 @@ class ClassInput:
         match outcome:
             case Done():
                 raise AssertionError("a pod is placed or it is not")
-            case Unplaced() | Refused():
+            case PodUnplaced() | EventRefused():
                 return outcome
-            case Placed(grant):
+            case PodPlaced(grant):
                 reason = self.books.take(pod.name, grant)
         if reason is None:
             return outcome
         self.state = before
-        return Unplaced(f"the first fit excludes itself, ask for it with a ResourceClaim: {reason}")
+        return PodUnplaced(f"the first fit excludes itself, ask for it with a ResourceClaim: {reason}")
 
 
 def read_class_input(documents: Sequence[Document]) -> ClassInput:

@@ -9,7 +9,7 @@ from scheduler_core.base.errors import CoreError
 from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
 from scheduler_core.frontends.pods.claim_demands import Marks
 from scheduler_core.frontends.pods.hints import GPU
-from scheduler_core.frontends.pods.node_devices import NodeUnits
+from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.place import NodeTable, node_table_of
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.result import Allocation, Unallocatable
@@ -22,7 +22,7 @@ def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
 
     Raises: BadInput for a bad table. It is checked against the GPUs that the node publishes.
     """
-    minors = {node.name: NodeUnits(asked.cluster, node).numbers(GPU) or None for node in asked.nodes}
+    minors = {node.name: NodeDevices(asked.cluster, node).numbers(GPU) or None for node in asked.nodes}
     tables = {one.node: one.table for one in asked.objects.reported}
     for one in asked.objects.reported:
         _tell(one.table)

@@ -16,10 +16,10 @@ from typing import Any
 from scheduler_core.base.errors import CoreError, message
 from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.reading import SCHEDULING
-from scheduler_core.frontends.joint.choose import Refused
-from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.joint.choose import JointRefusal
+from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.allocated import ALLOCATED, allocated_annotation
-from scheduler_core.frontends.pods.place import NodeTable, Placed, entered, offered, place_pod
+from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, entered, offered, place_pod
 from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.nodes import Node
@@ -38,9 +38,9 @@ class PodAnswer:
     """What became of one pod. Shape: ``refused`` by node, in the order of trying; ``offers`` by type."""
 
     ask: PodAsk
-    placed: Placed | None
-    refused: Mapping[str, Refused]
-    offers: Mapping[str, tuple[Unit, ...]]
+    placed: PlacedPod | None
+    refused: Mapping[str, JointRefusal]
+    offers: Mapping[str, tuple[NodeDevice, ...]]
 
 
 def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
@@ -103,12 +103,12 @@ def _ref(ask: PodAsk) -> ClaimRef:
 def _answer(
     ask: PodAsk, cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
 ) -> PodAnswer:
-    refused: dict[str, Refused] = {}
+    refused: dict[str, JointRefusal] = {}
     for node in nodes:
         match place_pod(ask, cluster, node, tables.get(node.name)):
-            case Placed() as placed:
+            case PlacedPod() as placed:
                 return PodAnswer(ask, placed, refused, offered(ask, cluster, node))
-            case Refused() as refusal:
+            case JointRefusal() as refusal:
                 refused[node.name] = refusal
     return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]))
 
@@ -138,7 +138,7 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
     return found
 
 
-def _unit(unit: Unit) -> dict[str, Any]:
+def _unit(unit: NodeDevice) -> dict[str, Any]:
     place = {"pcie": unit.pcie, "numa": unit.numa}
     shown = {key: value if isinstance(value, _SCALARS) else str(value) for key, value in place.items()}
     return {"number": unit.number, **{key: shown[key] for key in place if place[key] is not None}}

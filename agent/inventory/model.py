@@ -20,7 +20,7 @@ from agent.hardware.types import (
     VirtualFunction,
 )
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.frontends.partitions.table import Table
+from scheduler_core.frontends.partitions.table import PartitionTable
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool
@@ -50,7 +50,7 @@ class LinkedGpus:
     Shape: with ``is_honored`` no others are offered, not even single ones that the table lacks.
     """
 
-    table: Table
+    table: PartitionTable
     is_honored: bool = False
 
 

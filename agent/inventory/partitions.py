@@ -17,7 +17,7 @@ from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, Link
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.frontends.partitions.table import Partition, Table, table_of
+from scheduler_core.frontends.partitions.table import Partition, PartitionTable, table_of
 from scheduler_core.model.composite import CompositeDevice
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import qualified
@@ -53,7 +53,7 @@ class PartitionDescriber:
             self.groups.append(Group(mixins=(), devices=tuple(devices)))
 
     def _device(
-        self, name: DeviceName, partition: Partition, members: list[GpuEntry], table: Table
+        self, name: DeviceName, partition: Partition, members: list[GpuEntry], table: PartitionTable
     ) -> CompositeDevice:
         gpus = [entry.gpu for entry in members]
         found: dict[str, AttributeValue | None] = {
@@ -87,7 +87,7 @@ class PartitionDescriber:
         return {scope: value for scope, value in common.items() if value is not None}
 
 
-def shipped_table(board: str) -> Table:
+def shipped_table(board: str) -> PartitionTable:
     """Return the table that fabric managers of a board use, such as ``hgx-h100``.
 
     Minors follow the order of PCI addresses on the hosts that the table was read from; a host with another

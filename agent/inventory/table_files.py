@@ -15,7 +15,7 @@ from agent.documents import MAX_BYTES, Document, NotReadable
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from scheduler_core.base.errors import CoreError, message
-from scheduler_core.frontends.partitions.table import HONOR, PREFER, Table, table_of
+from scheduler_core.frontends.partitions.table import HONOR, PREFER, PartitionTable, table_of
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def read_table(table: str | None, policy: str | None) -> LinkedGpus | None:
     return LinkedGpus(found, is_honored if policy is None else policy == HONOR)
 
 
-def _file(path: str) -> tuple[Table | None, bool]:
+def _file(path: str) -> tuple[PartitionTable | None, bool]:
     """Return the table of a file, None for a Node without one, and whether the Node's label honors it."""
     document = _document(path)
     try:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from math import log
 
 from scheduler_core.base.effort import Effort
-from scheduler_core.engine.claims.selector_cache import Verdicts
-from scheduler_core.engine.policy.part_counts import ProfileKey
-from scheduler_core.engine.policy.part_kinds import Profiler
+from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.policy.part_counts import PartKey
+from scheduler_core.engine.policy.part_kinds import PartKinds
 from scheduler_core.engine.tables.bits import positions
 from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.pool_compiler import Compiler, is_regular
+from scheduler_core.engine.tables.pool_compiler import PoolCompiler, is_regular
 from scheduler_core.model.device import DeviceId
 from scheduler_core.search.problem import Cluster
 
@@ -26,7 +26,7 @@ States = Mapping[Component, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class PartDifference:
     """How many parts of one kind still fit, each kind by itself, with an answer and with another.
 
     Shape: ``like`` is the first device of the kind. Units: devices.
@@ -37,17 +37,17 @@ class Room:
     left: int
 
 
-class Rooms:
+class RemainingParts:
     """The room in a cluster before any of the claims came."""
 
     def __init__(self, cluster: Cluster) -> None:
-        compiler = Compiler()
+        compiler = PoolCompiler()
         regular = (pool for pool in cluster.pools if is_regular(pool, cluster.features))
         self._pools = {(pool.id.driver, pool.id.name): compiler.compile(pool) for pool in regular}
-        self._profiler = Profiler((), Verdicts(), Effort())
-        self._likes: dict[ProfileKey, DeviceId] = {}
-        self._weights: dict[ProfileKey, float] = {}
-        self._totals: Counter[ProfileKey] = Counter()
+        self._part_kinds_of = PartKinds((), SelectorCache(), Effort())
+        self._likes: dict[PartKey, DeviceId] = {}
+        self._weights: dict[PartKey, float] = {}
+        self._totals: Counter[PartKey] = Counter()
         self._hold(cluster)
         for pool in self._pools.values():
             for component in pool.components:
@@ -71,12 +71,12 @@ class Rooms:
             for key, count in lost.items()
         )
 
-    def differences(self, answer: States, other: States) -> tuple[Room, ...]:
+    def differences(self, answer: States, other: States) -> tuple[PartDifference, ...]:
         """Return the kinds of which the two leave different room. Shape: the weightiest difference first."""
         kept, left = self._lost(answer), self._lost(other)
         found = []
         for key, total in self._totals.items():
-            room = Room(like=self._likes[key], kept=total - kept[key], left=total - left[key])
+            room = PartDifference(like=self._likes[key], kept=total - kept[key], left=total - left[key])
             if room.kept != room.left:
                 found.append((-abs(self._weights[key] * log((room.kept + 1) / (room.left + 1))), room))
         return tuple(room for _, room in sorted(found, key=lambda entry: entry[0]))
@@ -89,25 +89,32 @@ class Rooms:
                     place[0].state |= 1 << place[1]
 
     def _enter(self, component: Component) -> None:
-        for profile, count in self._fit(component, component.state):
-            mask = next(one.mask for one in self._profiler.stock(component).profiles if one.key == profile)
+        for part_kind, count in self._fit(component, component.state):
+            mask = next(
+                one.mask
+                for one in self._part_kinds_of.part_counts(component).part_kinds
+                if one.key == part_kind
+            )
             name = component.layout.names[next(positions(mask))]
             pool = component.pool
-            self._likes.setdefault(profile, DeviceId(pool.driver, pool.name, name))
-            self._totals[profile] += count
+            self._likes.setdefault(part_kind, DeviceId(pool.driver, pool.name, name))
+            self._totals[part_kind] += count
 
-    def _lost(self, states: States) -> Counter[ProfileKey]:
-        lost: Counter[ProfileKey] = Counter()
+    def _lost(self, states: States) -> Counter[PartKey]:
+        lost: Counter[PartKey] = Counter()
         for component, state in states.items():
             lost.update(dict(self._fit(component, component.state)))
             lost.subtract(dict(self._fit(component, state)))
         return lost
 
-    def _fit(self, component: Component, state: int) -> list[tuple[ProfileKey, int]]:
-        stock = self._profiler.stock(component)
-        for profile in stock.profiles:
-            self._weights.setdefault(profile.key, profile.weight)
-        return [(profile.key, count) for profile, count in zip(stock.profiles, stock.fit(state), strict=True)]
+    def _fit(self, component: Component, state: int) -> list[tuple[PartKey, int]]:
+        part_counts = self._part_kinds_of.part_counts(component)
+        for part_kind in part_counts.part_kinds:
+            self._weights.setdefault(part_kind.key, part_kind.weight)
+        return [
+            (part_kind.key, count)
+            for part_kind, count in zip(part_counts.part_kinds, part_counts.fit(state), strict=True)
+        ]
 
     def _place(self, device: DeviceId) -> tuple[Component, int] | None:
         pool = self._pools.get((device.driver, device.pool))

@@ -15,11 +15,11 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Device, DeviceName, Draw, SourceName
 from scheduler_core.model.pool import Pool
 
-BOARD: Final = SourceName("board")
+COMBINED: Final = SourceName("board")
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class CombinedCounters:
     """What moves. Shape: ``source_of`` the source of each dimension; ``amounts`` what there is of it."""
 
     source_of: Mapping[str, SourceName] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Board:
                 yield name, amount
 
 
-def board_of(pool: Pool) -> Board:
+def combined_counters_of(pool: Pool) -> CombinedCounters:
     """Return what has to move. Shape: empty where every device keeps within v1's limit of sources."""
     wide = [one for one in pool.devices if len(one.draws) > limits.COUNTER_SETS_PER_DEVICE]
     sources: dict[str, SourceName] = {}
@@ -60,14 +60,14 @@ def board_of(pool: Pool) -> Board:
                 if sources.setdefault(name, draw.source) != draw.source:
                     problems[_ambiguous(device.name, name)] = None
     if not sources:
-        return Board()
-    if any(SourceName(device.name) == BOARD for device in pool.devices):
-        problems[f"a device is called {BOARD}, as the counter set that {wide[0].name} needs"] = None
+        return CombinedCounters()
+    if any(SourceName(device.name) == COMBINED for device in pool.devices):
+        problems[f"a device is called {COMBINED}, as the counter set that {wide[0].name} needs"] = None
     if len(sources) > limits.COUNTERS:
         rule = f"v1 allows {limits.COUNTERS} counters in one set"
         problems[f"devices with many sources draw {len(sources)} dimensions; {rule}"] = None
     amounts = {name: pool.sources[source][name] for name, source in sources.items()}
-    return Board(sources, amounts, tuple(problems))
+    return CombinedCounters(sources, amounts, tuple(problems))
 
 
 def _ambiguous(device: DeviceName, dimension: str) -> str:

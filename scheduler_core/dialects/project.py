@@ -15,8 +15,8 @@ from dataclasses import replace
 from scheduler_core.base import limits
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.dialects.combined_counters import BOARD, Board, board_of
-from scheduler_core.dialects.spelling import Table, table
+from scheduler_core.dialects.combined_counters import COMBINED, CombinedCounters, combined_counters_of
+from scheduler_core.dialects.spelling import SpellingTable, table
 from scheduler_core.model.device import Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.pool import Pool
@@ -30,7 +30,7 @@ def project(pool: Pool) -> Pool:
     Raises: CannotProject with every obstacle.
     """
     names = table(_dimensions(pool), (device.name for device in pool.devices))
-    board = board_of(pool)
+    board = combined_counters_of(pool)
     obstacles = (*_obstacles(pool, board), *names.problems)
     if obstacles:
         raise CannotProject(str(pool.id), obstacles)
@@ -41,7 +41,7 @@ def project(pool: Pool) -> Pool:
     return replace(pool, devices=devices, sources=sources, rejected={})
 
 
-def spellings(pool: Pool) -> Table:
+def spellings(pool: Pool) -> SpellingTable:
     """Return the table by which ``project`` spells the pool's names."""
     return table(_dimensions(pool), (device.name for device in pool.devices))
 
@@ -51,7 +51,7 @@ def _dimensions(pool: Pool) -> Iterator[QualifiedName]:
         yield from device.capacity
 
 
-def _obstacles(pool: Pool, board: Board) -> Iterator[str]:
+def _obstacles(pool: Pool, board: CombinedCounters) -> Iterator[str]:
     if pool.problem is not None:
         yield pool.problem
     yield from board.problems
@@ -76,7 +76,7 @@ def _obstacles(pool: Pool, board: Board) -> Iterator[str]:
             yield f"{source} supplies {len(drawn_dimensions)} dimensions; v1 allows {limits.COUNTERS}"
 
 
-def _drawn(pool: Pool, board: Board) -> dict[SourceName, dict[str, None]]:
+def _drawn(pool: Pool, board: CombinedCounters) -> dict[SourceName, dict[str, None]]:
     """Return the dimensions that somebody draws, by source, in the pool's order of first use."""
     drawn: dict[SourceName, dict[str, None]] = {}
     for device in pool.devices:
@@ -85,7 +85,9 @@ def _drawn(pool: Pool, board: Board) -> dict[SourceName, dict[str, None]]:
     return drawn
 
 
-def _counter_sets(pool: Pool, names: Table, board: Board) -> dict[SourceName, Mapping[str, Quantity]]:
+def _counter_sets(
+    pool: Pool, names: SpellingTable, board: CombinedCounters
+) -> dict[SourceName, Mapping[str, Quantity]]:
     """Return the counter sets in the order of the devices they stand for, that of the board last."""
     drawn = _drawn(pool, board)
     own: dict[SourceName, Mapping[str, Quantity]] = {
@@ -99,11 +101,14 @@ def _counter_sets(pool: Pool, names: Table, board: Board) -> dict[SourceName, Ma
         if SourceName(device.name) in drawn
     }
     shared = {names.dimensions[QualifiedName(name)].counter: whole for name, whole in board.amounts.items()}
-    return own | ({BOARD: shared} if shared else {})
+    return own | ({COMBINED: shared} if shared else {})
 
 
 def _device(
-    device: Device, names: Table, sources: Mapping[SourceName, Mapping[str, Quantity]], board: Board
+    device: Device,
+    names: SpellingTable,
+    sources: Mapping[SourceName, Mapping[str, Quantity]],
+    board: CombinedCounters,
 ) -> Device:
     label = names.devices[device.name]
     whole = sources.get(SourceName(label))
@@ -114,7 +119,7 @@ def _device(
     )
     shared = board.drawn_by(device)
     if shared:
-        draws += (_draw(Draw(BOARD, shared), names, BOARD),)
+        draws += (_draw(Draw(COMBINED, shared), names, COMBINED),)
     return replace(
         device,
         name=label,
@@ -124,7 +129,7 @@ def _device(
     )
 
 
-def _draw(draw: Draw, names: Table, source: SourceName | None = None) -> Draw:
+def _draw(draw: Draw, names: SpellingTable, source: SourceName | None = None) -> Draw:
     return Draw(
         source or SourceName(names.devices[DeviceName(draw.source)]),
         {

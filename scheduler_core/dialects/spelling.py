@@ -33,7 +33,7 @@ class Spelling:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SpellingTable:
     """The names of one pool. Shape: both maps are one-to-one; ``problems`` empty where all could be."""
 
     dimensions: dict[QualifiedName, Spelling]
@@ -53,7 +53,7 @@ class Table:
         return {new: old for old, new in self.devices.items()}[label]
 
 
-def table(dimensions: Iterable[QualifiedName], devices: Iterable[DeviceName]) -> Table:
+def table(dimensions: Iterable[QualifiedName], devices: Iterable[DeviceName]) -> SpellingTable:
     """Spell every name of a pool in v1."""
     problems: list[str] = []
     spelled = {name: _spelling(name, problems) for name in sorted(set(dimensions))}
@@ -64,7 +64,7 @@ def table(dimensions: Iterable[QualifiedName], devices: Iterable[DeviceName]) ->
     problems += _meeting("dimensions", {name: spelling.capacity for name, spelling in spelled.items()})
     problems += _meeting("dimensions", {name: spelling.counter for name, spelling in spelled.items()})
     problems += _meeting("devices", labels)
-    return Table(spelled, labels, tuple(dict.fromkeys(problems)))
+    return SpellingTable(spelled, labels, tuple(dict.fromkeys(problems)))
 
 
 def _spelling(name: QualifiedName, problems: list[str]) -> Spelling:

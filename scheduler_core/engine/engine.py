@@ -14,24 +14,24 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.engine.claims.claim_signature import relaxed, without_constraints
-from scheduler_core.engine.claims.selector_cache import Verdicts
-from scheduler_core.engine.cluster.assignments import Holds
-from scheduler_core.engine.cluster.node_class import Site
-from scheduler_core.engine.cluster.node_views import Sites
-from scheduler_core.engine.cluster.offers_cache import Publications, restored
-from scheduler_core.engine.feasibility_cache import Outlook
+from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.cluster.assignments import Assignments
+from scheduler_core.engine.cluster.node_class import NodeView
+from scheduler_core.engine.cluster.node_views import NodeViews
+from scheduler_core.engine.cluster.offers_cache import OffersCache, restored
+from scheduler_core.engine.feasibility_cache import FeasibilityCache
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy, Priced
-from scheduler_core.engine.result_writer import Scribe
-from scheduler_core.engine.solve.backtracking import Careful
-from scheduler_core.engine.solve.compiled_claim import Scout
-from scheduler_core.engine.solve.compiled_claims import Scouts
+from scheduler_core.engine.result_writer import ResultWriter
+from scheduler_core.engine.solve.backtracking import BacktrackingSearch
+from scheduler_core.engine.solve.compiled_claim import CompiledClaim
+from scheduler_core.engine.solve.compiled_claims import CompiledClaims
 from scheduler_core.engine.solve.plan import Answer
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.engine.solve.subproblem import TooIrregular
-from scheduler_core.engine.tables.pool_compiler import Compiler
+from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.explain.explain import explain
-from scheduler_core.explain.refusal_details import LookedUp
+from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
@@ -51,15 +51,17 @@ class Engine:
     ) -> None:
         self.effort = Effort()
         self.policy = policy
-        self._verdicts = Verdicts()
-        self._chooser = policy.chooser(self._verdicts, self.effort)
+        self._selector_cache = SelectorCache()
+        self._chooser = policy.chooser(self._selector_cache, self.effort)
         self._features = features
-        self._compiler = Compiler(features)
-        self._sites = Sites(self._dropped)
-        self._holds = Holds(self._sites.compiled, self._chooser.moved)
-        self._outlook = Outlook(self._sites, self._fits_otherwise)
-        self._published = Publications(features)
-        self._scouts = Scouts(Planner(self.effort), self._verdicts, features, self._outlook.forget)
+        self._compiler = PoolCompiler(features)
+        self._node_views = NodeViews(self._dropped)
+        self._assignments = Assignments(self._node_views.compiled, self._chooser.moved)
+        self._feasibility = FeasibilityCache(self._node_views, self._fits_otherwise)
+        self._published = OffersCache(features)
+        self._compiled_claims = CompiledClaims(
+            Planner(self.effort), self._selector_cache, features, self._feasibility.forget
+        )
         self.set_classes(classes)
 
     @classmethod
@@ -75,49 +77,49 @@ class Engine:
     def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
         """Replace all device classes."""
         self._classes = dict(classes)
-        self._scribe = Scribe(self._classes)
-        self._scouts.set_classes(self._classes)
+        self._writer = ResultWriter(self._classes)
+        self._compiled_claims.set_classes(self._classes)
 
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool, or a new generation of it. What claims hold stays held."""
         self.remove_pool(pool.id)
         compiled = self._compiler.compile_if_regular(pool)
         if compiled is None:
-            self._sites.put(pool)
+            self._node_views.put(pool)
             return
         for component in compiled.components:
             self._chooser.entered(component)
-        self._holds.enter_all(compiled)
-        self._sites.put(compiled)
+        self._assignments.enter_all(compiled)
+        self._node_views.put(compiled)
 
     def remove_pool(self, pool: PoolId) -> None:
         """Remove a pool, if it is known. Claims keep what they hold of it, should it come back."""
-        kept = self._sites.compiled((pool.driver, pool.name))
+        kept = self._node_views.compiled((pool.driver, pool.name))
         for component in kept.components if kept is not None else ():
             self._chooser.left(component)
-        self._sites.remove((pool.driver, pool.name))
+        self._node_views.remove((pool.driver, pool.name))
 
     def hold(self, claim: AllocatedClaim) -> None:
         """Take what a claim holds; what it held before, under the same name, is given back first."""
-        if claim.ref in self._holds:
+        if claim.ref in self._assignments:
             self.release(claim.ref)
-        pools = self._holds.add(claim)
+        pools = self._assignments.add(claim)
         if claim.exclusive:
-            self._sites.seal(pools, 1)
+            self._node_views.seal(pools, 1)
         for pool in pools:
-            self._outlook.taken(self._sites.owners(pool))
+            self._feasibility.taken(self._node_views.owners(pool))
 
     def release(self, ref: ClaimRef) -> None:
         """Give back what a claim holds. Raises: KeyError where it holds nothing."""
-        is_exclusive = self._holds.is_exclusive(ref)
-        pools = self._holds.remove(ref)
+        is_exclusive = self._assignments.is_exclusive(ref)
+        pools = self._assignments.remove(ref)
         if is_exclusive:
-            self._sites.seal(pools, -1)
+            self._node_views.seal(pools, -1)
         for pool in pools:
-            self._outlook.given(self._sites.owners(pool))
+            self._feasibility.given(self._node_views.owners(pool))
 
     def allocate(self, claims: Sequence[Claim], node: Node) -> Allocation | Unallocatable:
-        """Return the devices for the claims on one node, or why there are none. Holds nothing.
+        """Return the devices for the claims on one node, or why there are none. Assignments nothing.
 
         Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector
                 that does not compile, or fails on a device that was looked at.
@@ -136,39 +138,45 @@ class Engine:
             return found if isinstance(found, Allocation) else None
 
     def _decided(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
-        site = self._sites.site(node)
-        found = self._answered(claims, self._scouts.of(claims), site)
-        return None if found is None else self._scribe.written(found[1], claims, site)
+        node_view = self._node_views.node_view(node)
+        found = self._answered(claims, self._compiled_claims.of(claims), node_view)
+        return None if found is None else self._writer.written(found[1], claims, node_view)
 
-    def _answered(self, claims: Sequence[Claim], scout: Scout, site: Site) -> Priced | None:
+    def _answered(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
+    ) -> Priced | None:
         """Return the answer and its price. Raises: TooIrregular where only the plain search can tell."""
         try:
-            return self._chooser.choose(scout.plan(site), site.components)
+            return self._chooser.choose(compiled.plan(node_view), node_view.components)
         except TooIrregular:
-            found, _ = self._searched(claims, scout, site)
+            found, _ = self._searched(claims, compiled, node_view)
             return None if found is None else (0.0, found)
 
-    def _searched(self, claims: Sequence[Claim], scout: Scout, site: Site) -> tuple[Answer | None, bool]:
+    def _searched(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
+    ) -> tuple[Answer | None, bool]:
         """Return what the careful search finds, and whether it looked at devices as it pleased."""
-        if not (scout.kind.is_covered and site.is_regular):
+        if not (compiled.signature.is_covered and node_view.is_regular):
             raise TooIrregular
-        looks = scout.looks(site)
-        if scout.meets_shared(site, looks):
+        matched = compiled.matched(node_view)
+        if compiled.meets_shareable(node_view, matched):
             raise TooIrregular
         lists = self._features.DRAListTypeAttributes
-        careful = Careful(scout.kind, site, looks, lists=lists, effort=self.effort)
-        if not careful.is_exact and not self._may_fit(claims, site):
+        search = BacktrackingSearch(compiled.signature, node_view, matched, lists=lists, effort=self.effort)
+        if not search.is_exact and not self._may_fit(claims, node_view):
             return None, True
         try:
-            return careful.first(), not careful.is_exact
+            return search.first(), not search.is_exact
         except SelectorError as error:
             raise located(error, claims, self._classes) from None
 
-    def _may_fit(self, claims: Sequence[Claim], site: Site) -> bool:
+    def _may_fit(self, claims: Sequence[Claim], node_view: NodeView) -> bool:
         """Whether what of the claims count vectors cover fits, as far as they can tell."""
         counted = relaxed(claims)
         try:
-            return not counted or self._scouts.of_new(counted).plan(site).fits(site.components)
+            return not counted or self._compiled_claims.of_new(counted).plan(node_view).fits(
+                node_view.components
+            )
         except TooIrregular:
             return True
 
@@ -183,7 +191,7 @@ class Engine:
         found = self._preferred(claims, nodes)
         if found is not None:
             return found
-        owners = self._sites.names if nodes is None else ()
+        owners = self._node_views.names if nodes is None else ()
         node = next(iter(nodes or map(Node, owners)), None)
         if node is None:
             raise ValueError("allocate_somewhere needs at least one node")
@@ -197,43 +205,46 @@ class Engine:
 
     def _preferred(self, claims: Sequence[Claim], nodes: Sequence[Node] | None) -> Allocation | None:
         """Return the allocation on the node that the policy prefers among those that fit."""
-        scout = self._scouts.of(claims)
+        compiled = self._compiled_claims.of(claims)
         if nodes is None:
-            fitting = (Node(name) for name in self._outlook.known(claims, scout))
+            fitting = (Node(name) for name in self._feasibility.known(claims, compiled))
         else:
-            fitting = (node for node in nodes if self._outlook.fits(claims, scout, node))
+            fitting = (node for node in nodes if self._feasibility.fits(claims, compiled, node))
         compared = list(islice(fitting, self._chooser.compared))
-        best = self._best(claims, scout, compared)
+        best = self._best(claims, compiled, compared)
         if best is not None:
-            return self._scribe.written(best[0], claims, best[1])
+            return self._writer.written(best[0], claims, best[1])
         return self.decide(claims, compared[0]) if compared else None
 
     def _best(
-        self, claims: Sequence[Claim], scout: Scout, nodes: Sequence[Node]
-    ) -> tuple[Answer, Site] | None:
+        self, claims: Sequence[Claim], compiled: CompiledClaim, nodes: Sequence[Node]
+    ) -> tuple[Answer, NodeView] | None:
         """Return the answer with the preferred alternatives at the least price, the first of equal ones.
 
         None where none of the nodes has an answer with a price.
         """
         best: tuple[tuple[int, ...], float] | None = None
-        chosen: tuple[Answer, Site] | None = None
+        chosen: tuple[Answer, NodeView] | None = None
         for node in nodes:
-            site = self._sites.site(node)
+            node_view = self._node_views.node_view(node)
             try:
-                found = self._answered(claims, scout, site)
+                found = self._answered(claims, compiled, node_view)
             except TooIrregular:
                 continue
             assert found is not None, "a node that fits has an answer"
             cost = (found[1].choice.options, found[0])
             if best is None or cost < best:
-                best, chosen = cost, (found[1], site)
+                best, chosen = cost, (found[1], node_view)
         return chosen
 
     def covers(self, claims: Sequence[Claim], node: Node) -> bool:
         """Whether the tables cover the claims there and the policy chooses; else order does, by search."""
-        site = self._sites.site(node)
+        node_view = self._node_views.node_view(node)
         try:
-            return self._chooser.choose(self._scouts.of(claims).plan(site), site.components) is not None
+            return (
+                self._chooser.choose(self._compiled_claims.of(claims).plan(node_view), node_view.components)
+                is not None
+            )
         except TooIrregular:
             return False
 
@@ -242,42 +253,46 @@ class Engine:
 
         Raises: as ``allocate``.
         """
-        return self._outlook.feasible(claims, self._scouts.of(claims), nodes) if nodes else ()
+        return self._feasibility.feasible(claims, self._compiled_claims.of(claims), nodes) if nodes else ()
 
-    def _dropped(self, site: Site) -> None:
+    def _dropped(self, node_view: NodeView) -> None:
         """Forget a site that is no more."""
-        self._scouts.forget(site)
-        self._outlook.changed((site.node.name,))
+        self._compiled_claims.forget(node_view)
+        self._feasibility.changed((node_view.node.name,))
 
-    def _fits_otherwise(self, claims: Sequence[Claim], scout: Scout, node: Node) -> tuple[bool, bool]:
+    def _fits_otherwise(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node
+    ) -> tuple[bool, bool]:
         """Whether claims fit that count vectors do not cover, and whether that may be remembered."""
         try:
-            found, is_lasting = self._searched(claims, scout, self._sites.site(node))
+            found, is_lasting = self._searched(claims, compiled, self._node_views.node_view(node))
         except TooIrregular:
             return isinstance(allocate(claims, self._cluster(node), node), Allocation), False
         return found is not None, is_lasting
 
     def _cluster(self, node: Node) -> Cluster:
         """Return what the plain search needs to know of a node."""
-        return self._cluster_of(tuple(map(restored, self._sites.concerned(node))))
+        return self._cluster_of(tuple(map(restored, self._node_views.concerned(node))))
 
     def _cluster_of(self, pools: tuple[Pool, ...]) -> Cluster:
-        allocated = self._holds.concerning([(pool.id.driver, pool.id.name) for pool in pools])
+        allocated = self._assignments.concerning([(pool.id.driver, pool.id.name) for pool in pools])
         return Cluster(pools=pools, classes=self._classes, allocated=allocated, features=self._features)
 
     def _explained(self, claims: Sequence[Claim], node: Node) -> Unallocatable:
-        seen = self._published.seen_from(node, self._sites.concerned(node))
+        seen = self._published.seen_from(node, self._node_views.concerned(node))
         cluster = self._cluster_of(seen.pools)
         problem = problem_of(claims, cluster, node, seen.offers)
 
         def fits_without(dropped: Set[int] | None) -> bool:
             rest = without_constraints(claims, dropped)
             try:
-                return self._outlook.fits(rest, self._scouts.of_new(rest), node)
+                return self._feasibility.fits(rest, self._compiled_claims.of_new(rest), node)
             except SelectorError:
                 return False  # what only the question looks at fails nobody's claim
 
         copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
-        findings = LookedUp(claims, cluster, node, lambda part: bool(copy().feasible_nodes(part, [node])))
+        findings = RefusalDetails(
+            claims, cluster, node, lambda part: bool(copy().feasible_nodes(part, [node]))
+        )
         reasons = explain(claims, cluster, node, problem, fits_without)
         return Unallocatable(node=node.name, reasons=reasons, findings=findings)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from scheduler_core.engine.cluster.node_views import Sites
-from scheduler_core.engine.solve.compiled_claim import Scout
+from scheduler_core.engine.cluster.node_views import NodeViews
+from scheduler_core.engine.solve.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.subproblem import TooIrregular
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
@@ -18,19 +18,19 @@ from scheduler_core.model.nodes import Node
 _NO: Final = 0
 _YES: Final = 1
 _UNKNOWN: Final = 2
-Otherwise = Callable[[Sequence[Claim], Scout, Node], tuple[bool, bool]]
+Otherwise = Callable[[Sequence[Claim], CompiledClaim, Node], tuple[bool, bool]]
 """Whether claims fit that count vectors do not cover, and whether that may be remembered."""
 
 
-class Outlook:
+class FeasibilityCache:
     """What is known of every node that owns a pool, by kind. ``otherwise`` answers what the plans do not."""
 
-    def __init__(self, sites: Sites, otherwise: Otherwise) -> None:
-        self._sites = sites
+    def __init__(self, node_views: NodeViews, otherwise: Otherwise) -> None:
+        self._node_views = node_views
         self._otherwise = otherwise
         self._names: tuple[str, ...] = ()
         self._numbers: dict[str, int] = {}
-        self._flags: dict[Scout, bytearray] = {}
+        self._flags: dict[CompiledClaim, bytearray] = {}
 
     def changed(self, names: Iterable[str]) -> None:
         """Note that something else is published on some nodes."""
@@ -56,39 +56,41 @@ class Outlook:
                     if flags[number] == known:
                         flags[number] = _UNKNOWN
 
-    def forget(self, scout: Scout | None = None) -> None:
+    def forget(self, compiled: CompiledClaim | None = None) -> None:
         """Forget a kind, or all of them."""
-        if scout is None:
+        if compiled is None:
             self._flags.clear()
         else:
-            self._flags.pop(scout, None)
+            self._flags.pop(compiled, None)
 
-    def fits(self, claims: Sequence[Claim], scout: Scout, node: Node) -> bool:
+    def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node) -> bool:
         """Whether claims of the kind fit on a node."""
-        if self._sites.has_shared:
-            return self._judged(claims, scout, node)
-        flags = self._flags_of(scout)
+        if self._node_views.has_shared:
+            return self._judged(claims, compiled, node)
+        flags = self._flags_of(compiled)
         number = self._numbers.get(node.name)
         if number is None or flags[number] == _UNKNOWN:
-            return self._judged(claims, scout, node, number)
+            return self._judged(claims, compiled, node, number)
         return flags[number] == _YES
 
-    def feasible(self, claims: Sequence[Claim], scout: Scout, nodes: Sequence[Node]) -> tuple[str, ...]:
+    def feasible(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, nodes: Sequence[Node]
+    ) -> tuple[str, ...]:
         """Return the names of the nodes on which claims of the kind fit, in the order given."""
-        if self._sites.has_shared:
-            return tuple([node.name for node in nodes if self.fits(claims, scout, node)])
-        flags, numbers = self._flags_of(scout), self._numbers
+        if self._node_views.has_shared:
+            return tuple([node.name for node in nodes if self.fits(claims, compiled, node)])
+        flags, numbers = self._flags_of(compiled), self._numbers
         found = []
         for node in nodes:
             number = numbers.get(node.name, -1)
             known = flags[number] if number >= 0 else _UNKNOWN
-            if known == _YES or (known == _UNKNOWN and self.fits(claims, scout, node)):
+            if known == _YES or (known == _UNKNOWN and self.fits(claims, compiled, node)):
                 found.append(node.name)
         return tuple(found)
 
-    def known(self, claims: Sequence[Claim], scout: Scout) -> Iterator[str]:
+    def known(self, claims: Sequence[Claim], compiled: CompiledClaim) -> Iterator[str]:
         """Yield the nodes on which claims of the kind fit, by name, among those that own a pool."""
-        flags = self._flags_of(scout)
+        flags = self._flags_of(compiled)
         number = -1
         while True:
             unknown = flags.find(_UNKNOWN, number + 1)
@@ -97,29 +99,31 @@ class Outlook:
                 if unknown < 0:
                     return
                 number = unknown
-                if not self.fits(claims, scout, Node(self._names[number])):
+                if not self.fits(claims, compiled, Node(self._names[number])):
                     continue
             yield self._names[number]
 
-    def _flags_of(self, scout: Scout) -> bytearray:
-        if self._names is not self._sites.names:
-            self._names = self._sites.names
+    def _flags_of(self, compiled: CompiledClaim) -> bytearray:
+        if self._names is not self._node_views.names:
+            self._names = self._node_views.names
             self._numbers = {name: number for number, name in enumerate(self._names)}
             self._flags.clear()
-        flags = self._flags.get(scout)
+        flags = self._flags.get(compiled)
         if flags is None:
-            flags = self._flags[scout] = bytearray([_UNKNOWN]) * len(self._names)
+            flags = self._flags[compiled] = bytearray([_UNKNOWN]) * len(self._names)
         return flags
 
-    def _judged(self, claims: Sequence[Claim], scout: Scout, node: Node, number: int | None = None) -> bool:
+    def _judged(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node, number: int | None = None
+    ) -> bool:
         """Ask the tables, and note what they say under the node's number; ask the plain search if need be."""
-        site = self._sites.site(node)
+        node_view = self._node_views.node_view(node)
         try:
-            is_fit = scout.plan(site).fits(site.components)
+            is_fit = compiled.plan(node_view).fits(node_view.components)
         except TooIrregular:
-            is_fit, is_lasting = self._otherwise(claims, scout, node)
+            is_fit, is_lasting = self._otherwise(claims, compiled, node)
             if not is_lasting:
                 return is_fit
         if number is not None:
-            self._flags[scout][number] = is_fit
+            self._flags[compiled][number] = is_fit
         return is_fit

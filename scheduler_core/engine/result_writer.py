@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from scheduler_core.engine.claims.claim_signature import Want
-from scheduler_core.engine.cluster.node_class import Site
+from scheduler_core.engine.claims.claim_signature import Alternative
+from scheduler_core.engine.cluster.node_class import NodeView
 from scheduler_core.engine.solve.plan import Answer
 from scheduler_core.engine.tables.component import Component
 from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
@@ -18,44 +18,47 @@ from scheduler_core.search.answer import combined, configs
 _LIMIT: Final = 1 << 14  # results kept before they start afresh
 
 
-class Scribe:
+class ResultWriter:
     """Writes allocations. A result for the same device and request is one object."""
 
     def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
         self._classes = classes
-        self._results: dict[tuple[Component, int, Want], AllocatedDevice] = {}
+        self._results: dict[tuple[Component, int, Alternative], AllocatedDevice] = {}
 
-    def written(self, answer: Answer, claims: Sequence[Claim], site: Site) -> Allocation:
+    def written(self, answer: Answer, claims: Sequence[Claim], node_view: NodeView) -> Allocation:
         """Return the allocation: per claim its devices in request order."""
         results: list[list[AllocatedDevice]] = [[] for _ in claims]
         selections: list[list[NodeSelection]] = [[] for _ in claims]
-        components = site.components
-        for want, (number, position) in zip(answer.choice.devices, answer.picks, strict=True):
+        components = node_view.components
+        for alternative, (number, position) in zip(answer.choice.devices, answer.picks, strict=True):
             component = components[number]
-            result = self._result(component, position, want)
-            results[want.claim].append(result)
+            result = self._result(component, position, alternative)
+            results[alternative.claim].append(result)
             binds = result.binding.to_node
-            selections[want.claim].append(OnNode(site.node.name) if binds else component.selection(position))
+            selections[alternative.claim].append(
+                OnNode(node_view.node.name) if binds else component.selection(position)
+            )
         return Allocation(
-            node=site.node.name,
+            node=node_view.node.name,
             results={one.ref: tuple(found) for one, found in zip(claims, results, strict=True)},
             nodes={
-                one.ref: combined(found, site.node) for one, found in zip(claims, selections, strict=True)
+                one.ref: combined(found, node_view.node)
+                for one, found in zip(claims, selections, strict=True)
             },
             configs={claim.ref: self._configs(number, claim, answer) for number, claim in enumerate(claims)},
         )
 
-    def _result(self, component: Component, position: int, want: Want) -> AllocatedDevice:
-        key = (component, position, want)
+    def _result(self, component: Component, position: int, alternative: Alternative) -> AllocatedDevice:
+        key = (component, position, alternative)
         found = self._results.get(key)
         if found is None:
             pool = component.pool
             found = AllocatedDevice(
-                want.name,
+                alternative.name,
                 DeviceId(pool.driver, pool.name, component.layout.names[position]),
-                admin_access=want.admin_access,
-                tolerations=want.tolerations,
-                binding=component.template.skeleton.bodies[position].binding,
+                admin_access=alternative.admin_access,
+                tolerations=alternative.tolerations,
+                binding=component.template.structure_class.bodies[position].binding,
             )
             if len(self._results) >= _LIMIT:
                 self._results.clear()
@@ -65,5 +68,7 @@ class Scribe:
     def _configs(self, number: int, claim: Claim, answer: Answer) -> tuple[OpaqueConfig, ...]:
         if not claim.configs and not answer.choice.has_configs:
             return ()
-        names = [want.name for want in answer.choice.wants if want.claim == number]
+        names = [
+            alternative.name for alternative in answer.choice.alternatives if alternative.claim == number
+        ]
         return tuple(configs(claim, self._classes, names))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.explain.explain import explain
-from scheduler_core.explain.refusal_details import LookedUp
+from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Unallocatable
@@ -52,7 +52,7 @@ def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Pro
     return Unallocatable(
         node=node.name,
         reasons=explain(claims, cluster, node, problem),
-        findings=LookedUp(claims, cluster, node, fits),
+        findings=RefusalDetails(claims, cluster, node, fits),
     )
 
 

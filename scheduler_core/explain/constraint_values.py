@@ -13,14 +13,14 @@ from scheduler_core.explain.first_fit_reasons import told
 from scheduler_core.model.claim import Claim, Constraint
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Demand, Spread
+from scheduler_core.model.refusal import ConstraintValues, Demand
 from scheduler_core.rules.constraints import applies
 from scheduler_core.search.problem import Cluster
 
 
-def spreads(
+def constraint_values(
     claims: Sequence[Claim], cluster: Cluster, node: Node, demands: Sequence[Demand]
-) -> tuple[Spread, ...]:
+) -> tuple[ConstraintValues, ...]:
     """Return the spread of every constraint. Shape: in the order of the claims."""
     attributes = {
         pool.id_of(device): device.attributes
@@ -39,12 +39,12 @@ def _spread(
     constraint: Constraint,
     demands: Sequence[Demand],
     attributes: Mapping[DeviceId, Mapping[QualifiedName, AttributeValue]],
-) -> Spread:
+) -> ConstraintValues:
     bound = [one for one in demands if applies(constraint, one.request)]
     free = dict.fromkeys(one.device for demand in bound for one in demand.matched if one.obstacle is None)
     values = [attributes[device].get(constraint.attribute) for device in free]
     found = Counter(text for value in values if value is not None for text in _texts(value))
-    return Spread(
+    return ConstraintValues(
         claim=claim.ref,
         constraint=told(constraint),
         requests=tuple(dict.fromkeys(one.request.partition("/")[0] for one in bound)),

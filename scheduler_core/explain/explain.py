@@ -19,7 +19,7 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
 from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
-from scheduler_core.search.depth_first import Problem, Search, Slot, Want
+from scheduler_core.search.depth_first import Problem, Search, SearchAlternative, SearchRequest
 from scheduler_core.search.problem import Cluster, problem_of
 
 _SHOWN = 3  # neighbours that a sentence names before it says "and N more"
@@ -97,22 +97,22 @@ def _free(pool: Pool) -> tuple[Device, ...]:
 
 def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
     for number, claim in enumerate(claims):
-        least = sum(slot.least for slot in problem.slots if slot.claim == number)
+        least = sum(request.least for request in problem.requests if request.claim == number)
         if least > RESULTS:
             detail = f"needs at least {least} devices; a claim can hold {RESULTS}"
             yield Reason(claim.ref, claim.requests[0].name, Cause.TOO_MANY_DEVICES, detail)
-    for slot in problem.slots:
-        claim = claims[slot.claim]
+    for request in problem.requests:
+        claim = claims[request.claim]
         incomplete = [pool for pool in cluster.pools if not pool.is_complete and pool.is_seen_from(node)]
-        if incomplete and all(want.count is None for want in slot.wants):
+        if incomplete and all(alternative.count is None for alternative in request.alternatives):
             detail = f"wants all matching devices, but pool {incomplete[0].id} is incomplete"
-            yield Reason(claim.ref, slot.wants[0].name, Cause.POOL_INCOMPLETE, detail)
-        if not any(want.candidates for want in slot.wants):
-            yield _no_match(slot, claim, cluster, node)
+            yield Reason(claim.ref, request.alternatives[0].name, Cause.POOL_INCOMPLETE, detail)
+        if not any(alternative.candidates for alternative in request.alternatives):
+            yield _no_match(request, claim, cluster, node)
 
 
-def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
-    name = slot.wants[0].name
+def _no_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> Reason:
+    name = request.alternatives[0].name
     for pool in cluster.pools:
         if not pool.is_seen_from(node):
             continue
@@ -122,37 +122,42 @@ def _no_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason:
             detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
     detail = f"no device of node {node.name} is of its class and matches it"
-    return _invalid_match(slot, claim, cluster, node) or Reason(
+    return _invalid_match(request, claim, cluster, node) or Reason(
         claim.ref, name, Cause.NO_MATCHING_DEVICE, detail
     )
 
 
-def _invalid_match(slot: Slot, claim: Claim, cluster: Cluster, node: Node) -> Reason | None:
+def _invalid_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> Reason | None:
     seen = rejected_offers(cluster.pools, node)
     options = {option.name: option for request in claim.requests for option in request.alternatives}
-    for want in slot.wants:
-        selectors = selectors_of(options[want.name], claim, cluster.classes)
+    for alternative in request.alternatives:
+        selectors = selectors_of(options[alternative.name], claim, cluster.classes)
         matched = [
             candidate.offer
-            for candidate in select(selectors, options[want.name], seen)
+            for candidate in select(selectors, options[alternative.name], seen)
             if candidate.error is None
         ]
         if matched:
             pool, device = cluster.pools[matched[0].pool], matched[0].device
             reason = pool.rejected[device.name].reason
             detail = f"every device that matches is invalid: {device.name}: {reason}"
-            return Reason(claim.ref, want.name, Cause.DEVICE_INVALID, detail)
+            return Reason(claim.ref, alternative.name, Cause.DEVICE_INVALID, detail)
     return None
 
 
 def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem:
     """Return the problem without some of its rules, or without any."""
 
-    def kept(want: Want) -> Want:
-        return replace(want, rules=tuple(rule for rule in want.rules if dropped and rule not in dropped))
+    def kept(alternative: SearchAlternative) -> SearchAlternative:
+        return replace(
+            alternative, rules=tuple(rule for rule in alternative.rules if dropped and rule not in dropped)
+        )
 
-    slots = tuple(Slot(slot.claim, tuple(kept(want) for want in slot.wants)) for slot in problem.slots)
-    return replace(problem, slots=slots)
+    requests = tuple(
+        SearchRequest(request.claim, tuple(kept(alternative) for alternative in request.alternatives))
+        for request in problem.requests
+    )
+    return replace(problem, requests=requests)
 
 
 def _constraint_reasons(
@@ -160,7 +165,12 @@ def _constraint_reasons(
 ) -> Iterator[Reason]:
     """Name the constraints to blame: those without which all would fit, or else all of them."""
     owned = [(claim, constraint) for claim in claims for constraint in claim.constraints]
-    bound = {rule for slot in problem.slots for want in slot.wants for rule in want.rules}
+    bound = {
+        rule
+        for request in problem.requests
+        for alternative in request.alternatives
+        for rule in alternative.rules
+    }
     alone = [rule for rule in sorted(bound) if fits_without({rule})]
     for rule in alone or sorted(bound):
         claim, constraint = owned[rule]
@@ -179,44 +189,47 @@ def _shortages(
 ) -> Iterator[Reason]:
     known: dict[object, str | None] = {}
     reasons = []
-    for slot in problem.slots:
-        alike = tuple((want.count, want.admin_access, *map(id, want.candidates)) for want in slot.wants)
+    for request in problem.requests:
+        alike = tuple(
+            (alternative.count, alternative.admin_access, *map(id, alternative.candidates))
+            for alternative in request.alternatives
+        )
         if alike not in known:  # requests for the same devices lack the same
-            known[alike] = _shortage(slot.wants, ledgers)
+            known[alike] = _shortage(request.alternatives, ledgers)
         detail = known[alike]
         if detail is not None:
-            reasons.append(Reason(claims[slot.claim].ref, slot.wants[0].name, cause, detail))
+            reasons.append(Reason(claims[request.claim].ref, request.alternatives[0].name, cause, detail))
     if reasons:
         yield from reasons
         return
-    names = tuple(slot.wants[0].name for slot in problem.slots)
-    claim = claims[problem.slots[0].claim]
+    names = tuple(request.alternatives[0].name for request in problem.requests)
+    claim = claims[problem.requests[0].claim]
     detail = f"each of {_list(names)} would fit alone, but they do not fit together"
     yield Reason(claim.ref, names[0], cause, detail)
 
 
-def _shortage(wants: Sequence[Want], ledgers: Sequence[Ledger]) -> str | None:
+def _shortage(alternatives: Sequence[SearchAlternative], ledgers: Sequence[Ledger]) -> str | None:
     """Return why the alternatives cannot be filled from what is left, None where one alone could."""
     sentences = []
-    for want in wants:
+    for alternative in alternatives:
         blocked = []
         free = 0
-        for candidate in want.candidates:
-            reason = _obstacle(want, candidate, ledgers)
+        for candidate in alternative.candidates:
+            reason = _obstacle(alternative, candidate, ledgers)
             if reason is None:
                 free += 1
             else:
                 blocked.append(f"{candidate.offer.device.name}: {reason}")
-        needed = len(want.candidates) if want.count is None else want.count
+        needed = len(alternative.candidates) if alternative.count is None else alternative.count
         if free >= needed:
             return None
-        found = f"needs {needed} of {len(want.candidates)} matching devices, {free} of them free"
+        found = f"needs {needed} of {len(alternative.candidates)} matching devices, {free} of them free"
         sentences.append(f"{found}; {_list(blocked, '; ')}" if blocked else found)
     return " or ".join(sentences)
 
 
-def _obstacle(want: Want, candidate: Candidate, ledgers: Sequence[Ledger]) -> str | None:
-    if candidate.barred is not None or want.admin_access:
+def _obstacle(alternative: SearchAlternative, candidate: Candidate, ledgers: Sequence[Ledger]) -> str | None:
+    if candidate.barred is not None or alternative.admin_access:
         return candidate.barred
     return ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name, candidate.share)
 

@@ -1,8 +1,8 @@
-"""Why this device and not its earlier neighbours, where devices are taken in order; what matches at all.
+"""Why ``first-fit`` took this device and none of the devices listed before it; what a request matches at all.
 
-In come claims, a cluster and a node, for ``choices`` an allocation too; out come values that say for each
-device in order of preference whether it was free, and if not, who holds what it needs. Nothing is decided
-here, and nothing is searched.
+In come claims, a cluster and a node, and for ``first_fit_choices`` an allocation. Out come values that say
+of each earlier device whether it was free, and if not, who holds what it needs. Nothing is decided or
+searched here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scheduler_core.explain.replay import Standing, given_to, place_of
+from scheduler_core.explain.replay import Replay, given_to, place_of
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, Constraint
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
@@ -19,7 +19,7 @@ from scheduler_core.model.result import Allocation
 from scheduler_core.rules.constraints import Rule
 from scheduler_core.rules.scopes import SameSets
 from scheduler_core.search.candidates import Candidate
-from scheduler_core.search.depth_first import Slot, Want
+from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
 from scheduler_core.search.problem import Cluster
 
 NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
@@ -27,7 +27,7 @@ NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class FirstFitChoice:
     """A device that a request got.
 
     Shape: ``passed`` the devices before it in order of preference that its request did not get;
@@ -47,27 +47,27 @@ def demands(claims: Sequence[Claim], cluster: Cluster, node: Node) -> tuple[Dema
     Shape: requests in order, an entry per alternative.
     Raises: as ``allocate``.
     """
-    standing = Standing(claims, cluster, node)
+    standing = Replay(claims, cluster, node)
     return tuple(
-        standing.demand(claims[slot.claim].ref, want)
-        for slot in standing.problem.slots
-        for want in slot.wants
+        standing.demand(claims[request.claim].ref, alternative)
+        for request in standing.problem.requests
+        for alternative in request.alternatives
     )
 
 
-def choices(
+def first_fit_choices(
     allocation: Allocation, claims: Sequence[Claim], cluster: Cluster, node: Node
-) -> tuple[Choice, ...]:
+) -> tuple[FirstFitChoice, ...]:
     """Return why each device of an answer of policy ``first-fit`` was the first that would do.
 
     Shape: in the order of the results.
     Raises: as ``allocate``.
     """
     told_so_far = _InOrder(claims, cluster, node)
-    found: list[Choice] = []
-    for slot in told_so_far.slots:
-        ref = claims[slot.claim].ref
-        found += told_so_far.choose(ref, slot, given_to(slot, allocation.results[ref]))
+    found: list[FirstFitChoice] = []
+    for request in told_so_far.requests:
+        ref = claims[request.claim].ref
+        found += told_so_far.choose(ref, request, given_to(request, allocation.results[ref]))
     return tuple(found)
 
 
@@ -81,36 +81,42 @@ class _InOrder:
     """Takes devices one by one, as the search took them."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
-        self._standing = Standing(claims, cluster, node)
+        self._standing = Replay(claims, cluster, node)
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
-        self.slots = self._standing.problem.slots
+        self.requests = self._standing.problem.requests
 
-    def choose(self, ref: ClaimRef, slot: Slot, given: Sequence[AllocatedDevice]) -> Iterator[Choice]:
-        """Yield the choices of one request, and take its devices."""
-        place, id_of = place_of(slot, given), self._standing.id_of
-        want = slot.wants[place]
-        yielded = tuple(self._standing.demand(ref, other) for other in slot.wants[:place])
-        places = {id_of(one): index for index, one in enumerate(want.candidates)}
+    def choose(
+        self, ref: ClaimRef, request: SearchRequest, given: Sequence[AllocatedDevice]
+    ) -> Iterator[FirstFitChoice]:
+        """Yield the first_fit_choices of one request, and take its devices."""
+        place, id_of = place_of(request, given), self._standing.id_of
+        alternative = request.alternatives[place]
+        yielded = tuple(self._standing.demand(ref, other) for other in request.alternatives[:place])
+        places = {id_of(one): index for index, one in enumerate(alternative.candidates)}
         mine = {one.device for one in given}
         for result in given:
-            before = (one for one in want.candidates[: places[result.device]] if id_of(one) not in mine)
-            passed = tuple(Considered(id_of(one), self._passed(want, one)) for one in before)
-            yield Choice(claim=ref, request=want.name, device=result.device, passed=passed, yielded=yielded)
-            taken = want.candidates[places[result.device]]
-            self._standing.take(ref, want, taken)
-            for number in want.rules:
-                self._rule(number, want).add(taken.offer.device)
+            before = (
+                one for one in alternative.candidates[: places[result.device]] if id_of(one) not in mine
+            )
+            passed = tuple(Considered(id_of(one), self._passed(alternative, one)) for one in before)
+            yield FirstFitChoice(
+                claim=ref, request=alternative.name, device=result.device, passed=passed, yielded=yielded
+            )
+            taken = alternative.candidates[places[result.device]]
+            self._standing.take(ref, alternative, taken)
+            for number in alternative.rules:
+                self._rule(number, alternative).add(taken.offer.device)
 
-    def _passed(self, want: Want, candidate: Candidate) -> Obstacle:
-        obstacle = self._standing.obstacle(want, candidate)
+    def _passed(self, alternative: SearchAlternative, candidate: Candidate) -> Obstacle:
+        obstacle = self._standing.obstacle(alternative, candidate)
         if obstacle is not None:
             return obstacle
-        for number in want.rules:
-            if not self._rule(number, want).admits(candidate.offer.device):
+        for number in alternative.rules:
+            if not self._rule(number, alternative).admits(candidate.offer.device):
                 text = f"{told(self._constraints[number])} keeps it from the devices chosen before"
                 return Obstacle(Hindrance.CONSTRAINT, text)
         return Obstacle(Hindrance.NO_ROOM, NO_ROOM_AFTER)
 
-    def _rule(self, number: int, want: Want) -> Rule:
+    def _rule(self, number: int, alternative: SearchAlternative) -> Rule:
         rule = self._standing.problem.rules[number]
-        return rule.seat(want.name) if isinstance(rule, SameSets) else rule
+        return rule.seat(alternative.name) if isinstance(rule, SameSets) else rule

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from scheduler_core.explain.constraint_values import spreads
+from scheduler_core.explain.constraint_values import constraint_values
 from scheduler_core.explain.first_fit_reasons import demands
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Demand, RequestOf, Spread
+from scheduler_core.model.refusal import ConstraintValues, Demand, RequestOf
 from scheduler_core.search.problem import Cluster
 from scheduler_core.search.smallest_conflict import Fits, smallest_conflict
 
 
-class LookedUp:
+class RefusalDetails:
     """The findings of one refusal. ``fits`` answers for the same cluster and node."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node, fits: Fits) -> None:
@@ -33,9 +33,9 @@ class LookedUp:
         return demands(self._claims, self._cluster, self._node)
 
     @cached_property
-    def constraints(self) -> tuple[Spread, ...]:
+    def constraints(self) -> tuple[ConstraintValues, ...]:
         """Return what there is to meet each constraint."""
-        return spreads(self._claims, self._cluster, self._node, self.requests)
+        return constraint_values(self._claims, self._cluster, self._node, self.requests)
 
     @cached_property
     def conflict(self) -> tuple[RequestOf, ...]:

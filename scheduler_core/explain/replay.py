@@ -16,11 +16,11 @@ from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
 from scheduler_core.search.candidates import Candidate
-from scheduler_core.search.depth_first import Slot, Want
+from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
 from scheduler_core.search.problem import Cluster, problem_of, untolerated
 
 
-class Standing:
+class Replay:
     """What is held of the pools that a node sees. Shape: ``problem`` has the requests as slots."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
@@ -28,33 +28,39 @@ class Standing:
         self._pools = tuple(sorted(seen, key=lambda pool: pool.id))
         self.problem = problem_of(claims, replace(cluster, pools=self._pools), node)
 
-    def demand(self, ref: ClaimRef, want: Want) -> Demand:
+    def demand(self, ref: ClaimRef, alternative: SearchAlternative) -> Demand:
         """Return what a request finds in the present state."""
-        matched = tuple(Considered(self.id_of(one), self.obstacle(want, one)) for one in want.candidates)
-        needed = len(want.candidates) if want.count is None else want.count
-        return Demand(claim=ref, request=want.name, needed=needed, matched=matched)
+        matched = tuple(
+            Considered(self.id_of(one), self.obstacle(alternative, one)) for one in alternative.candidates
+        )
+        needed = len(alternative.candidates) if alternative.count is None else alternative.count
+        return Demand(claim=ref, request=alternative.name, needed=needed, matched=matched)
 
-    def obstacle(self, want: Want, candidate: Candidate) -> Obstacle | None:
+    def obstacle(self, alternative: SearchAlternative, candidate: Candidate) -> Obstacle | None:
         """Return what keeps a device from a request now, its constraints left aside."""
         if candidate.error is not None:
             return Obstacle(Hindrance.SELECTOR, str(candidate.error))
         if candidate.barred is not None:
             is_taint = candidate.barred in map(untolerated, candidate.offer.device.taints)
             return Obstacle(Hindrance.TAINT if is_taint else Hindrance.SCOPE, candidate.barred)
-        if want.admin_access:
+        if alternative.admin_access:
             return None
         pool, device = self._pools[candidate.offer.pool], candidate.offer.device
         return obstacle(pool, self._ledger(candidate), device.name, candidate.share)
 
-    def take(self, ref: ClaimRef, want: Want, candidate: Candidate) -> None:
+    def take(self, ref: ClaimRef, alternative: SearchAlternative, candidate: Candidate) -> None:
         """Take a device for a request. Looking on takes nothing."""
-        if not want.admin_access:
-            self._ledger(candidate).take(candidate.offer.device.name, _holder(ref, want), candidate.share)
+        if not alternative.admin_access:
+            self._ledger(candidate).take(
+                candidate.offer.device.name, _holder(ref, alternative), candidate.share
+            )
 
-    def release(self, ref: ClaimRef, want: Want, candidate: Candidate) -> None:
+    def release(self, ref: ClaimRef, alternative: SearchAlternative, candidate: Candidate) -> None:
         """Give back what ``take`` took."""
-        if not want.admin_access:
-            self._ledger(candidate).release(candidate.offer.device.name, _holder(ref, want), candidate.share)
+        if not alternative.admin_access:
+            self._ledger(candidate).release(
+                candidate.offer.device.name, _holder(ref, alternative), candidate.share
+            )
 
     def id_of(self, candidate: Candidate) -> DeviceId:
         """Return the name of a candidate's device in the cluster."""
@@ -64,17 +70,17 @@ class Standing:
         return self.problem.ledgers[candidate.offer.pool]
 
 
-def _holder(ref: ClaimRef, want: Want) -> str:
-    return f"{ref} request {want.name}"
+def _holder(ref: ClaimRef, alternative: SearchAlternative) -> str:
+    return f"{ref} request {alternative.name}"
 
 
-def place_of(slot: Slot, given: Sequence[AllocatedDevice]) -> int:
+def place_of(request: SearchRequest, given: Sequence[AllocatedDevice]) -> int:
     """Return which alternative of a request its devices answer, 0 where there are none."""
-    names = [want.name for want in slot.wants]
+    names = [alternative.name for alternative in request.alternatives]
     return names.index(given[0].request) if given else 0
 
 
-def given_to(slot: Slot, results: Sequence[AllocatedDevice]) -> tuple[AllocatedDevice, ...]:
+def given_to(request: SearchRequest, results: Sequence[AllocatedDevice]) -> tuple[AllocatedDevice, ...]:
     """Return the results of a claim that answer one of its requests."""
-    names = {want.name for want in slot.wants}
+    names = {alternative.name for alternative in request.alternatives}
     return tuple(one for one in results if one.request in names)

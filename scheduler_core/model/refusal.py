@@ -127,7 +127,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class ConstraintValues:
     """A constraint, and what is there to meet it.
 
     Shape: ``constraint`` as the claim writes it; ``needed`` devices at least; ``free`` devices that could
@@ -168,7 +168,7 @@ class Findings(Protocol):
         ...
 
     @property
-    def constraints(self) -> tuple[Spread, ...]:
+    def constraints(self) -> tuple[ConstraintValues, ...]:
         """Return what there is to meet each constraint."""
         ...
 
@@ -183,5 +183,5 @@ class NoFindings:
     """What there is to say where nobody can look anything up."""
 
     requests: tuple[Demand, ...] = ()
-    constraints: tuple[Spread, ...] = ()
+    constraints: tuple[ConstraintValues, ...] = ()
     conflict: tuple[RequestOf, ...] = ()

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, Constraint, OpaqueConfig
 from scheduler_core.model.nodes import NodeSelection
-from scheduler_core.model.refusal import Demand, Findings, NoFindings, RequestOf, Spread
+from scheduler_core.model.refusal import ConstraintValues, Demand, Findings, NoFindings, RequestOf
 
 
 class Cause(StrEnum):
@@ -85,7 +85,7 @@ class Unallocatable:
         return self.findings.requests
 
     @property
-    def constraints(self) -> tuple[Spread, ...]:
+    def constraints(self) -> tuple[ConstraintValues, ...]:
         """Return what there is to meet each constraint. Shape: in the order of the claims."""
         return self.findings.constraints
 

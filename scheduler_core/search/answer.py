@@ -19,10 +19,10 @@ from scheduler_core.model.nodes import AllNodes, Matching, Node, NodeSelection, 
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
 from scheduler_core.search.candidates import Candidate
-from scheduler_core.search.depth_first import Problem, Want
+from scheduler_core.search.depth_first import Problem, SearchAlternative
 from scheduler_core.search.problem import Cluster
 
-Chosen = Sequence[tuple[Want, Sequence[Candidate]]]
+Chosen = Sequence[tuple[SearchAlternative, Sequence[Candidate]]]
 ShareIds = Callable[[], str]
 
 
@@ -44,15 +44,15 @@ def allocation(
         for request in claim.requests
         for option in request.alternatives
     }
-    for slot, (want, candidates) in zip(problem.slots, chosen, strict=True):
-        ref, option = claims[slot.claim].ref, options[slot.claim, want.name]
+    for request, (alternative, candidates) in zip(problem.requests, chosen, strict=True):
+        ref, option = claims[request.claim].ref, options[request.claim, alternative.name]
         for candidate in candidates:
             pool = cluster.pools[candidate.offer.pool]
             results[ref].append(_result(option, candidate, pool, share_ids))
             selections[ref].append(_selection(candidate, node))
     names: dict[ClaimRef, list[str]] = {claim.ref: [] for claim in claims}
-    for slot, (want, _) in zip(problem.slots, chosen, strict=True):
-        names[claims[slot.claim].ref].append(want.name)
+    for request, (alternative, _) in zip(problem.requests, chosen, strict=True):
+        names[claims[request.claim].ref].append(alternative.name)
     return Allocation(
         node=node.name,
         results={ref: tuple(devices) for ref, devices in results.items()},

@@ -22,7 +22,7 @@ from scheduler_core.search.candidates import Candidate
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class SearchAlternative:
     """One alternative of a request, ready to be searched.
 
     Shape: ``count`` is None where all candidates must be taken; ``rules`` index the problem's rules;
@@ -39,23 +39,26 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SearchRequest:
     """One request: its alternatives, and which claim it belongs to."""
 
     claim: int
-    wants: tuple[Want, ...]
+    alternatives: tuple[SearchAlternative, ...]
 
     @property
     def least(self) -> int:
         """Return how many devices the request needs at least."""
-        return min(len(want.candidates) if want.count is None else want.count for want in self.wants)
+        return min(
+            len(alternative.candidates) if alternative.count is None else alternative.count
+            for alternative in self.alternatives
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is searched: slots in order, rules of all claims, the books of all pools."""
 
-    slots: tuple[Slot, ...]
+    requests: tuple[SearchRequest, ...]
     rules: tuple[Rule, ...]
     ledgers: Sequence[Ledger]
 
@@ -69,7 +72,7 @@ class Search:
 
     problem: Problem
     steps: int = 0
-    chosen: list[tuple[Want, list[Candidate]]] = field(default_factory=list)
+    chosen: list[tuple[SearchAlternative, list[Candidate]]] = field(default_factory=list)
     _counts: dict[int, int] = field(default_factory=dict)
     _joined: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
     _watched: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
@@ -81,32 +84,34 @@ class Search:
         try:
             return any(self._at(levels, preferred) for levels in _levels(preferred))
         finally:
-            for slot, (want, candidates) in reversed(
-                list(zip(self.problem.slots, self.chosen, strict=False))
+            for request, (alternative, candidates) in reversed(
+                list(zip(self.problem.requests, self.chosen, strict=False))
             ):
                 for candidate in reversed(candidates):
-                    self._leave(slot.claim, want, candidate)
+                    self._leave(request.claim, alternative, candidate)
 
     def _at(self, levels: Sequence[int], preferred: Sequence[Preferred]) -> bool:
         """Search with the scopes that are preferred, level by level."""
         for rule, level in zip(preferred, levels, strict=True):
             rule.level = level
-        return self._slot(0)
+        return self._request(0)
 
-    def _slot(self, index: int) -> bool:
-        if index == len(self.problem.slots):
+    def _request(self, index: int) -> bool:
+        if index == len(self.problem.requests):
             return all(rule.is_met() for rule in self.problem.rules if isinstance(rule, SameSets))
-        return any(self._want(index, want) for want in self.problem.slots[index].wants)
+        return any(
+            self._alternative(index, alternative) for alternative in self.problem.requests[index].alternatives
+        )
 
-    def _want(self, index: int, want: Want) -> bool:
-        claim = self.problem.slots[index].claim
-        count = len(want.candidates) if want.count is None else want.count
+    def _alternative(self, index: int, alternative: SearchAlternative) -> bool:
+        claim = self.problem.requests[index].claim
+        count = len(alternative.candidates) if alternative.count is None else alternative.count
         if count == 0 or self._counts.get(claim, 0) + count + self._least_after(index) > RESULTS:
             return False
         self._counts[claim] = self._counts.get(claim, 0) + count
-        self.chosen.append((want, []))
-        start = self._last.get(want.kind, 0) if want.count == 1 else 0
-        if self._fill(index, want, count, start):
+        self.chosen.append((alternative, []))
+        start = self._last.get(alternative.kind, 0) if alternative.count == 1 else 0
+        if self._fill(index, alternative, count, start):
             return True
         self.chosen.pop()
         self._counts[claim] -= count
@@ -114,25 +119,25 @@ class Search:
 
     def _least_after(self, index: int) -> int:
         """Return how many devices the later requests of the same claim need at least."""
-        claim = self.problem.slots[index].claim
-        later = (slot for slot in self.problem.slots[index + 1 :] if slot.claim == claim)
-        return sum(slot.least for slot in later)
+        claim = self.problem.requests[index].claim
+        later = (request for request in self.problem.requests[index + 1 :] if request.claim == claim)
+        return sum(request.least for request in later)
 
-    def _fill(self, index: int, want: Want, needed: int, start: int) -> bool:
+    def _fill(self, index: int, alternative: SearchAlternative, needed: int, start: int) -> bool:
         if needed == 0:
-            return self._slot(index + 1)
-        claim, mine = self.problem.slots[index].claim, self.chosen[index][1]
-        for position in range(start, len(want.candidates) - needed + 1):
-            candidate = want.candidates[position]
-            if self._join(claim, want, candidate):
+            return self._request(index + 1)
+        claim, mine = self.problem.requests[index].claim, self.chosen[index][1]
+        for position in range(start, len(alternative.candidates) - needed + 1):
+            candidate = alternative.candidates[position]
+            if self._join(claim, alternative, candidate):
                 mine.append(candidate)
-                before = self._last.get(want.kind)
-                self._last[want.kind] = position
-                if self._fill(index, want, needed - 1, position + 1):
+                before = self._last.get(alternative.kind)
+                self._last[alternative.kind] = position
+                if self._fill(index, alternative, needed - 1, position + 1):
                     return True
-                self._restore(want.kind, before)
-                self._leave(claim, want, mine.pop())
-            if want.count is None:
+                self._restore(alternative.kind, before)
+                self._leave(claim, alternative, mine.pop())
+            if alternative.count is None:
                 return False
         return False
 
@@ -142,7 +147,7 @@ class Search:
         else:
             self._last[kind] = before
 
-    def _join(self, claim: int, want: Want, candidate: Candidate) -> bool:
+    def _join(self, claim: int, alternative: SearchAlternative, candidate: Candidate) -> bool:
         if candidate.error is not None:
             raise candidate.error
         self.steps += 1
@@ -150,34 +155,34 @@ class Search:
             return False
         device, pool = candidate.offer.device, candidate.offer.pool
         seen = (claim, pool, device.name)
-        rules = [self._seat(rule, want) for rule in want.rules]
-        if self._watched[seen] or (want.admin_access and self._joined[seen]):
+        rules = [self._seat(rule, alternative) for rule in alternative.rules]
+        if self._watched[seen] or (alternative.admin_access and self._joined[seen]):
             return False
         if not all(rule.admits(device) for rule in rules):
             return False
-        if not want.admin_access:
+        if not alternative.admin_access:
             ledger = self.problem.ledgers[pool]
             if not ledger.admits(device.name, candidate.share):
                 return False
-            ledger.take(device.name, want.name, candidate.share)
+            ledger.take(device.name, alternative.name, candidate.share)
         self._joined[seen] += 1
-        self._watched[seen] += want.admin_access
+        self._watched[seen] += alternative.admin_access
         for rule in rules:
             rule.add(device)
         return True
 
-    def _leave(self, claim: int, want: Want, candidate: Candidate) -> None:
+    def _leave(self, claim: int, alternative: SearchAlternative, candidate: Candidate) -> None:
         device, pool = candidate.offer.device, candidate.offer.pool
         self._joined[claim, pool, device.name] -= 1
-        self._watched[claim, pool, device.name] -= want.admin_access
-        if not want.admin_access:
-            self.problem.ledgers[pool].release(device.name, want.name, candidate.share)
-        for rule in want.rules:
-            self._seat(rule, want).remove(device)
+        self._watched[claim, pool, device.name] -= alternative.admin_access
+        if not alternative.admin_access:
+            self.problem.ledgers[pool].release(device.name, alternative.name, candidate.share)
+        for rule in alternative.rules:
+            self._seat(rule, alternative).remove(device)
 
-    def _seat(self, number: int, want: Want) -> Rule:
+    def _seat(self, number: int, alternative: SearchAlternative) -> Rule:
         rule = self.problem.rules[number]
-        return rule.seat(want.name) if isinstance(rule, SameSets) else rule
+        return rule.seat(alternative.name) if isinstance(rule, SameSets) else rule
 
 
 def _levels(preferred: Sequence[Preferred]) -> Iterator[tuple[int, ...]]:

@@ -31,7 +31,7 @@ from scheduler_core.rules.constraints import Rule, applies, rule_of
 from scheduler_core.rules.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
 from scheduler_core.rules.selectors import Selector
 from scheduler_core.search.candidates import Candidate, Offer, offers, select, selectors_of
-from scheduler_core.search.depth_first import Problem, Slot, Want
+from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +60,18 @@ def problem_of(
         seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
     view = _Seen(seen, is_complete, cluster, reserved(cluster.pools, cluster.allocated), {})
-    slots: list[Slot] = []
+    requests: list[SearchRequest] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
-        first_rule, first_slot = len(rules), len(slots)
+        first_rule, first_slot = len(rules), len(requests)
         for request in claim.requests:
             _check_features(request, claim, cluster.features)
-            wants = (_want(option, claim, number, first_rule, view) for option in request.alternatives)
-            slots.append(Slot(number, tuple(wants)))
-        rules += [_rule(constraint, slots[first_slot:], cluster) for constraint in claim.constraints]
-    return Problem(tuple(slots), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
+            alternatives = (
+                _alternative(option, claim, number, first_rule, view) for option in request.alternatives
+            )
+            requests.append(SearchRequest(number, tuple(alternatives)))
+        rules += [_rule(constraint, requests[first_slot:], cluster) for constraint in claim.constraints]
+    return Problem(tuple(requests), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,11 @@ class _Seen:
         return found
 
 
-def _rule(constraint: Constraint, slots: Sequence[Slot], cluster: Cluster) -> Rule:
+def _rule(constraint: Constraint, requests: Sequence[SearchRequest], cluster: Cluster) -> Rule:
     """Return a fresh rule. What compares scopes looks at the candidates of the claim first."""
     match constraint:
         case SameScope():
-            return _same_sets(constraint, slots)
+            return _same_sets(constraint, requests)
         case PreferScope():
             return Preferred(constraint)
         case ExclusiveScope():
@@ -102,29 +104,45 @@ def _rule(constraint: Constraint, slots: Sequence[Slot], cluster: Cluster) -> Ru
             return rule_of(constraint, cluster.features)
 
 
-def _same_sets(constraint: SameScope, slots: Sequence[Slot]) -> SameSets:
-    wants = [
-        [want for slot in slots for want in slot.wants if _is_of(want, group)] for group in constraint.groups
+def _same_sets(constraint: SameScope, requests: Sequence[SearchRequest]) -> SameSets:
+    alternatives = [
+        [
+            alternative
+            for request in requests
+            for alternative in request.alternatives
+            if _is_of(alternative, group)
+        ]
+        for group in constraint.groups
     ]
-    devices = [[one.offer.device for want in group for one in want.candidates] for group in wants]
+    devices = [
+        [one.offer.device for alternative in group for one in alternative.candidates]
+        for group in alternatives
+    ]
     scope = compared(constraint.scopes, (device for group in devices for device in group))
     told = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
     firm = [
-        all(len(slot.wants) == 1 for slot in slots if _is_of(slot.wants[0], group))
+        all(len(request.alternatives) == 1 for request in requests if _is_of(request.alternatives[0], group))
         for group in constraint.groups
     ]
     sizes = [
-        sum(len(want.candidates) if want.count is None else want.count for want in group) if is_firm else None
-        for group, is_firm in zip(wants, firm, strict=True)
+        sum(
+            len(alternative.candidates) if alternative.count is None else alternative.count
+            for alternative in group
+        )
+        if is_firm
+        else None
+        for group, is_firm in zip(alternatives, firm, strict=True)
     ]
     return SameSets(constraint, scope, sizes, frozenset.intersection(*told) if devices else frozenset())
 
 
-def _is_of(want: Want, group: Sequence[str]) -> bool:
-    return want.name in group or want.name.partition("/")[0] in group
+def _is_of(alternative: SearchAlternative, group: Sequence[str]) -> bool:
+    return alternative.name in group or alternative.name.partition("/")[0] in group
 
 
-def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, seen: _Seen) -> Want:
+def _alternative(
+    option: DeviceRequest, claim: Claim, number: int, first_rule: int, seen: _Seen
+) -> SearchAlternative:
     selectors = selectors_of(option, claim, seen.cluster.classes)
     bound = tuple(
         first_rule + index
@@ -132,7 +150,7 @@ def _want(option: DeviceRequest, claim: Claim, number: int, first_rule: int, see
         if applies(constraint, option.name)
     )
     chosen = seen.select(selectors, option) if option.count is not None or seen.is_complete else ()
-    return Want(
+    return SearchAlternative(
         name=option.name,
         count=option.count,
         candidates=tuple(_open(_tolerated(option, chosen, seen.cluster.features), seen.kept)),

@@ -16,7 +16,7 @@ from typing import Final
 
 from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.pods.hints import GPU, RDMA
-from scheduler_core.frontends.pods.place import Placed, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import PodAsk, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, held, pool_of
 from scheduler_core.model.nodes import Node
@@ -86,7 +86,7 @@ def joining(settings: Settings) -> Report:
             started = perf_counter_ns()
             found = place_pod(ask, cluster, _NODE)
             spent.append(perf_counter_ns() - started)
-            if isinstance(found, Placed) != one.fits:
+            if isinstance(found, PlacedPod) != one.fits:
                 wrong.append(f"{case}: {one}: whether it fits is {one.fits}, the answer is {found}")
         fitting = [one for one in instances if one.fits]
         refused = sum(not one.fits_greedily for one in fitting)

@@ -10,7 +10,7 @@ from typing import Any
 from scheduler_core.base.errors import CoreError
 from scheduler_core.frontends.classes.annotation import annotations_of
 from scheduler_core.frontends.classes.compile import device_class_of
-from scheduler_core.frontends.classes.events import Placed, PodOutcome, Refused, Unplaced
+from scheduler_core.frontends.classes.events import EventRefused, PodOutcome, PodPlaced, PodUnplaced
 from scheduler_core.frontends.classes.state import in_use, selected, statuses
 from tangram.class_input import CLASS_KINDS, ClassInput, read_class_input
 from tangram.documents import read_documents
@@ -63,7 +63,7 @@ def _run(options: Namespace, face: Face) -> int:
         face.out.json({"classes": _plain_classes(found), "pods": [_plain_pod(*one) for one in answers]})
     else:
         _draw(found, answers, face)
-    return DONE if all(isinstance(outcome, Placed) for _, outcome in answers) else DOES_NOT_FIT
+    return DONE if all(isinstance(outcome, PodPlaced) for _, outcome in answers) else DOES_NOT_FIT
 
 
 def _device_classes(found: ClassInput) -> list[dict[str, Any]]:
@@ -81,9 +81,9 @@ def _draw(found: ClassInput, answers: _Answers, face: Face) -> None:
     face.out.show(classes_table(statuses(found.state), _free(found), devices))
     for pod, outcome in answers:
         match outcome:
-            case Placed(grant):
+            case PodPlaced(grant):
                 face.out.show("", grant_picture(pod, grant))
-            case Unplaced(reason) | Refused(reason):
+            case PodUnplaced(reason) | EventRefused(reason):
                 face.out.show("", unplaced_picture(pod, reason))
 
 
@@ -125,12 +125,12 @@ def _plain_classes(found: ClassInput) -> list[dict[str, Any]]:
 
 def _plain_pod(pod: str, outcome: PodOutcome) -> dict[str, Any]:
     match outcome:
-        case Placed(grant):
+        case PodPlaced(grant):
             uses = [
                 {"class": use.class_name, "device": use.device, "quantity": use.quantity}
                 for use in grant.uses
             ]
             annotations = annotations_of(grant.uses)
             return {"pod": pod, "node": grant.node, "devices": uses, "annotations": annotations}
-        case Unplaced(reason) | Refused(reason):
+        case PodUnplaced(reason) | EventRefused(reason):
             return {"pod": pod, "unschedulable": True, "reason": reason}

@@ -9,10 +9,10 @@ from typing import Final
 
 from rich.console import Group, RenderableType
 
-from scheduler_core.comparison.best_fit_reasons import Weighed, weighed
-from scheduler_core.comparison.other_nodes import Elsewhere, elsewhere
+from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
+from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
 from scheduler_core.engine.engine import Engine
-from scheduler_core.explain.first_fit_reasons import Choice, choices
+from scheduler_core.explain.first_fit_reasons import FirstFitChoice, first_fit_choices
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
@@ -114,30 +114,30 @@ class _Explained:
 
     allocation: Allocation
     chosen_by: str
-    choices: Sequence[Choice] | Sequence[Weighed]
+    choices: Sequence[FirstFitChoice] | Sequence[BestFitChoice]
     picture: RenderableType
-    others: Sequence[Elsewhere] = ()
+    others: Sequence[OtherNode] = ()
 
 
 def _is_covered(engine: Engine, allocation: Allocation, asked: AllocationInput) -> bool:
     return engine.covers(asked.objects.claims, _node(allocation.node, asked))
 
 
-def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> tuple[Elsewhere, ...]:
+def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> tuple[OtherNode, ...]:
     others = [node for node in asked.nodes if node.name != allocation.node][:_OTHERS]
     answers = [engine.allocate(asked.objects.claims, node) for node in others]
-    return elsewhere(allocation, answers, asked.cluster)
+    return compare_nodes(allocation, answers, asked.cluster)
 
 
-def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[Elsewhere]) -> _Explained:
-    found = weighed(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
+def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[OtherNode]) -> _Explained:
+    found = best_fit_choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
     by = "what is left for later claims"
     picture = Group(weighed_picture(found), elsewhere_picture(others))
     return _Explained(allocation, by, found, picture, others)
 
 
 def _in_order(allocation: Allocation, asked: AllocationInput) -> _Explained:
-    found = choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
+    found = first_fit_choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
     return _Explained(allocation, "listed order", found, choices_picture(found))
 
 

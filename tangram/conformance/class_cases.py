@@ -17,10 +17,10 @@ from scheduler_core.frontends.classes.events import (
     AddPod,
     DeletePod,
     Event,
+    EventRefused,
     Outcome,
-    Placed,
-    Refused,
-    Unplaced,
+    PodPlaced,
+    PodUnplaced,
 )
 from scheduler_core.frontends.classes.published import published
 from scheduler_core.frontends.classes.state import State, after, selected, statuses
@@ -100,7 +100,7 @@ def _happened(run: ClassRun, event: Event) -> Outcome:
 
 def _given(outcome: Outcome) -> dict[str, Any]:
     match outcome:
-        case Placed(grant):
+        case PodPlaced(grant):
             uses = [
                 {"class": use.class_name, "device": use.device, "quantity": use.quantity}
                 for use in grant.uses
@@ -115,11 +115,11 @@ def _step(run: ClassRun, fields: Fields) -> dict[str, Any]:
     try:
         outcome = _happened(run, event_of(fields))
     except (InvalidResourceClass, InvalidNodeDevices) as error:
-        outcome = Refused(str(error))
+        outcome = EventRefused(str(error))
     return {
         "status": _statuses(run.state),
-        "rejected": isinstance(outcome, Refused),
-        "unschedulable": isinstance(outcome, Unplaced),
+        "rejected": isinstance(outcome, EventRefused),
+        "unschedulable": isinstance(outcome, PodUnplaced),
     }
 
 

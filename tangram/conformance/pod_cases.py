@@ -11,11 +11,11 @@ from typing import Any
 
 from scheduler_core.base.errors import InvalidInput
 from scheduler_core.explain.allocate import Cluster
-from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.partitions.table import HONOR, table_of
 from scheduler_core.frontends.pods.amounts import Amounts, read_amount
 from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
-from scheduler_core.frontends.pods.place import NodeTable, Placed, place_pod
+from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.frontends.pods.scoring import Fill, Scoring
@@ -71,13 +71,13 @@ def placed(content: Mapping[str, Any]) -> PodRun:
     except InvalidInput as refusal:
         return PodRun(content, {"invalid_request": True, "reason": str(refusal)})
     match found:
-        case Refused(detail=detail):
+        case JointRefusal(detail=detail):
             return PodRun(content, {"unschedulable": True, "reason": detail})
-        case Placed():
+        case PlacedPod():
             return PodRun(content, {"allocated": _plain(found, content)})
 
 
-def _placed(content: Mapping[str, Any]) -> Placed | Refused:
+def _placed(content: Mapping[str, Any]) -> PlacedPod | JointRefusal:
     node, pod, config = content["node"], content["pod"], content.get("config") or {}
     ask = ask_of("Pod case", amounts_of("Pod case", pod["requests"]), pod.get("annotations") or {})
     devices = list(_devices(node))
@@ -139,7 +139,7 @@ def _uses(content: Mapping[str, Any]) -> Iterator[ReportedUse]:
         )
 
 
-def _plain(found: Placed, content: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(found: PlacedPod, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the devices as cases print them."""
     answer: dict[str, Any] = {}
     for kind, units in found.units.items():

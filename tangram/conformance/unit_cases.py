@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.frontends.annotations.errors import InvalidPod
-from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.amounts import CARDS, Ask, card_ask, checked, filled, gpu_ask, normalized
 from scheduler_core.frontends.pods.hints import GPU, RDMA, Hint, hints_of
 from scheduler_core.frontends.pods.pod_request import amounts_of
@@ -89,7 +89,7 @@ def _fill(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _order(given: Mapping[str, Any]) -> dict[str, Any]:
     units = [
-        Unit(kind=RDMA, number=one["minor"], score=one.get("score", 0), pcie=one.get("pcie"))
+        NodeDevice(kind=RDMA, number=one["minor"], score=one.get("score", 0), pcie=one.get("pcie"))
         for one in given["devices"]
     ]
     return {"order": order(units, given.get("preferred_pcie") or (), given.get("preferred_minors") or ())}

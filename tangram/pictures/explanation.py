@@ -8,11 +8,11 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from scheduler_core.explain.first_fit_reasons import Choice
+from scheduler_core.explain.first_fit_reasons import FirstFitChoice
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.refusal import Considered, Demand, Obstacle, RequestOf, Spread
+from scheduler_core.model.refusal import Considered, ConstraintValues, Demand, Obstacle, RequestOf
 from tangram.pictures.counted import counted
 from tangram.pictures.memory_slices import layouts, picture
 
@@ -87,7 +87,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def spreads_picture(spreads: Sequence[Spread]) -> RenderableType:
+def spreads_picture(spreads: Sequence[ConstraintValues]) -> RenderableType:
     """Tell what there is to meet each constraint."""
     return Group(*(Text(f"{spread.claim} {spread}") for spread in spreads))
 
@@ -104,7 +104,7 @@ def conflict_picture(conflict: Sequence[RequestOf], total: int) -> RenderableTyp
     return Text(f"{of} requests cannot hold together, any one less could: {names}", style="bold red")
 
 
-def choices_picture(choices: Sequence[Choice]) -> RenderableType:
+def choices_picture(choices: Sequence[FirstFitChoice]) -> RenderableType:
     """Tell, per device given, what stood in the way of each device before it."""
     lines: list[Text] = []
     for choice in choices:

@@ -8,13 +8,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from scheduler_core.frontends.joint.choose import Refused
-from scheduler_core.frontends.joint.node_device import Unit
-from scheduler_core.frontends.pods.place import Placed
+from scheduler_core.frontends.joint.choose import JointRefusal
+from scheduler_core.frontends.joint.node_device import NodeDevice
+from scheduler_core.frontends.pods.place import PlacedPod
 from scheduler_core.frontends.pods.pod_request import PodAsk
 
 
-def placed_picture(ask: PodAsk, placed: Placed) -> RenderableType:
+def placed_picture(ask: PodAsk, placed: PlacedPod) -> RenderableType:
     """List the devices of a pod."""
     table = _table("type", "number", "PCIe", "NUMA", "device")
     for kind, units in placed.units.items():
@@ -24,7 +24,7 @@ def placed_picture(ask: PodAsk, placed: Placed) -> RenderableType:
     return Group(Text(f"{ask.subject} on {placed.node}", style="bold"), table)
 
 
-def refused_picture(ask: PodAsk, refused: Mapping[str, Refused]) -> RenderableType:
+def refused_picture(ask: PodAsk, refused: Mapping[str, JointRefusal]) -> RenderableType:
     """Tell why a pod fits nowhere, a line per node."""
     head = Text(f"{ask.subject} does not fit", style="bold red")
     lines = (Text(f"  on {node}: {one.kind}: {one.detail}") for node, one in refused.items())
@@ -32,7 +32,7 @@ def refused_picture(ask: PodAsk, refused: Mapping[str, Refused]) -> RenderableTy
 
 
 def offered_picture(
-    ask: PodAsk, offers: Mapping[str, Sequence[Unit]], placed: Placed | None
+    ask: PodAsk, offers: Mapping[str, Sequence[NodeDevice]], placed: PlacedPod | None
 ) -> RenderableType:
     """List everything that the pod could have got, and why it did not."""
     table = _table("type", "number", "PCIe", "NUMA", "state")
@@ -51,5 +51,5 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _place(unit: Unit) -> tuple[str, str]:
+def _place(unit: NodeDevice) -> tuple[str, str]:
     return ("–" if unit.pcie is None else str(unit.pcie), "–" if unit.numa is None else str(unit.numa))

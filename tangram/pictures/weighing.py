@@ -8,9 +8,9 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from scheduler_core.comparison.best_fit_reasons import Rival, Weighed
-from scheduler_core.comparison.other_nodes import Elsewhere
-from scheduler_core.comparison.remaining_parts import Room
+from scheduler_core.comparison.best_fit_reasons import BestFitChoice, Rival
+from scheduler_core.comparison.other_nodes import OtherNode
+from scheduler_core.comparison.remaining_parts import PartDifference
 from tangram.pictures.counted import counted
 from tangram.pictures.explanation import listed, negated, sentence, yielded_lines
 
@@ -18,7 +18,7 @@ _LINES: Final = 6  # reasons that are told of one device
 _ROOMS: Final = 2  # kinds of parts that a sentence names
 
 
-def weighed_picture(found: Sequence[Weighed]) -> RenderableType:
+def weighed_picture(found: Sequence[BestFitChoice]) -> RenderableType:
     """Tell, per device given, what each rival would have cost or lacked; the costs first."""
     lines: list[Text] = []
     for one in found:
@@ -41,12 +41,12 @@ def _grouped(rivals: Sequence[Rival]) -> Iterator[str]:
         yield f"and {counted(rest, 'device')} more, for other reasons"
 
 
-def elsewhere_picture(found: Sequence[Elsewhere]) -> RenderableType:
+def elsewhere_picture(found: Sequence[OtherNode]) -> RenderableType:
     """Tell, per other node, what the claims would have cost there, or why they do not fit."""
     return Group(*(Text(f"not node {one.node}: {_there(one)}") for one in found))
 
 
-def _there(one: Elsewhere) -> str:
+def _there(one: OtherNode) -> str:
     if one.refused is not None:
         return f"does not fit: {one.refused}"
     return _cost(one.extra, one.rooms)
@@ -57,7 +57,7 @@ def reason(rival: Rival) -> str:
     return sentence(rival.obstacle) if rival.obstacle is not None else _cost(rival.extra, rival.rooms)
 
 
-def _cost(extra: float, rooms: Sequence[Room]) -> str:
+def _cost(extra: float, rooms: Sequence[PartDifference]) -> str:
     """Tell the rooms that make the difference: those that the other way lowers, or raises."""
     if extra == 0:
         return "would leave as much"
@@ -68,5 +68,5 @@ def _cost(extra: float, rooms: Sequence[Room]) -> str:
     return f"would cost less: {told}; weighed device by device, that was not seen"
 
 
-def _room(room: Room) -> str:
+def _room(room: PartDifference) -> str:
     return f"room for {room.left} instead of {room.kept} like {room.like.device}"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.features import Features
 from scheduler_core.explain.allocate import Cluster, allocate
-from scheduler_core.explain.constraint_values import spreads
-from scheduler_core.explain.first_fit_reasons import NO_ROOM_AFTER, choices, demands
+from scheduler_core.explain.constraint_values import constraint_values
+from scheduler_core.explain.first_fit_reasons import NO_ROOM_AFTER, demands, first_fit_choices
 from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAttribute, Request
 from scheduler_core.model.names import qualified
 from scheduler_core.model.result import Allocation
@@ -32,7 +32,7 @@ def cluster_of(*pools, allocated=()):
 def chosen(cluster, *claims):
     allocation = allocate(claims, cluster, NODE)
     assert isinstance(allocation, Allocation)
-    return choices(allocation, claims, cluster, NODE)
+    return first_fit_choices(allocation, claims, cluster, NODE)
 
 
 def passed(choice):
@@ -153,7 +153,7 @@ def test_a_constraint_is_told_with_the_devices_that_could_meet_it(kind):
     wanted = claim(request("a", count=2), request("b"), constraints=[kind(COLOUR, ("a",))])
     cluster = cluster_of(THREE, allocated=[held("two")])
 
-    (spread,) = spreads([wanted], cluster, NODE, demands([wanted], cluster, NODE))
+    (spread,) = constraint_values([wanted], cluster, NODE, demands([wanted], cluster, NODE))
 
     assert (spread.needed, spread.free, spread.without) == (2, {"blue": 1, "red": 1}, 0)
     assert spread.requests == ("a",)
@@ -173,7 +173,7 @@ def test_what_is_called_free_but_without_room_after_it_has_none(colours, wanted,
     if not isinstance(allocation, Allocation):
         return
 
-    made = choices(allocation, [asked], cluster, NODE)
+    made = first_fit_choices(allocation, [asked], cluster, NODE)
 
     assert [one.device for one in made] == [one.device for one in allocation.results[asked.ref]]
     for number, choice in enumerate(made):

@@ -9,7 +9,7 @@ import pytest
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.engine import Engine
 from scheduler_core.explain.allocate import Cluster, allocate
-from scheduler_core.explain.refusal_details import LookedUp
+from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import (
     AllocatedClaim,
     AllocatedDevice,
@@ -189,7 +189,7 @@ def test_nothing_is_looked_up_before_somebody_reads_it_and_then_once():
         asked.append(len(claims))
         return sum(len(one.requests) for one in claims) < 2
 
-    findings = LookedUp([wanted], cluster_of(BOARD), NODE, fits)
+    findings = RefusalDetails([wanted], cluster_of(BOARD), NODE, fits)
     refusal = Unallocatable(
         node="n", reasons=(Reason(wanted.ref, "a", Cause.INSUFFICIENT, "too little"),), findings=findings
     )
@@ -218,6 +218,8 @@ def test_refusals_are_equal_by_what_they_say_and_one_without_findings_is_empty()
     reasons = (Reason(ClaimRef("default", "c"), "r", Cause.INSUFFICIENT, "too little"),)
     bare = Unallocatable(node="n", reasons=reasons)
 
-    assert bare == Unallocatable(node="n", reasons=reasons, findings=LookedUp([], cluster_of(), NODE, bool))
+    assert bare == Unallocatable(
+        node="n", reasons=reasons, findings=RefusalDetails([], cluster_of(), NODE, bool)
+    )
     assert bare.findings == NoFindings()
     assert (bare.requests, bare.constraints, bare.conflict) == ((), (), ())

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.comparison.best_fit_reasons import weighed
-from scheduler_core.comparison.other_nodes import elsewhere
+from scheduler_core.comparison.best_fit_reasons import best_fit_choices
+from scheduler_core.comparison.other_nodes import compare_nodes
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import best_fit
 from scheduler_core.explain.allocate import Cluster
@@ -49,7 +49,7 @@ def cluster_of(*devices, allocated=()):
 def why(cluster, *claims):
     allocation = Engine.of(cluster, best_fit()).allocate(claims, NODE)
     assert isinstance(allocation, Allocation)
-    return weighed(allocation, claims, cluster, NODE)
+    return best_fit_choices(allocation, claims, cluster, NODE)
 
 
 def rivals(choice):
@@ -151,7 +151,7 @@ def test_a_rival_that_could_be_had_makes_a_full_answer_too(boards, taken, sizes,
     if not isinstance(allocation, Allocation):
         return
 
-    found = weighed(allocation, [asked], cluster, NODE)
+    found = best_fit_choices(allocation, [asked], cluster, NODE)
 
     assert [one.device for one in found] == [one.device for one in allocation.results[asked.ref]]
     for one in found:
@@ -212,7 +212,7 @@ def test_another_node_is_told_by_what_the_claims_would_have_cost_there_or_why_th
     nodes = [NODE, Node("node-2"), Node("node-3")]
     answers = [engine.allocate([asked], node) for node in nodes]
 
-    fresh, none = elsewhere(answers[0], answers[1:], cluster)
+    fresh, none = compare_nodes(answers[0], answers[1:], cluster)
 
     assert (fresh.node, fresh.refused) == ("node-2", None)
     assert fresh.extra > 0

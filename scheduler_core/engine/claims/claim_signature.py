@@ -46,7 +46,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Want:
+class Alternative:
     """One alternative of a request.
 
     Shape: ``filter`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number; ``count`` is
@@ -64,7 +64,7 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenAlternatives:
     """One alternative for every request.
 
     Shape: ``options`` their numbers and ``counts`` how many devices they get, per request; ``devices``
@@ -72,14 +72,14 @@ class Choice:
     """
 
     options: tuple[int, ...]
-    wants: tuple[Want, ...]
+    alternatives: tuple[Alternative, ...]
     counts: tuple[int, ...]
-    devices: tuple[Want, ...]
+    devices: tuple[Alternative, ...]
     has_configs: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class ClaimSignature:
     """Claims that want the same.
 
     Shape: ``filters`` and ``rules`` are the different ones of all wants; ``slots`` has the alternatives
@@ -90,8 +90,8 @@ class Kind:
 
     filters: tuple[Filter, ...] = ()
     rules: tuple[KnownRule, ...] = ()
-    slots: tuple[tuple[Want, ...], ...] = ()
-    choices: tuple[Choice, ...] = ()
+    slots: tuple[tuple[Alternative, ...], ...] = ()
+    choices: tuple[ChosenAlternatives, ...] = ()
     is_regular: bool = False
     is_covered: bool = False
 
@@ -142,24 +142,26 @@ def _is_allowed(option: DeviceRequest, request: Request, features: Features) -> 
     )
 
 
-def kind_of(claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL) -> Kind:
+def signature_of(
+    claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL
+) -> ClaimSignature:
     """Compile claims that are allocated together.
 
     Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
     """
     if not is_covered(claims, features):
-        return Kind()
+        return ClaimSignature()
     filters: dict[Filter, int] = {}
     rules: list[KnownRule] = []
-    slots: list[tuple[Want, ...]] = []
+    slots: list[tuple[Alternative, ...]] = []
     for number, claim in enumerate(claims):
         bound = _Bound(number, claim, len(rules))
         rules += _known(claim.constraints)
         for request in claim.requests:
             slots.append(tuple(_wants(request, bound, filters, classes, features)))
-    wants = [want for slot in slots for want in slot]
-    is_regular = _are_few(slots) and all(map(_is_counted, wants))
-    return Kind(
+    alternatives = [alternative for slot in slots for alternative in slot]
+    is_regular = _are_few(slots) and all(map(_is_counted, alternatives))
+    return ClaimSignature(
         filters=tuple(filters),
         rules=tuple(rules),
         slots=tuple(slots),
@@ -184,14 +186,14 @@ def _wants(
     filters: dict[Filter, int],
     classes: Mapping[str, DeviceClass],
     features: Features,
-) -> Iterator[Want]:
+) -> Iterator[Alternative]:
     for option in request.alternatives:
         wanted = Filter(
             selectors=selectors_of(option, bound.claim, classes),
             capacity=tuple(option.capacity.items()),
             tolerations=option.tolerations if features.DRADeviceTaints else None,
         )
-        yield Want(
+        yield Alternative(
             claim=bound.number,
             name=option.name,
             filter=filters.setdefault(wanted, len(filters)),
@@ -217,7 +219,7 @@ def relaxed(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def _is_counted(option: DeviceRequest | Want) -> bool:
+def _is_counted(option: DeviceRequest | Alternative) -> bool:
     return option.count is not None and not option.admin_access
 
 
@@ -243,24 +245,36 @@ def _rules_of(option: DeviceRequest, claim: Claim, first_rule: int) -> tuple[int
     )
 
 
-def _are_few(slots: Sequence[Sequence[Want]]) -> bool:
-    options = product(*(range(len(wants)) for wants in slots))
+def _are_few(slots: Sequence[Sequence[Alternative]]) -> bool:
+    options = product(*(range(len(alternatives)) for alternatives in slots))
     return len(list(islice(options, _CHOICES + 1))) <= _CHOICES
 
 
-def _choices(slots: Sequence[Sequence[Want]], claims: int) -> list[Choice]:
+def _choices(slots: Sequence[Sequence[Alternative]], claims: int) -> list[ChosenAlternatives]:
     choices = []
-    for options in product(*(range(len(wants)) for wants in slots)):
-        wants = tuple(slot[option] for slot, option in zip(slots, options, strict=True))
+    for options in product(*(range(len(alternatives)) for alternatives in slots)):
+        alternatives = tuple(slot[option] for slot, option in zip(slots, options, strict=True))
         totals = [0] * claims
-        for want in wants:
-            totals[want.claim] += want.count or 0
+        for alternative in alternatives:
+            totals[alternative.claim] += alternative.count or 0
         if max(totals, default=0) <= RESULTS:
-            choices.append(choice_of(options, wants, [want.count or 0 for want in wants]))
+            choices.append(
+                chosen_of(options, alternatives, [alternative.count or 0 for alternative in alternatives])
+            )
     return choices
 
 
-def choice_of(options: tuple[int, ...], wants: tuple[Want, ...], counts: Sequence[int]) -> Choice:
+def chosen_of(
+    options: tuple[int, ...], alternatives: tuple[Alternative, ...], counts: Sequence[int]
+) -> ChosenAlternatives:
     """Return the choice of some alternatives, with the number of devices that each of them gets."""
-    devices = tuple(want for want, count in zip(wants, counts, strict=True) for _ in range(count))
-    return Choice(options, wants, tuple(counts), devices, any(want.has_configs for want in wants))
+    devices = tuple(
+        alternative for alternative, count in zip(alternatives, counts, strict=True) for _ in range(count)
+    )
+    return ChosenAlternatives(
+        options,
+        alternatives,
+        tuple(counts),
+        devices,
+        any(alternative.has_configs for alternative in alternatives),
+    )

@@ -12,11 +12,11 @@ from itertools import repeat
 
 from scheduler_core.engine.tables.bits import mask_of, positions
 from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.structure_class import Body, Group, identity
+from scheduler_core.engine.tables.structure_class import AttributeGroup, DeviceFacts, identity
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, part_view
 
-Told = tuple[object, ...]
+ReadValues = tuple[object, ...]
 """What is read of a device: equal where no expression could tell two devices apart by it."""
 
 
@@ -28,7 +28,7 @@ class Reads:
     capacity: tuple[QualifiedName, ...] | None
 
 
-class Alike:
+class EqualDevices:
     """The devices of one component as something that reads only so much of them sees them.
 
     Shape: ``masks`` the positions that agree in all that is read, by what they agree in.
@@ -39,32 +39,32 @@ class Alike:
     def __init__(self, reads: Reads, component: Component) -> None:
         self._reads = reads
         self._component = component
-        self._views: dict[Told, DeviceView] = {}
-        self.masks: dict[Told, int] = {}
-        skeleton = component.template.skeleton
-        names = skeleton.keys if reads.attributes is None else reads.attributes
-        is_plain = reads.capacity == () and not skeleton.is_shared
+        self._views: dict[ReadValues, DeviceView] = {}
+        self.masks: dict[ReadValues, int] = {}
+        structure_class = component.template.structure_class
+        names = structure_class.keys if reads.attributes is None else reads.attributes
+        is_plain = reads.capacity == () and not structure_class.is_shared
         first = 0
-        for group in skeleton.groups:
+        for group in structure_class.groups:
             columns = list(_columns(component, group, first, names))
             first += len(group.keys)
             if is_plain and not any([is_spread for _, is_spread in columns]):
-                told: Told = (tuple([next(cells) for cells, _ in columns]), False, ())
+                told: ReadValues = (tuple([next(views) for views, _ in columns]), False, ())
                 self.masks[told] = self.masks.get(told, 0) | mask_of(group.positions)
             else:
-                rows = zip(*[cells for cells, _ in columns], strict=False) if columns else repeat(())
+                rows = zip(*[views for views, _ in columns], strict=False) if columns else repeat(())
                 self._enter(group, rows)
 
-    def _enter(self, group: Group, rows: Iterable[Told]) -> None:
+    def _enter(self, group: AttributeGroup, rows: Iterable[ReadValues]) -> None:
         """Enter the devices of a group, one by one. Shape: ``rows`` what each says."""
         masks, wanted = self.masks, self._reads.capacity
-        bodies = self._component.template.skeleton.bodies
+        bodies = self._component.template.structure_class.bodies
         for position, said in zip(group.positions, rows, strict=False):
             body = bodies[position]
             told = (said, body.is_shareable, () if wanted == () else _amounts(body, wanted))
             masks[told] = masks.get(told, 0) | 1 << position
 
-    def view(self, told: Told) -> DeviceView:
+    def view(self, told: ReadValues) -> DeviceView:
         """Return what expressions see of the devices that agree in this: no more than what is read."""
         found = self._views.get(told)
         if found is None:
@@ -74,23 +74,23 @@ class Alike:
 
     def _seen(self, position: int) -> DeviceView:
         component, names, amounts = self._component, self._reads.attributes, self._reads.capacity
-        skeleton = component.template.skeleton
-        body = skeleton.bodies[position]
+        structure_class = component.template.structure_class
+        body = structure_class.bodies[position]
         capacity = body.capacity
         if amounts is not None:
             capacity = {name: capacity[name] for name in amounts if name in capacity}
         return part_view(
-            skeleton.driver,
+            structure_class.driver,
             component.layout.names[position],
-            component.said(position, skeleton.keys if names is None else names),
+            component.said(position, structure_class.keys if names is None else names),
             capacity,
             is_shareable=body.is_shareable,
         )
 
 
 def _columns(
-    component: Component, group: Group, first: int, names: Iterable[QualifiedName]
-) -> Iterator[tuple[Iterator[Told], bool]]:
+    component: Component, group: AttributeGroup, first: int, names: Iterable[QualifiedName]
+) -> Iterator[tuple[Iterator[ReadValues], bool]]:
     """Yield what the devices of a group say of each attribute that they have, and whether that differs."""
     for name in names:
         if name in group.keys:
@@ -103,7 +103,7 @@ def _columns(
                 yield repeat((name, identity(entry))), False
 
 
-def _amounts(body: Body, keys: tuple[QualifiedName, ...] | None) -> object:
+def _amounts(body: DeviceFacts, keys: tuple[QualifiedName, ...] | None) -> object:
     if keys is None:
         return body.number
     found = [(key, body.capacity.get(key)) for key in keys]

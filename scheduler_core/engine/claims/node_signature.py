@@ -18,7 +18,7 @@ _Slot = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gaze:
+class NodeSignatures:
     """The values of one roster that a kind looks at.
 
     Shape: ``read`` by selectors; ``compared`` by constraints, of which ``spread`` are one per device;
@@ -47,16 +47,16 @@ class Gaze:
         return (*told, *pattern)
 
 
-def gaze_of(
+def node_signatures_of(
     components: Sequence[Component], read: Sequence[Sequence[int]], attributes: Collection[QualifiedName]
-) -> Gaze:
+) -> NodeSignatures:
     """Return the gaze of a kind that compares ``attributes`` and whose selectors read the slots ``read``."""
     compared: list[_Slot] = []
     spread: list[_Slot] = []
     constants: dict[str, int] = {}
     for number, component in enumerate(components):
         template = component.template
-        for place in [place for key in attributes for place in template.skeleton.places(key)]:
+        for place in [place for key in attributes for place in template.structure_class.places(key)]:
             slot = template.slots.get(place.entry)
             if slot is not None:
                 (spread if place.is_spread else compared).append((number, slot))
@@ -66,4 +66,4 @@ def gaze_of(
                 if isinstance(value, str):
                     constants.setdefault(value, len(constants))
     slots = tuple((number, slot) for number, mine in enumerate(read) for slot in mine)
-    return Gaze(slots, tuple(compared), tuple(spread), constants)
+    return NodeSignatures(slots, tuple(compared), tuple(spread), constants)

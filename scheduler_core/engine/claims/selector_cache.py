@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Final, NoReturn
 
 from scheduler_core.base.errors import SelectorError
-from scheduler_core.engine.claims.equal_devices import Alike, Reads, Told
+from scheduler_core.engine.claims.equal_devices import EqualDevices, Reads, ReadValues
 from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import Template
+from scheduler_core.engine.tables.component_template import ComponentTemplate
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, Selector, view
 
@@ -22,18 +22,21 @@ Verdict = bool | str
 _LIMIT: Final = 1 << 16
 
 
-class Verdicts:
+class SelectorCache:
     """The answers of all selectors so far. Shape: ``evaluations`` counts devices that were looked at."""
 
     def __init__(self) -> None:
         self.evaluations = 0
         self._known: dict[tuple[object, ...], Verdict] = {}
-        self._latest: tuple[Component, dict[Reads, Alike]] | None = None
+        self._latest: tuple[Component, dict[Reads, EqualDevices]] | None = None
 
     def masks(self, selectors: Selectors, component: Component) -> tuple[int, int]:
         """Return the positions that all selectors choose, and those on which one fails."""
         chosen = failed = 0
-        alike, driver = self._alike(reads_of(selectors), component), component.template.skeleton.driver
+        alike, driver = (
+            self._equivalent(reads_of(selectors), component),
+            component.template.structure_class.driver,
+        )
         for told, mask in alike.masks.items():
             verdict = self._verdict(selectors, driver, alike, told)
             if verdict is True:
@@ -42,17 +45,17 @@ class Verdicts:
                 failed |= mask
         return chosen, failed
 
-    def _alike(self, reads: Reads, component: Component) -> Alike:
+    def _equivalent(self, reads: Reads, component: Component) -> EqualDevices:
         """Return the devices as read; what one selector saw of a component serves the next one too."""
         if self._latest is None or self._latest[0] is not component:
             self._latest = component, {}
         known = self._latest[1]
         found = known.get(reads)
         if found is None:
-            found = known[reads] = Alike(reads, component)
+            found = known[reads] = EqualDevices(reads, component)
         return found
 
-    def _verdict(self, selectors: Selectors, driver: str, alike: Alike, told: Told) -> Verdict:
+    def _verdict(self, selectors: Selectors, driver: str, alike: EqualDevices, told: ReadValues) -> Verdict:
         full = (selectors, driver, told)
         known = self._known.get(full)
         if known is None:
@@ -72,7 +75,7 @@ class Verdicts:
 
 def fail(selectors: Selectors, component: Component, position: int) -> NoReturn:
     """Raise what selectors raise on a device that is known to fail one."""
-    seen = view(component.template.skeleton.driver, component.device(position))
+    seen = view(component.template.structure_class.driver, component.device(position))
     for selector in selectors:
         selector.matches(seen)
     raise AssertionError("a selector that failed once fails again")
@@ -90,13 +93,13 @@ def reads_of(selectors: Selectors) -> Reads:
     return Reads(tuple(sorted(found["attributes"])), tuple(sorted(found["capacity"])))
 
 
-def open_slots(selectors: Selectors, template: Template) -> tuple[int, ...]:
+def open_slots(selectors: Selectors, template: ComponentTemplate) -> tuple[int, ...]:
     """Return which of a component's own values the selectors may look at."""
     keys = reads_of(selectors).attributes
-    skeleton = template.skeleton
+    structure_class = template.structure_class
     return tuple(
         template.slots[place.entry]
-        for key in (skeleton.keys if keys is None else keys)
-        for place in skeleton.places(key)
+        for key in (structure_class.keys if keys is None else keys)
+        for place in structure_class.places(key)
         if place.entry in template.slots
     )

@@ -14,7 +14,7 @@ Places = list[tuple[Component, int]]
 """Components, and in each the bit of a device."""
 
 
-class Holds:
+class Assignments:
     """Claims by name, and by the pools whose devices they hold.
 
     A device that several claims hold, which is a mistake of somebody else, is taken until the last one

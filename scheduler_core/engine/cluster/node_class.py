@@ -9,25 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import Layout, Template
+from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.model.nodes import Node
 
 _POOL_STEP = 1 << 32  # more than any pool lists
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Roster:
+class NodeClass:
     """Shape: one entry per component of the node: its template, where its devices are listed among all of
     the node's (``ranks``), and the positions that the node may use.
     """
 
-    templates: tuple[Template, ...]
+    templates: tuple[ComponentTemplate, ...]
     ranks: tuple[tuple[int, ...], ...]
     usable: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class NodeView:
     """A node as the engine keeps it.
 
     Shape: ``components`` in the order of their first device; ``is_regular`` is False where the node is
@@ -35,21 +35,23 @@ class Site:
     """
 
     node: Node
-    roster: Roster
+    node_class: NodeClass
     components: tuple[Component, ...]
     is_regular: bool
     is_complete: bool
 
 
-RosterKey = tuple[tuple[int, ...], tuple[Template, ...], tuple[Layout, ...], tuple[int, ...]]
+NodeClassKey = tuple[
+    tuple[int, ...], tuple[ComponentTemplate, ...], tuple[DeviceListing, ...], tuple[int, ...]
+]
 """Per component the number of its pool, its template, its layout and the usable positions."""
 
 
-def roster_of(key: RosterKey) -> Roster:
+def node_class_of(key: NodeClassKey) -> NodeClass:
     """Return a new roster."""
     pools, templates, layouts, usable = key
     ranks = tuple([
         tuple([pool * _POOL_STEP + place for place in layout.listed])
         for pool, layout in zip(pools, layouts, strict=True)
     ])  # fmt: skip
-    return Roster(templates, ranks, usable)
+    return NodeClass(templates, ranks, usable)

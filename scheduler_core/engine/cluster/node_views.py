@@ -1,7 +1,7 @@
 """Which pools a node sees, and the node's components in order.
 
 A pool whose devices all belong to named nodes concerns those only; any other pool is offered to every
-node. Sites are made when first asked for and dropped when one of their pools changes.
+node. NodeViews are made when first asked for and dropped when one of their pools changes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from scheduler_core.engine.cluster.node_class import Roster, RosterKey, Site, roster_of
+from scheduler_core.engine.cluster.node_class import NodeClass, NodeClassKey, NodeView, node_class_of
 from scheduler_core.engine.tables.bits import mask_of
 from scheduler_core.engine.tables.component import CompiledPool, Component
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
@@ -21,19 +21,19 @@ Kept = CompiledPool | Pool
 """A pool in tables, or one that the tables do not cover, as it came."""
 
 
-class Sites:
+class NodeViews:
     """The pools by node, and the sites made of them. ``dropped`` is told of every site that is no more."""
 
-    def __init__(self, dropped: Callable[[Site], None]) -> None:
+    def __init__(self, dropped: Callable[[NodeView], None]) -> None:
         self._dropped = dropped
         self._pools: dict[PoolKey, Kept] = {}
         self._owners: dict[PoolKey, frozenset[str] | None] = {}
         self._local: dict[str, set[PoolKey]] = {}
         self._shared: set[PoolKey] = set()
-        self._sites: dict[str, Site] = {}
+        self._node_views: dict[str, NodeView] = {}
         self._names: tuple[str, ...] = ()
         self._are_named = True
-        self._rosters: dict[RosterKey, Roster] = {}
+        self._node_classes: dict[NodeClassKey, NodeClass] = {}
         self._sealed: Counter[PoolKey] = Counter()
 
     def compiled(self, pool: PoolKey) -> CompiledPool | None:
@@ -97,17 +97,17 @@ class Sites:
         """Return the pools that may concern a node, by driver and name."""
         return [self._pools[pool] for pool in sorted(self._local.get(node.name, set()) | self._shared)]
 
-    def site(self, node: Node) -> Site:
+    def node_view(self, node: Node) -> NodeView:
         """Return the node with its components. Labels count only where a pool is shared."""
-        found = self._sites.get(node.name)
+        found = self._node_views.get(node.name)
         if found is not None and (found.node is node or not self._shared or found.node == node):
             return found
         if found is not None:
             self._drop((node.name,))
-        found = self._sites[node.name] = self._made(node)
+        found = self._node_views[node.name] = self._made(node)
         return found
 
-    def _made(self, node: Node) -> Site:
+    def _made(self, node: Node) -> NodeView:
         entries: list[tuple[int, Component, int]] = []
         is_regular = is_complete = True
         for number, pool in enumerate(sorted(self.concerned(node), key=_waits)):
@@ -124,17 +124,19 @@ class Sites:
             tuple([one.layout for _, one, _ in entries]),
             tuple([usable for _, _, usable in entries]),
         )
-        roster = self._rosters.get(key)
-        if roster is None:
-            roster = self._rosters[key] = roster_of(key)
-        return Site(node, roster, tuple([component for _, component, _ in entries]), is_regular, is_complete)
+        node_class = self._node_classes.get(key)
+        if node_class is None:
+            node_class = self._node_classes[key] = node_class_of(key)
+        return NodeView(
+            node, node_class, tuple([component for _, component, _ in entries]), is_regular, is_complete
+        )
 
     def _drop(self, names: Iterable[str] | None) -> None:
         """Drop the sites of some nodes, of all where None."""
-        for name in list(self._sites) if names is None else names:
-            site = self._sites.pop(name, None)
-            if site is not None:
-                self._dropped(site)
+        for name in list(self._node_views) if names is None else names:
+            node_view = self._node_views.pop(name, None)
+            if node_view is not None:
+                self._dropped(node_view)
 
 
 def _owners(pool: Kept) -> frozenset[str] | None:
@@ -168,12 +170,12 @@ def _usable(pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:
     common = pool.selection
     if common is None:
         return [(one, _usable_of(one, node)) for one in pool.components]
-    return [(one, one.template.shape.everything) for one in pool.components] if admits(common, node) else ()
+    return [(one, one.template.tables.everything) for one in pool.components] if admits(common, node) else ()
 
 
 def _usable_of(component: Component, node: Node) -> int:
     if not isinstance(component.nodes, tuple):
-        return component.template.shape.everything if admits(component.nodes, node) else 0
+        return component.template.tables.everything if admits(component.nodes, node) else 0
     return mask_of(number for number, nodes in enumerate(component.nodes) if admits(nodes, node))
 
 

@@ -21,21 +21,21 @@ _NODES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class PublishedNode:
     """Shape: ``pools`` by driver and name, as the node sees them; ``offers`` its usable devices."""
 
     pools: tuple[Pool, ...]
     offers: tuple[Offer, ...]
 
 
-class Publications:
+class OffersCache:
     """The publications of the nodes that were looked at last."""
 
     def __init__(self, features: Features) -> None:
         self._features = features
-        self._known: dict[str, tuple[Node, Sequence[Kept], Published]] = {}
+        self._known: dict[str, tuple[Node, Sequence[Kept], PublishedNode]] = {}
 
-    def seen_from(self, node: Node, kept: Sequence[Kept]) -> Published:
+    def seen_from(self, node: Node, kept: Sequence[Kept]) -> PublishedNode:
         """Return what a node sees of the pools that concern it, which are in order."""
         known = self._known.get(node.name)
         if known is not None:
@@ -43,7 +43,7 @@ class Publications:
             if len(before) == len(kept) and all(map(is_, before, kept)) and about == node:
                 return found
         pools = tuple(restored(pool).as_seen_from(node) for pool in kept)
-        found = Published(pools, offers(pools, node, self._features))
+        found = PublishedNode(pools, offers(pools, node, self._features))
         if len(self._known) >= _NODES:
             self._known.clear()
         self._known[node.name] = (node, kept, found)

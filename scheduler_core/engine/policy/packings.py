@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.engine.policy.part_counts import Fit, Stock
-from scheduler_core.engine.solve.component_view import Cell, counted, without
+from scheduler_core.engine.policy.part_counts import Fit, PartCounts
+from scheduler_core.engine.solve.component_view import ComponentView, counted, without
 
 _WIDTH: Final = 128  # states followed at a time: beyond, the first ones stand for the rest
 
@@ -33,15 +33,17 @@ def lost(before: Fit, after: Fit) -> Losses:
     return tuple([(number, was - now) for number, (was, now) in pairs if was != now])
 
 
-def packings(cell: Cell, stock: Stock, state: int, order: tuple[int, ...]) -> tuple[Packing, ...]:
+def packings(
+    view: ComponentView, part_counts: PartCounts, state: int, order: tuple[int, ...]
+) -> tuple[Packing, ...]:
     """Return the ways to take devices of the columns in ``order``, none where they do not fit.
 
     Shape: first ways first.
     """
-    before = stock.fit(state)
+    before = part_counts.fit(state)
     best: list[tuple[Fit, Packing]] = []
-    for end, chosen in _ends(cell, state, order).items():
-        after = stock.fit(end)
+    for end, chosen in _ends(view, state, order).items():
+        after = part_counts.fit(end)
         if any(_is_under(after, other) for other, _ in best):
             continue
         best = [entry for entry in best if not _is_under(entry[0], after)]
@@ -49,19 +51,19 @@ def packings(cell: Cell, stock: Stock, state: int, order: tuple[int, ...]) -> tu
     return tuple(packing for _, packing in best)
 
 
-def _ends(cell: Cell, state: int, order: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+def _ends(view: ComponentView, state: int, order: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
     """Return the states that devices of the columns can lead to, each with the first way there."""
-    counts = counted(order, len(cell.masks))
-    if not cell.fits(state, counts):
+    counts = counted(order, len(view.masks))
+    if not view.fits(state, counts):
         return {}
     ends: dict[int, tuple[int, ...]] = {state: ()}
     for column in order:
         counts = without(counts, column)
         further: dict[int, tuple[int, ...]] = {}
         for reached, chosen in ends.items():
-            for position in cell.choices(reached, column):
+            for position in view.choices(reached, column):
                 then = reached | 1 << position
-                if then not in further and cell.fits_after(reached, position, counts):
+                if then not in further and view.fits_after(reached, position, counts):
                     further[then] = (*chosen, position)
             if len(further) >= _WIDTH:
                 break

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from scheduler_core.base.effort import Effort
-from scheduler_core.engine.claims.selector_cache import Verdicts
-from scheduler_core.engine.policy.part_kinds import Profiler
-from scheduler_core.engine.policy.scarcity_price import Scarcity
-from scheduler_core.engine.solve.plan import Answer, Plan
+from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.policy.part_kinds import PartKinds
+from scheduler_core.engine.policy.scarcity_price import ScarcityPrice
+from scheduler_core.engine.solve.plan import Answer, NodePlan
 from scheduler_core.engine.tables.component import Component
 
 Priced = tuple[float, Answer]
@@ -38,7 +38,7 @@ class Chooser(Protocol):
         """Note that the state of a component was ``before`` and is another now."""
         ...
 
-    def choose(self, plan: Plan, components: Sequence[Component]) -> Priced | None:
+    def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
         """Return the answer to take and its price, None where there is none. Raises: TooIrregular."""
         ...
 
@@ -46,7 +46,7 @@ class Chooser(Protocol):
 class Policy(Protocol):
     """A value that names a way to choose."""
 
-    def chooser(self, verdicts: Verdicts, effort: Effort) -> Chooser:
+    def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:
         """Return a chooser that knows of no component yet."""
         ...
 
@@ -55,7 +55,7 @@ class Policy(Protocol):
 class FirstFit:
     """Take the first devices in listed order, as upstream does, on the first node."""
 
-    def chooser(self, verdicts: Verdicts, effort: Effort) -> Chooser:  # noqa: ARG002 - nothing to weigh
+    def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:  # noqa: ARG002 - nothing to weigh
         """Return a chooser that looks at nothing but the order."""
         return _First()
 
@@ -70,9 +70,9 @@ class BestFit:
 
     demands: tuple[tuple[str, float], ...] = ()
 
-    def chooser(self, verdicts: Verdicts, effort: Effort) -> Chooser:
+    def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:
         """Return a chooser with totals of its own. Raises: SelectorError for a demand that is no selector."""
-        return Scarcity(Profiler(self.demands, verdicts, effort).stock)
+        return ScarcityPrice(PartKinds(self.demands, selector_cache, effort).part_counts)
 
 
 FIRST_FIT: Final = FirstFit()
@@ -106,7 +106,7 @@ class _First:
     def moved(self, component: Component, before: int) -> None:
         """Do nothing."""
 
-    def choose(self, plan: Plan, components: Sequence[Component]) -> Priced | None:
+    def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
         """Return the first answer; all have one price."""
         found = plan.first(components)
         return None if found is None else (0.0, found)

@@ -14,11 +14,11 @@ from math import log
 from typing import Final
 
 from scheduler_core.engine.policy.packings import Losses, Packing, lost, packings
-from scheduler_core.engine.policy.part_counts import ProfileKey, Stock
-from scheduler_core.engine.solve.component_view import Cell
-from scheduler_core.engine.solve.counted import PlainCase
-from scheduler_core.engine.solve.plan import Answer, Plan, PlannedCase
-from scheduler_core.engine.solve.subproblem import Case, Progress, States, after
+from scheduler_core.engine.policy.part_counts import PartCounts, PartKey
+from scheduler_core.engine.solve.component_view import ComponentView
+from scheduler_core.engine.solve.counted import CountedSubproblem
+from scheduler_core.engine.solve.plan import Answer, NodePlan, PlannedSubproblem
+from scheduler_core.engine.solve.subproblem import Progress, States, Subproblem, after
 from scheduler_core.engine.tables.component import Component
 
 Priced = tuple[float, Answer]
@@ -33,8 +33,8 @@ class Ways:
            none, as prices were after so many changes: ``priced_at``; ``known`` the ways by state.
     """
 
-    cell: Cell
-    stock: Stock
+    view: ComponentView
+    part_counts: PartCounts
     order: tuple[int, ...]
     cheapest: dict[int, tuple[float, Packing] | None] = field(default_factory=dict)
     priced_at: int = -1
@@ -46,11 +46,11 @@ class Ways:
         if found is None:
             if len(self.known) >= _LIMIT:
                 self.known.clear()
-            found = self.known[state] = packings(self.cell, self.stock, state, self.order)
+            found = self.known[state] = packings(self.view, self.part_counts, state, self.order)
         return found
 
 
-class Scarcity:
+class ScarcityPrice:
     """The totals of a cluster, and choices by them.
 
     Shape: ``stock_of`` says what a component can be cut into; ``compared`` how many nodes are worth asking
@@ -59,37 +59,37 @@ class Scarcity:
 
     compared = 8
 
-    def __init__(self, stock_of: Callable[[Component], Stock]) -> None:
-        self._stock_of = stock_of
-        self._numbers: dict[ProfileKey, int] = {}
+    def __init__(self, part_counts_of: Callable[[Component], PartCounts]) -> None:
+        self._part_counts_of = part_counts_of
+        self._numbers: dict[PartKey, int] = {}
         self._weights: list[float] = []
         self._totals: list[int] = []
-        self._global: dict[Stock, tuple[int, ...]] = {}
+        self._global: dict[PartCounts, tuple[int, ...]] = {}
         self._changes = 0
-        self._stocks: dict[tuple[Component, ...], tuple[Stock, ...]] = {}
-        self._same_stocks: dict[tuple[Stock, ...], tuple[Stock, ...]] = {}
-        self._members: dict[tuple[PlannedCase, tuple[Stock, ...]], tuple[Ways, ...]] = {}
-        self._known_ways: dict[tuple[Cell, Stock, tuple[int, ...]], Ways] = {}
+        self._member_counts: dict[tuple[Component, ...], tuple[PartCounts, ...]] = {}
+        self._same_member_counts: dict[tuple[PartCounts, ...], tuple[PartCounts, ...]] = {}
+        self._members: dict[tuple[PlannedSubproblem, tuple[PartCounts, ...]], tuple[Ways, ...]] = {}
+        self._known_ways: dict[tuple[ComponentView, PartCounts, tuple[int, ...]], Ways] = {}
 
     def entered(self, component: Component) -> None:
         """Count a new component."""
-        stock = self._stock_of(component)
-        self._count(stock, stock.fit(component.state), 1)
+        part_counts = self._part_counts_of(component)
+        self._count(part_counts, part_counts.fit(component.state), 1)
 
     def left(self, component: Component) -> None:
         """Count a component no more."""
-        stock = self._stock_of(component)
-        self._count(stock, stock.fit(component.state), -1)
-        self._stocks.clear()
+        part_counts = self._part_counts_of(component)
+        self._count(part_counts, part_counts.fit(component.state), -1)
+        self._member_counts.clear()
 
     def moved(self, component: Component, before: int) -> None:
         """Count what a change of state gained and lost."""
-        stock = self._stock_of(component)
-        was, now = stock.fit(before), stock.fit(component.state)
+        part_counts = self._part_counts_of(component)
+        was, now = part_counts.fit(before), part_counts.fit(component.state)
         if was != now:
-            self._count(stock, [new - old for old, new in zip(was, now, strict=True)], 1)
+            self._count(part_counts, [new - old for old, new in zip(was, now, strict=True)], 1)
 
-    def choose(self, plan: Plan, components: Sequence[Component]) -> Priced | None:
+    def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
         """Return the cheapest answer among those of the best alternatives, with its price.
 
         Raises: TooIrregular.
@@ -104,41 +104,42 @@ class Scarcity:
                 best, options = found, planned.choice.options
         return best
 
-    def _cheapest(self, planned: PlannedCase, components: Sequence[Component]) -> Priced | None:
-        case = planned.case
+    def _cheapest(self, planned: PlannedSubproblem, components: Sequence[Component]) -> Priced | None:
+        subproblem = planned.subproblem
         ways = self._ways_of(planned, components)
         states = [components[number].state for number in planned.components]
-        if isinstance(case, PlainCase) and case.is_single:
+        if isinstance(subproblem, CountedSubproblem) and subproblem.is_single:
             return self._in_one(planned, ways[0], states[0])
-        if len(case.order) == 1:
+        if len(subproblem.order) == 1:
             return self._one(planned, ways, states)
-        return self._one_by_one(planned, [one.stock for one in ways], tuple(states))
+        return self._one_by_one(planned, [one.part_counts for one in ways], tuple(states))
 
-    def _ways_of(self, planned: PlannedCase, components: Sequence[Component]) -> tuple[Ways, ...]:
+    def _ways_of(self, planned: PlannedSubproblem, components: Sequence[Component]) -> tuple[Ways, ...]:
         """Return the ways of each member. Nodes of one roster share them, but for demands given."""
-        site = tuple(components)
-        stocks = self._stocks.get(site)
-        if stocks is None:
-            found = tuple(map(self._stock_of, site))
-            stocks = self._stocks[site] = self._same_stocks.setdefault(found, found)
-        known = self._members.get((planned, stocks))
+        node_view = tuple(components)
+        member_counts = self._member_counts.get(node_view)
+        if member_counts is None:
+            found = tuple(map(self._part_counts_of, node_view))
+            member_counts = self._member_counts[node_view] = self._same_member_counts.setdefault(found, found)
+        known = self._members.get((planned, member_counts))
         if known is None:
             if len(self._members) >= _LIMIT:
                 self._members.clear()
-            pairs = zip(planned.case.members, planned.components, strict=True)
-            known = self._members[planned, stocks] = tuple(
-                self._ways(member.cell, stocks[number], planned.case.order) for member, number in pairs
+            pairs = zip(planned.subproblem.members, planned.components, strict=True)
+            known = self._members[planned, member_counts] = tuple(
+                self._ways(member.view, member_counts[number], planned.subproblem.order)
+                for member, number in pairs
             )
         return known
 
-    def _ways(self, cell: Cell, stock: Stock, order: tuple[int, ...]) -> Ways:
-        key = (cell, stock, order)
+    def _ways(self, view: ComponentView, part_counts: PartCounts, order: tuple[int, ...]) -> Ways:
+        key = (view, part_counts, order)
         found = self._known_ways.get(key)
         if found is None:
-            found = self._known_ways[key] = Ways(cell, stock, order)
+            found = self._known_ways[key] = Ways(view, part_counts, order)
         return found
 
-    def _in_one(self, planned: PlannedCase, ways: Ways, state: int) -> Priced | None:
+    def _in_one(self, planned: PlannedSubproblem, ways: Ways, state: int) -> Priced | None:
         """Choose among the packings of the only component."""
         found = self._cheapest_packing(ways, state)
         if found is None:
@@ -146,7 +147,7 @@ class Scarcity:
         price, packing = found
         return price, planned.answer(tuple([(0, position) for position in packing.positions]))
 
-    def _one(self, planned: PlannedCase, ways: Sequence[Ways], states: Sequence[int]) -> Priced | None:
+    def _one(self, planned: PlannedSubproblem, ways: Sequence[Ways], states: Sequence[int]) -> Priced | None:
         """Choose one device, of those that cost the same the first."""
         best: tuple[float, Packing] | None = None
         chosen = 0
@@ -158,38 +159,45 @@ class Scarcity:
                 best, chosen = found, number
         return None if best is None else (best[0], planned.answer(((chosen, best[1].positions[0]),)))
 
-    def _one_by_one(self, planned: PlannedCase, stocks: Sequence[Stock], states: States) -> Priced | None:
+    def _one_by_one(
+        self, planned: PlannedSubproblem, member_counts: Sequence[PartCounts], states: States
+    ) -> Priced | None:
         """Choose device by device, first without looking ahead, then with."""
-        if not planned.case.fits(states):
+        if not planned.subproblem.fits(states):
             return None
-        turns = self._turns(planned.case, stocks)
-        found = self._followed(planned, stocks, states, turns, looks_ahead=False)
-        return found or self._followed(planned, stocks, states, turns, looks_ahead=True)
+        turns = self._turns(planned.subproblem, member_counts)
+        found = self._followed(planned, member_counts, states, turns, looks_ahead=False)
+        return found or self._followed(planned, member_counts, states, turns, looks_ahead=True)
 
-    def _turns(self, case: Case, stocks: Sequence[Stock]) -> list[int]:
+    def _turns(self, subproblem: Subproblem, member_counts: Sequence[PartCounts]) -> list[int]:
         """Return the turns, those of the heaviest columns first."""
         weights: dict[int, float] = {}
-        for column in set(case.order):
-            pairs = zip(case.members, stocks, strict=True)
-            weights[column] = max(stock.weight(member.cell.masks[column]) for member, stock in pairs)
-        return sorted(range(len(case.order)), key=lambda turn: -weights[case.order[turn]])
+        for column in set(subproblem.order):
+            pairs = zip(subproblem.members, member_counts, strict=True)
+            weights[column] = max(
+                part_counts.weight(member.view.masks[column]) for member, part_counts in pairs
+            )
+        return sorted(range(len(subproblem.order)), key=lambda turn: -weights[subproblem.order[turn]])
 
     def _followed(
         self,
-        planned: PlannedCase,
-        stocks: Sequence[Stock],
+        planned: PlannedSubproblem,
+        member_counts: Sequence[PartCounts],
         states: States,
         turns: Sequence[int],
         *,
         looks_ahead: bool,
     ) -> Priced | None:
-        case, price = planned.case, 0.0
-        progress = case.start()
-        picks: list[tuple[int, int]] = [(0, 0)] * len(case.order)
+        subproblem, price = planned.subproblem, 0.0
+        progress = subproblem.start()
+        picks: list[tuple[int, int]] = [(0, 0)] * len(subproblem.order)
         for turn in turns:
-            for cost, number, position in self._offers(case, stocks, states, turn, progress):
-                then, further = after(case, states, number, position), case.step(progress, turn, number)
-                if not looks_ahead or case.reaches(then, further):
+            for cost, number, position in self._offers(subproblem, member_counts, states, turn, progress):
+                then, further = (
+                    after(subproblem, states, number, position),
+                    subproblem.step(progress, turn, number),
+                )
+                if not looks_ahead or subproblem.reaches(then, further):
                     states, progress, price = then, further, price + cost
                     picks[turn] = (number, position)
                     break
@@ -198,14 +206,19 @@ class Scarcity:
         return price, planned.answer(tuple(picks))
 
     def _offers(
-        self, case: Case, stocks: Sequence[Stock], states: States, turn: int, progress: Progress
+        self,
+        subproblem: Subproblem,
+        member_counts: Sequence[PartCounts],
+        states: States,
+        turn: int,
+        progress: Progress,
     ) -> list[tuple[float, int, int]]:
         """Return the devices that could be next: price, member, position; the cheapest first."""
         found = []
-        for number, position in case.candidates(states, turn, progress):
-            stock, state = stocks[number], states[number]
-            then = case.members[number].take(state, position)
-            price = self._price(stock, lost(stock.fit(state), stock.fit(then)))
+        for number, position in subproblem.candidates(states, turn, progress):
+            part_counts, state = member_counts[number], states[number]
+            then = subproblem.members[number].take(state, position)
+            price = self._price(part_counts, lost(part_counts.fit(state), part_counts.fit(then)))
             found.append((price, number, position))
         found.sort(key=lambda offer: offer[0])
         return found
@@ -218,35 +231,35 @@ class Scarcity:
             return ways.cheapest[state]
         best: tuple[float, Packing] | None = None
         for way in ways.of(state):
-            price = self._price(ways.stock, way.losses)
+            price = self._price(ways.part_counts, way.losses)
             if best is None or price < best[0]:
                 best = price, way
         ways.cheapest[state] = best
         return best
 
-    def _price(self, stock: Stock, losses: Losses) -> float:
+    def _price(self, part_counts: PartCounts, losses: Losses) -> float:
         """Return what losing parts costs now."""
-        numbers = self._global[stock]
+        numbers = self._global[part_counts]
         price = 0.0
-        for profile, loss in losses:
-            number = numbers[profile]
+        for part_kind, loss in losses:
+            number = numbers[part_kind]
             total = self._totals[number] + 1
             price += self._weights[number] * log(total / (total - loss))
         return price
 
-    def _count(self, stock: Stock, fit: Sequence[int], sign: int) -> None:
+    def _count(self, part_counts: PartCounts, fit: Sequence[int], sign: int) -> None:
         self._changes += 1
-        for number, count in zip(self._numbers_of(stock), fit, strict=True):
+        for number, count in zip(self._numbers_of(part_counts), fit, strict=True):
             self._totals[number] += sign * count
 
-    def _numbers_of(self, stock: Stock) -> tuple[int, ...]:
+    def _numbers_of(self, part_counts: PartCounts) -> tuple[int, ...]:
         """Return the numbers that the profiles of a stock have in the cluster."""
-        known = self._global.get(stock)
+        known = self._global.get(part_counts)
         if known is None:
-            for profile in stock.profiles:
-                if self._numbers.setdefault(profile.key, len(self._totals)) == len(self._totals):
+            for part_kind in part_counts.part_kinds:
+                if self._numbers.setdefault(part_kind.key, len(self._totals)) == len(self._totals):
                     self._totals.append(0)
-                    self._weights.append(profile.weight)
-            known = tuple(self._numbers[profile.key] for profile in stock.profiles)
-            self._global[stock] = known
+                    self._weights.append(part_kind.weight)
+            known = tuple(self._numbers[part_kind.key] for part_kind in part_counts.part_kinds)
+            self._global[part_counts] = known
         return known

@@ -1,4 +1,4 @@
-"""Bundled cases: several sets of devices, each of which must come from one group of components.
+"""BundleProgress cases: several sets of devices, each of which must come from one group of components.
 
 That is what two or more matchAttribute constraints on one attribute mean: all components with one value of
 it are a group, and a *bundle*, the devices that a constraint binds, lies in one group as a whole. Bundles
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.solve.component_view import Counts, without
-from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, Box, box_of, size_of
+from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, VectorSpace, size_of, space_of
 from scheduler_core.engine.solve.subproblem import (
     Member,
     Picks,
@@ -29,7 +29,7 @@ _NOWHERE: Final = -1
 LOOSE: Final = -1
 
 
-class Bundled(NamedTuple):
+class BundleProgress(NamedTuple):
     """The progress of a bundled case.
 
     Shape: ``loose`` counts still wanted outside of bundles; ``waiting`` how many bundles of each kind have
@@ -43,7 +43,7 @@ class Bundled(NamedTuple):
     where: tuple[int, ...]
 
 
-class BundledCase:
+class BundledSubproblem:
     """A case with bundles.
 
     Shape: ``owners`` has the bundle of each turn, LOOSE for none; ``needs`` the counts that each kind of
@@ -71,15 +71,15 @@ class BundledCase:
         self._holding = holding
         self._effort = effort
         self._nothing: Counts = (0,) * columns
-        wants = [self._nothing] * (max(owners) + 1)
+        alternatives = [self._nothing] * (max(owners) + 1)
         self._loose = self._nothing
         for column, owner in zip(order, owners, strict=True):
             if owner == LOOSE:
                 self._loose = _plus(self._loose, column)
             else:
-                wants[owner] = _plus(wants[owner], column)
-        self._needs = tuple(dict.fromkeys(wants))
-        self._kinds = tuple(self._needs.index(want) for want in wants)
+                alternatives[owner] = _plus(alternatives[owner], column)
+        self._needs = tuple(dict.fromkeys(alternatives))
+        self._kinds = tuple(self._needs.index(alternative) for alternative in alternatives)
         self._memo: dict[tuple[States, Progress], bool] = {}
         self._vectors_of: dict[tuple[object, ...], tuple[Counts, ...]] = {}
 
@@ -98,14 +98,14 @@ class BundledCase:
         """Return the progress before the first device."""
         waiting = tuple(self._kinds.count(kind) for kind in range(len(self._needs)))
         due = (self._nothing,) * len(self._groups)
-        return Bundled(self._loose, waiting, due, (_NOWHERE,) * len(self._kinds))
+        return BundleProgress(self._loose, waiting, due, (_NOWHERE,) * len(self._kinds))
 
     def step(self, progress: Progress, turn: int, number: int) -> Progress:
         """Return the progress once a member gives the device of a turn."""
         loose, waiting, due, where = progress
         column, owner = self.order[turn], self._owners[turn]
         if owner == LOOSE:
-            return Bundled(without(loose, column), waiting, due, where)
+            return BundleProgress(without(loose, column), waiting, due, where)
         group = self.members[number].group
         if where[owner] == _NOWHERE:
             where = (*where[:owner], group, *where[owner + 1 :])
@@ -114,7 +114,7 @@ class BundledCase:
         else:
             owed = due[group]
         due = (*due[:group], without(owed, column), *due[group + 1 :])
-        return Bundled(loose, waiting, due, where)
+        return BundleProgress(loose, waiting, due, where)
 
     def candidates(self, states: States, turn: int, progress: Progress) -> Iterator[tuple[int, int]]:
         """Yield free devices in listed order, as member and position; of equal ones only the first.
@@ -127,13 +127,13 @@ class BundledCase:
         found = []
         for number, member in enumerate(self.members):
             is_open = member.group == group or (group == _NOWHERE and self._may_hold(owner, member.group))
-            for position in member.cell.choices(states[number], column) if is_open else ():
+            for position in member.view.choices(states[number], column) if is_open else ():
                 found.append((member.ranks[position], number, position))
         for _, number, position in sorted(found):
             member = self.members[number]
             is_alone = len(self._groups[member.group]) == 1
-            likeness = member.group < self._holding if is_alone else member.group + 2
-            key = (member.cell, states[number], position, progress.due[member.group], likeness)
+            equivalence = member.group < self._holding if is_alone else member.group + 2
+            key = (member.view, states[number], position, progress.due[member.group], equivalence)
             if key not in seen:
                 seen.add(key)
                 then, further = after(self, states, number, position), self.step(progress, turn, number)
@@ -164,26 +164,26 @@ class BundledCase:
     def _may_hold(self, owner: int, group: int) -> bool:
         return owner == LOOSE or group < self._holding
 
-    def _joins(self, states: States, progress: Bundled) -> bool:
+    def _joins(self, states: States, progress: BundleProgress) -> bool:
         """Go through the groups once: digits are loose devices by column, then bundles by kind."""
         counts = (*progress.loose, *progress.waiting)
         if size_of(counts) > LARGEST:
             raise TooIrregular
-        box, found = box_of(counts), NOTHING
+        space, found = space_of(counts), NOTHING
         for group in range(len(self._groups)):
-            found = box.joined(found, self._vectors(states, group, progress.due[group], box))
-        return box.holds_all(found)
+            found = space.joined(found, self._vectors(states, group, progress.due[group], space))
+        return space.holds_all(found)
 
-    def _vectors(self, states: States, group: int, due: Counts, box: Box) -> tuple[Counts, ...]:
+    def _vectors(self, states: States, group: int, due: Counts, space: VectorSpace) -> tuple[Counts, ...]:
         """Return the largest vectors that a group can give beside what it owes, none where not even that."""
         members = self._groups[group]
-        looks = tuple([(self.members[number].cell, states[number]) for number in members])
-        key = (looks, group < self._holding, due, box.counts)
+        matched = tuple([(self.members[number].view, states[number]) for number in members])
+        key = (matched, group < self._holding, due, space.counts)
         known = self._vectors_of.get(key)
         if known is None:
             if len(self._vectors_of) >= _LIMIT:
                 self._vectors_of.clear()
-            found = self._grow(states, group, due, box.counts, ())
+            found = self._grow(states, group, due, space.counts, ())
             known = self._vectors_of[key] = tuple(found)
         return known
 
@@ -219,15 +219,15 @@ class BundledCase:
         """Whether the components of a group together can give some counts."""
         members = self._groups[group]
         if len(members) == 1:
-            return self.members[members[0]].cell.fits(states[members[0]], owed)
+            return self.members[members[0]].view.fits(states[members[0]], owed)
         if size_of(owed) > LARGEST:
             raise TooIrregular
-        box, found = box_of(owed), NOTHING
+        space, found = space_of(owed), NOTHING
         for number in members:
-            found = box.joined(found, self.members[number].cell.frontier(states[number], owed))
-            if box.holds_all(found):
+            found = space.joined(found, self.members[number].view.frontier(states[number], owed))
+            if space.holds_all(found):
                 return True
-        return box.holds_all(found)
+        return space.holds_all(found)
 
 
 def _plus(counts: Counts, column: int) -> Counts:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler_core.engine.claims.claim_signature import Choice
+from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.bundled import LOOSE
 from scheduler_core.engine.solve.columns import Blocks, Columns, Odd
 
 
-def bundles_of(choice: Choice, rules: Sequence[int]) -> list[int]:
+def bundles_of(choice: ChosenAlternatives, rules: Sequence[int]) -> list[int]:
     """Return the bundle of each want, LOOSE for those that no rule ties to another device.
 
     Rules that bind a want in common have one value: their devices are one bundle.
@@ -21,7 +21,7 @@ def bundles_of(choice: Choice, rules: Sequence[int]) -> list[int]:
             rule = leader[rule]
         return rule
 
-    bound = [[rule for rule in want.rules if rule in leader] for want in choice.wants]
+    bound = [[rule for rule in alternative.rules if rule in leader] for alternative in choice.alternatives]
     for mine in bound:
         for rule in mine[1:]:
             leader[find(rule)] = find(mine[0])

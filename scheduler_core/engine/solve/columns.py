@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import and_
 
-from scheduler_core.engine.claims.claim_signature import Choice
-from scheduler_core.engine.solve.counted import Group
+from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
+from scheduler_core.engine.solve.counted import LimitedGroup
 
 Masks = tuple[int, ...]
 Blocks = tuple[tuple[int, int], ...]
@@ -15,7 +15,7 @@ Blocks = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ClaimMatches:
     """What a kind sees of a site.
 
     Shape: ``chosen`` has the masks of each component, one per set of selectors; ``values`` per rule and
@@ -69,35 +69,39 @@ def with_any(values: Sequence[Blocks]) -> list[int]:
     return [sum([block for _, block in blocks]) for blocks in values]
 
 
-def masks_of(sight: Sight, choice: Choice, allowed: Mapping[int, Sequence[int]]) -> list[Masks]:
+def masks_of(
+    matches: ClaimMatches, choice: ChosenAlternatives, allowed: Mapping[int, Sequence[int]]
+) -> list[Masks]:
     """Return, per want, the positions of each component that its selectors and rules leave.
 
     Shape: ``allowed`` has, per rule, the positions of each component with the value that it settles on.
     """
     known: dict[tuple[int, tuple[int, ...]], Masks] = {}
-    wants = []
-    for want in choice.wants:
-        key = (want.filter, want.rules)
+    alternatives = []
+    for alternative in choice.alternatives:
+        key = (alternative.filter, alternative.rules)
         masks = known.get(key)
         if masks is None:
-            masks = tuple([chosen[want.filter] for chosen in sight.chosen])
-            for rule in want.rules:
+            masks = tuple([chosen[alternative.filter] for chosen in matches.chosen])
+            for rule in alternative.rules:
                 masks = tuple(map(and_, masks, allowed[rule]))
             known[key] = masks
-        wants.append(masks)
-    return wants
+        alternatives.append(masks)
+    return alternatives
 
 
-def columns_of(choice: Choice, wants: Sequence[Masks], marked: Sequence[bool]) -> Columns | None:
+def columns_of(
+    choice: ChosenAlternatives, alternatives: Sequence[Masks], marked: Sequence[bool]
+) -> Columns | None:
     """Join wants for which the same devices would do, None where some want has none at all.
 
     Shape: ``wants`` and ``marked`` have an entry per want; wants with different marks are not joined.
     """
-    if not all(map(any, wants)):
+    if not all(map(any, alternatives)):
         return None
     columns: dict[tuple[Masks, bool], int] = {}
     order: list[int] = []
-    for count, masks, is_marked in zip(choice.counts, wants, marked, strict=True):
+    for count, masks, is_marked in zip(choice.counts, alternatives, marked, strict=True):
         order += [columns.setdefault((masks, is_marked), len(columns))] * count
     return Columns(
         masks=tuple(masks for masks, _ in columns),
@@ -106,7 +110,9 @@ def columns_of(choice: Choice, wants: Sequence[Masks], marked: Sequence[bool]) -
     )
 
 
-def limited_groups(values: Sequence[Blocks], columns: Columns, used: Sequence[int]) -> tuple[Group, ...]:
+def limited_groups(
+    values: Sequence[Blocks], columns: Columns, used: Sequence[int]
+) -> tuple[LimitedGroup, ...]:
     """Return the groups that a distinct attribute makes of the components used, as indexes into ``used``.
 
     A value that one device alone has limits nothing. Any other value must be the only one that a
@@ -114,7 +120,7 @@ def limited_groups(values: Sequence[Blocks], columns: Columns, used: Sequence[in
     Raises: Odd where it is not.
     """
     if not any(values):
-        return tuple([Group((index,), is_limited=False) for index in range(len(used))])
+        return tuple([LimitedGroup((index,), is_limited=False) for index in range(len(used))])
     shared = _shared_values(values, columns)
     members: dict[object, list[int]] = {}
     for index, number in enumerate(used):
@@ -123,7 +129,7 @@ def limited_groups(values: Sequence[Blocks], columns: Columns, used: Sequence[in
         if len(mine) > 1 or any(block != bound for block in mine.values()):
             raise Odd
         members.setdefault(next(iter(mine), ("free", index)), []).append(index)
-    return tuple(Group(tuple(found), not isinstance(value, tuple)) for value, found in members.items())
+    return tuple(LimitedGroup(tuple(found), not isinstance(value, tuple)) for value, found in members.items())
 
 
 def _shared_values(values: Sequence[Blocks], columns: Columns) -> set[int]:

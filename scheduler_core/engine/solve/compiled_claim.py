@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduler_core.engine.claims.claim_signature import Filter, Kind
-from scheduler_core.engine.claims.node_signature import Gaze, gaze_of
-from scheduler_core.engine.claims.selector_cache import Verdicts, open_slots
-from scheduler_core.engine.cluster.node_class import Roster, Site
-from scheduler_core.engine.solve.columns import Masks, Sight
-from scheduler_core.engine.solve.plan import Plan
+from scheduler_core.engine.claims.claim_signature import ClaimSignature, Filter
+from scheduler_core.engine.claims.node_signature import NodeSignatures, node_signatures_of
+from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
+from scheduler_core.engine.cluster.node_class import NodeClass, NodeView
+from scheduler_core.engine.solve.columns import ClaimMatches, Masks
+from scheduler_core.engine.solve.plan import NodePlan
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import Template
+from scheduler_core.engine.tables.component_template import ComponentTemplate
 from scheduler_core.engine.tables.structure_class import identity
 
 _Values = tuple[tuple[tuple[int, int], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class MatchedPositions:
     """What a kind sees of a component, filter by filter.
 
     Shape: ``chosen`` would do, ``barred`` would but for a taint, on ``failed`` a selector fails.
@@ -34,132 +34,138 @@ class Look:
     barred: Masks
     failed: Masks
 
-    def within(self, usable: int) -> Look:
+    def within(self, usable: int) -> MatchedPositions:
         """Return what of it lies in some positions."""
-        return Look(
+        return MatchedPositions(
             *[tuple([mask & usable for mask in masks]) for masks in (self.chosen, self.barred, self.failed)]
         )
 
 
-class Scout:
+class CompiledClaim:
     """The plans of a kind, kept per site, and shared by sites that look the same to the kind.
 
     Shape: ``lists`` tells whether constraints compare lists by their members; else they are no values.
     """
 
-    def __init__(self, kind: Kind, planner: Planner, verdicts: Verdicts, *, lists: bool) -> None:
-        self.kind = kind
+    def __init__(
+        self, signature: ClaimSignature, planner: Planner, selector_cache: SelectorCache, *, lists: bool
+    ) -> None:
+        self.signature = signature
         self._lists = lists
         self._planner = planner
-        self._verdicts = verdicts
-        self._plans: dict[Site, Plan] = {}
-        self._gazes: dict[Roster, Gaze] = {}
-        self._shown: dict[tuple[object, ...], Plan] = {}
-        self._shared: dict[tuple[Roster, Sight], Plan] = {}
-        self._slots: dict[Template, tuple[int, ...]] = {}
-        self._looks: dict[tuple[Template, tuple[object, ...]], Look] = {}
+        self._selector_cache = selector_cache
+        self._plans: dict[NodeView, NodePlan] = {}
+        self._signatures_by_class: dict[NodeClass, NodeSignatures] = {}
+        self._shown: dict[tuple[object, ...], NodePlan] = {}
+        self._shared: dict[tuple[NodeClass, ClaimMatches], NodePlan] = {}
+        self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
+        self._matched: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
 
-    def plan(self, site: Site) -> Plan:
+    def plan(self, node_view: NodeView) -> NodePlan:
         """Return the plan for a site."""
-        found = self._plans.get(site)
+        found = self._plans.get(node_view)
         if found is None:
-            found = self._plans[site] = self._planned(site)
+            found = self._plans[node_view] = self._planned(node_view)
         return found
 
-    def forget(self, site: Site) -> None:
+    def forget(self, node_view: NodeView) -> None:
         """Forget a site that is no more."""
-        self._plans.pop(site, None)
+        self._plans.pop(node_view, None)
 
-    def _planned(self, site: Site) -> Plan:
-        if not (self.kind.is_regular and site.is_regular):
-            return Plan(None)
-        shown = self._gaze(site).shown(site.components)
+    def _planned(self, node_view: NodeView) -> NodePlan:
+        if not (self.signature.is_regular and node_view.is_regular):
+            return NodePlan(None)
+        shown = self._signatures(node_view).shown(node_view.components)
         if shown is None:
-            return self._made(site)
-        key = (site.roster, shown)
+            return self._made(node_view)
+        key = (node_view.node_class, shown)
         found = self._shown.get(key)
         if found is None:
-            found = self._shown[key] = self._made(site)
+            found = self._shown[key] = self._made(node_view)
         return found
 
-    def _gaze(self, site: Site) -> Gaze:
-        gaze = self._gazes.get(site.roster)
-        if gaze is None:
-            slots = [self._slots_of(one.template) for one in site.components]
-            attributes = {rule.attribute for rule in self.kind.rules}
-            gaze = self._gazes[site.roster] = gaze_of(site.components, slots, attributes)
-        return gaze
+    def _signatures(self, node_view: NodeView) -> NodeSignatures:
+        signatures = self._signatures_by_class.get(node_view.node_class)
+        if signatures is None:
+            slots = [self._slots_of(one.template) for one in node_view.components]
+            attributes = {rule.attribute for rule in self.signature.rules}
+            signatures = self._signatures_by_class[node_view.node_class] = node_signatures_of(
+                node_view.components, slots, attributes
+            )
+        return signatures
 
-    def _made(self, site: Site) -> Plan:
-        sight = self._sight(site)
-        if sight is None:
-            return Plan(None)
-        key = (site.roster, sight)
+    def _made(self, node_view: NodeView) -> NodePlan:
+        matches = self._matches_on(node_view)
+        if matches is None:
+            return NodePlan(None)
+        key = (node_view.node_class, matches)
         found = self._shared.get(key)
         if found is None:
-            found = self._shared[key] = self._planner.plan(self.kind, site.roster, sight)
+            found = self._shared[key] = self._planner.plan(self.signature, node_view.node_class, matches)
         return found
 
-    def looks(self, site: Site) -> tuple[Look, ...]:
+    def matched(self, node_view: NodeView) -> tuple[MatchedPositions, ...]:
         """Return what the kind sees of each component, restricted to what the node may use."""
-        pairs = zip(site.components, site.roster.usable, strict=True)
-        return tuple([self._look(component).within(usable) for component, usable in pairs])
+        pairs = zip(node_view.components, node_view.node_class.usable, strict=True)
+        return tuple([self._matched_in(component).within(usable) for component, usable in pairs])
 
-    def meets_shared(self, site: Site, looks: Sequence[Look]) -> bool:
+    def meets_shareable(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> bool:
         """Whether some filter looks at a component with devices that serve many claims."""
-        pairs = zip(site.roster.templates, looks, strict=True)
+        pairs = zip(node_view.node_class.templates, matched, strict=True)
         return any(
-            template.skeleton.is_shared and any((*look.chosen, *look.barred, *look.failed))
-            for template, look in pairs
+            template.structure_class.is_shared and any((*found_in.chosen, *found_in.barred, *found_in.failed))
+            for template, found_in in pairs
         )
 
-    def _sight(self, site: Site) -> Sight | None:
+    def _matches_on(self, node_view: NodeView) -> ClaimMatches | None:
         """Return what the kind sees, None where a selector fails or lists overlap."""
-        looks = self.looks(site)
-        if any(any(look.failed) for look in looks) or self.meets_shared(site, looks):
+        matched = self.matched(node_view)
+        if any(any(found_in.failed) for found_in in matched) or self.meets_shareable(node_view, matched):
             return None
-        values = tuple(self._values(site, number) for number in range(len(self.kind.rules)))
+        values = tuple(self._values(node_view, number) for number in range(len(self.signature.rules)))
         if any(one is None for one in values):
             return None
-        return Sight(tuple(look.chosen for look in looks), tuple(one for one in values if one is not None))
+        return ClaimMatches(
+            tuple(found_in.chosen for found_in in matched), tuple(one for one in values if one is not None)
+        )
 
-    def _look(self, component: Component) -> Look:
+    def _matched_in(self, component: Component) -> MatchedPositions:
         template = component.template
         key = (template, tuple([identity(component.own[slot]) for slot in self._slots_of(template)]))
-        found = self._looks.get(key)
+        found = self._matched.get(key)
         if found is None:
-            found = self._looks[key] = self._looked(component)
+            found = self._matched[key] = self._newly_matched(component)
         return found
 
-    def _looked(self, component: Component) -> Look:
-        answers = [self._masks(one, component) for one in self.kind.filters]
+    def _newly_matched(self, component: Component) -> MatchedPositions:
+        answers = [self._masks(one, component) for one in self.signature.filters]
         chosen, barred, failed = zip(*answers, strict=True) if answers else ((), (), ())
-        return Look(chosen, barred, failed)
+        return MatchedPositions(chosen, barred, failed)
 
     def _masks(self, wanted: Filter, component: Component) -> tuple[int, int, int]:
-        skeleton = component.template.skeleton
-        chosen, failed = self._verdicts.masks(wanted.selectors, component)
+        structure_class = component.template.structure_class
+        chosen, failed = self._selector_cache.masks(wanted.selectors, component)
         if wanted.capacity:
-            chosen &= skeleton.large(wanted.capacity)
-        barred = chosen & skeleton.barred(wanted.tolerations) if wanted.tolerations is not None else 0
+            chosen &= structure_class.large(wanted.capacity)
+        barred = chosen & structure_class.barred(wanted.tolerations) if wanted.tolerations is not None else 0
         return chosen & ~barred, barred, failed
 
-    def _slots_of(self, template: Template) -> tuple[int, ...]:
+    def _slots_of(self, template: ComponentTemplate) -> tuple[int, ...]:
         slots = self._slots.get(template)
         if slots is None:
-            read = {slot for one in self.kind.filters for slot in open_slots(one.selectors, template)}
+            read = {slot for one in self.signature.filters for slot in open_slots(one.selectors, template)}
             slots = self._slots[template] = tuple(sorted(read))
         return slots
 
-    def _values(self, site: Site, rule: int) -> _Values | None:
+    def _values(self, node_view: NodeView, rule: int) -> _Values | None:
         """Return the values that a rule compares, numbered as they are met.
 
         A list counts as one value where lists are either equal or have nothing in common; None where not.
         """
-        attribute = self.kind.rules[rule].attribute
+        attribute = self.signature.rules[rule].attribute
         numbers: dict[frozenset[tuple[type, object]], int] = {}
         found = []
-        for component in site.components:
+        for component in node_view.components:
             mine: dict[int, int] = {}
             for value, mask in component.template.blocks(attribute, component.own):
                 if isinstance(value, tuple) and not self._lists:

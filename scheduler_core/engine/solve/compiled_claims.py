@@ -11,10 +11,10 @@ from typing import Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import Features
-from scheduler_core.engine.claims.claim_signature import Kind, content, kind_of
-from scheduler_core.engine.claims.selector_cache import Verdicts
-from scheduler_core.engine.cluster.node_class import Site
-from scheduler_core.engine.solve.compiled_claim import Scout
+from scheduler_core.engine.claims.claim_signature import ClaimSignature, content, signature_of
+from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.cluster.node_class import NodeView
+from scheduler_core.engine.solve.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.model.claim import Claim, DeviceClass
 from scheduler_core.search.candidates import located
@@ -23,26 +23,30 @@ _KINDS: Final = 256  # kinds of claims kept before they start afresh
 _CLAIMS: Final = 1024  # claims whose kind is remembered by the object itself
 
 
-class Scouts:
+class CompiledClaims:
     """``forgotten`` is called when the scouts start afresh."""
 
     def __init__(
-        self, planner: Planner, verdicts: Verdicts, features: Features, forgotten: Callable[[], None]
+        self,
+        planner: Planner,
+        selector_cache: SelectorCache,
+        features: Features,
+        forgotten: Callable[[], None],
     ) -> None:
         self._planner = planner
-        self._verdicts = verdicts
+        self._selector_cache = selector_cache
         self._features = features
         self._forgotten = forgotten
         self._classes: Mapping[str, DeviceClass] = {}
-        self._by_content: dict[object, Scout] = {}
-        self._met: dict[tuple[int, ...], tuple[Scout, tuple[Claim, ...]]] = {}
+        self._by_content: dict[object, CompiledClaim] = {}
+        self._met: dict[tuple[int, ...], tuple[CompiledClaim, tuple[Claim, ...]]] = {}
 
     def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
         """Replace all device classes."""
         self._classes = classes
         self._start_afresh()
 
-    def of(self, claims: Sequence[Claim]) -> Scout:
+    def of(self, claims: Sequence[Claim]) -> CompiledClaim:
         """Return the kind of the claims at work.
 
         Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
@@ -55,25 +59,27 @@ class Scouts:
             met = self._met[key] = (self.of_new(claims), tuple(claims))
         return met[0]
 
-    def of_new(self, claims: Sequence[Claim]) -> Scout:
+    def of_new(self, claims: Sequence[Claim]) -> CompiledClaim:
         """Return the same for claims that were just made, and that nobody will ask for again."""
         key = content(claims)
-        scout = self._by_content.get(key)
-        if scout is None:
+        compiled = self._by_content.get(key)
+        if compiled is None:
             if len(self._by_content) >= _KINDS:
                 self._start_afresh()
-            kind, lists = self._kind(claims), self._features.DRAListTypeAttributes
-            scout = self._by_content[key] = Scout(kind, self._planner, self._verdicts, lists=lists)
-        return scout
+            signature, lists = self._signature(claims), self._features.DRAListTypeAttributes
+            compiled = self._by_content[key] = CompiledClaim(
+                signature, self._planner, self._selector_cache, lists=lists
+            )
+        return compiled
 
-    def forget(self, site: Site) -> None:
+    def forget(self, node_view: NodeView) -> None:
         """Forget a site that is no more."""
-        for scout in self._by_content.values():
-            scout.forget(site)
+        for compiled in self._by_content.values():
+            compiled.forget(node_view)
 
-    def _kind(self, claims: Sequence[Claim]) -> Kind:
+    def _signature(self, claims: Sequence[Claim]) -> ClaimSignature:
         try:
-            return kind_of(claims, self._classes, self._features)
+            return signature_of(claims, self._classes, self._features)
         except SelectorError as error:
             raise located(error, claims, self._classes) from None
 

@@ -12,24 +12,24 @@ from typing import Final
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.tables.bits import positions
-from scheduler_core.engine.tables.occupancy import Shape
+from scheduler_core.engine.tables.occupancy import OccupancyTables
 
 Counts = tuple[int, ...]
 """How many devices of each column."""
 _LIMIT: Final = 1 << 15  # answers kept per cell before its tables start afresh
 
 
-class Cell:
+class ComponentView:
     """A component as some columns see it. Shape: ``masks`` has the suitable positions per column."""
 
-    __slots__ = ("_alike", "_effort", "_fits", "_frontiers", "_least", "_lowest", "masks", "shape")
+    __slots__ = ("_effort", "_equivalent", "_fits", "_frontiers", "_least", "_lowest", "masks", "tables")
 
-    def __init__(self, shape: Shape, masks: tuple[int, ...], effort: Effort) -> None:
-        self.shape = shape
+    def __init__(self, tables: OccupancyTables, masks: tuple[int, ...], effort: Effort) -> None:
+        self.tables = tables
         self.masks = masks
         self._effort = effort
-        self._alike: dict[int, int] = {}
-        self._least = tuple(_least_draws(shape, mask) for mask in masks)
+        self._equivalent: dict[int, int] = {}
+        self._least = tuple(_least_draws(tables, mask) for mask in masks)
         self._lowest: tuple[dict[int, int], ...] = tuple({} for _ in masks)
         self._fits: dict[tuple[int, Counts], bool] = {}
         self._frontiers: dict[tuple[int, Counts], tuple[Counts, ...]] = {}
@@ -38,7 +38,7 @@ class Cell:
         """Return the first free position of a column, -1 where none is free."""
         known = self._lowest[column].get(state)
         if known is None:
-            suitable = self.shape.free(state) & self.masks[column]
+            suitable = self.tables.free(state) & self.masks[column]
             known = (suitable & -suitable).bit_length() - 1
             if len(self._lowest[column]) >= _LIMIT:
                 self._lowest[column].clear()
@@ -57,7 +57,7 @@ class Cell:
 
     def fits_after(self, state: int, position: int, counts: Counts) -> bool:
         """Whether the counts fit once ``position``, free in ``state``, is taken too."""
-        self.shape.free_after(state, position)
+        self.tables.free_after(state, position)
         return self.fits(state | 1 << position, counts)
 
     def first(self, state: int, order: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -90,19 +90,19 @@ class Cell:
 
     def choices(self, state: int, column: int) -> Iterator[int]:
         """Yield the free positions of a column, of interchangeable ones only the first."""
-        free = self.shape.free(state)
+        free = self.tables.free(state)
         for position in positions(free & self.masks[column]):
             if not self.lower_twins(position) & free:
                 yield position
 
     def lower_twins(self, position: int) -> int:
         """Return the positions below that stand for the same thing in every column."""
-        known = self._alike.get(position)
+        known = self._equivalent.get(position)
         if known is None:
-            known = self.shape.twins[position] & ((1 << position) - 1)
+            known = self.tables.twins[position] & ((1 << position) - 1)
             for mask in self.masks:
                 known &= mask if mask >> position & 1 else ~mask
-            self._alike[position] = known
+            self._equivalent[position] = known
         return known
 
     def _vectors(self, state: int, counts: Counts, head: Counts) -> Iterator[Counts]:
@@ -133,7 +133,7 @@ class Cell:
 
     def _tightest(self, state: int, counts: Counts) -> int | None:
         """Return the column with the least choice, None where nothing is wanted or it cannot fit."""
-        free = self.shape.free(state)
+        free = self.tables.free(state)
         found, slack, union = None, 0, 0
         for column, count in enumerate(counts):
             if count:
@@ -155,9 +155,9 @@ class Cell:
             if count:
                 for place, amount in least:
                     needed[place] = needed.get(place, 0) + count * amount
-        left = self.shape.left(state)
+        left = self.tables.left(state)
         slots = needed.pop(SLOTS, 0)
-        if slots > sum(left[place] > 0 for place in self.shape.slots):
+        if slots > sum(left[place] > 0 for place in self.tables.slots):
             return True
         return any(amount > left[place] for place, amount in needed.items())
 
@@ -183,12 +183,12 @@ def _is_under(one: Counts, other: Counts) -> bool:
     return all(a <= b for a, b in zip(one, other, strict=True))
 
 
-def _least_draws(shape: Shape, mask: int) -> tuple[tuple[int, int], ...]:
+def _least_draws(tables: OccupancyTables, mask: int) -> tuple[tuple[int, int], ...]:
     """Return the least that any device of the mask draws, by place: places from which all draw."""
     least: dict[int, int] | None = None
     for position in positions(mask):
-        mine = dict(shape.structure.draws[position])
-        mine[SLOTS] = len(shape.slots & mine.keys())
+        mine = dict(tables.structure.draws[position])
+        mine[SLOTS] = len(tables.slots & mine.keys())
         if least is None:
             least = mine
         else:

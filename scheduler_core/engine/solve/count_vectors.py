@@ -29,7 +29,7 @@ def size_of(counts: Counts) -> int:
     return size
 
 
-class Box:
+class VectorSpace:
     """All vectors up to ``counts``."""
 
     __slots__ = ("_keep", "_lowest", "_repeat", "_strides", "counts", "full")
@@ -90,9 +90,9 @@ class Box:
 
 
 @lru_cache(maxsize=64)
-def box_of(counts: Counts) -> Box:
+def space_of(counts: Counts) -> VectorSpace:
     """Return the box of some counts."""
-    return Box(counts)
+    return VectorSpace(counts)
 
 
 def _repeated(times: int, distance: int) -> int:

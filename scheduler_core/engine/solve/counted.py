@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.base.effort import Effort
-from scheduler_core.engine.solve.component_view import Cell, Counts, counted, without
-from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, Box, box_of, size_of
+from scheduler_core.engine.solve.component_view import ComponentView, Counts, counted, without
+from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, VectorSpace, size_of, space_of
 from scheduler_core.engine.solve.subproblem import Member, Picks, Progress, States, TooIrregular, guided
 
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LimitedGroup:
     """Components of which at most one device of the case's limited columns may be taken, if limited."""
 
     members: tuple[int, ...]
     is_limited: bool
 
 
-class PlainCase:
+class CountedSubproblem:
     """A case whose devices are free of each other, but for limited groups.
 
     Shape: ``limited`` tells which columns count in limited groups. Progress is the counts still wanted,
@@ -38,7 +38,7 @@ class PlainCase:
     def __init__(
         self,
         members: tuple[Member, ...],
-        groups: tuple[Group, ...],
+        groups: tuple[LimitedGroup, ...],
         order: tuple[int, ...],
         limited: tuple[bool, ...],
         effort: Effort,
@@ -54,17 +54,17 @@ class PlainCase:
     def fits(self, states: States) -> bool:
         """Whether there is an answer. Raises: TooIrregular."""
         if self.is_single:
-            return self.members[0].cell.fits(states[0], self.counts)
+            return self.members[0].view.fits(states[0], self.counts)
         if len(self.order) == 1:
             column = self.order[0]
             pairs = zip(self.members, states, strict=True)
-            return any(member.cell.lowest(state, column) >= 0 for member, state in pairs)
+            return any(member.view.lowest(state, column) >= 0 for member, state in pairs)
         return self._greedy(states) is not None or self._may_still_reach(states)
 
     def first(self, states: States) -> Picks | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
         if self.is_single:
-            found = self.members[0].cell.first(states[0], self.order)
+            found = self.members[0].view.first(states[0], self.order)
             return None if found is None else tuple((0, position) for position in found)
         greedy = self._greedy(states)
         if greedy is not None:
@@ -78,16 +78,16 @@ class PlainCase:
     def candidates(self, states: States, turn: int, progress: Progress) -> Iterator[tuple[int, int]]:
         """Yield free devices in listed order, as member and position; of equal ones only the first."""
         column, (_, spent) = self.order[turn], progress
-        seen: set[tuple[Cell, int, int, int, int]] = set()
+        seen: set[tuple[ComponentView, int, int, int, int]] = set()
         found = []
         for number, member in enumerate(self.members):
             if not self._is_spent(number, column, spent):
-                for position in member.cell.choices(states[number], column):
+                for position in member.view.choices(states[number], column):
                     found.append((member.ranks[position], number, position))
         for _, number, position in sorted(found):
             member = self.members[number]
             alone = -1 if len(self.groups[member.group].members) == 1 else member.group
-            key = (member.cell, states[number], position, alone, spent >> member.group & 1)
+            key = (member.view, states[number], position, alone, spent >> member.group & 1)
             if key not in seen:
                 seen.add(key)
                 yield number, position
@@ -141,7 +141,7 @@ class PlainCase:
         for number, member in enumerate(self.members):
             if best is not None and member.ranks[0] > best_rank:
                 break
-            position = member.cell.lowest(states[number], column)
+            position = member.view.lowest(states[number], column)
             if position >= 0 and not (spent and self._is_spent(number, column, spent)):
                 rank = member.ranks[position]
                 if best is None or rank < best_rank:
@@ -158,46 +158,48 @@ class PlainCase:
 
     def _is_enough(self, states: States, counts: Counts) -> bool:
         """Whether there are as many free devices as wanted, column by column: the cheap bound first."""
-        frees = [member.cell.shape.free(state) for member, state in zip(self.members, states, strict=True)]
+        frees = [member.view.tables.free(state) for member, state in zip(self.members, states, strict=True)]
         for column, count in enumerate(counts):
             pairs = zip(self.members, frees, strict=True)
             if (
                 count
-                and sum((free & member.cell.masks[column]).bit_count() for member, free in pairs) < count
+                and sum((free & member.view.masks[column]).bit_count() for member, free in pairs) < count
             ):
                 return False
         return True
 
     def _joins(self, states: States, counts: Counts, spent: int) -> bool:
-        box = box_of(counts)
+        space = space_of(counts)
         found = NOTHING
         for number, group in enumerate(self.groups):
-            found = box.joined(found, self._vectors(group, states, box, bool(spent >> number & 1)))
-            if box.holds_all(found):
+            found = space.joined(found, self._vectors(group, states, space, bool(spent >> number & 1)))
+            if space.holds_all(found):
                 return True
-        return box.holds_all(found)
+        return space.holds_all(found)
 
-    def _vectors(self, group: Group, states: States, box: Box, is_spent: bool) -> tuple[Counts, ...]:
+    def _vectors(
+        self, group: LimitedGroup, states: States, space: VectorSpace, is_spent: bool
+    ) -> tuple[Counts, ...]:
         """Return the largest vectors of a group."""
         self._effort.steps += len(group.members)
         if not group.is_limited:
-            return self._frontier(group.members[0], states, box)
+            return self._frontier(group.members[0], states, space)
         found = NOTHING
         for number in group.members:
-            found = box.joined(found, self._frontier(number, states, box))
-        return box.largest(found & self._allowed(box, is_spent))
+            found = space.joined(found, self._frontier(number, states, space))
+        return space.largest(found & self._allowed(space, is_spent))
 
-    def _frontier(self, number: int, states: States, box: Box) -> tuple[Counts, ...]:
-        return self.members[number].cell.frontier(states[number], box.counts)
+    def _frontier(self, number: int, states: States, space: VectorSpace) -> tuple[Counts, ...]:
+        return self.members[number].view.frontier(states[number], space.counts)
 
-    def _allowed(self, box: Box, is_spent: bool) -> int:
+    def _allowed(self, space: VectorSpace, is_spent: bool) -> int:
         """Return the vectors with at most one device of all limited columns, none where that is spent."""
-        bound = zip(box.counts, self.limited, strict=True)
+        bound = zip(space.counts, self.limited, strict=True)
         free = tuple(0 if is_limited else count for count, is_limited in bound)
-        allowed = box.raised(NOTHING, free)
+        allowed = space.raised(NOTHING, free)
         if not is_spent:
             for column, is_limited in enumerate(self.limited):
-                if is_limited and box.counts[column]:
+                if is_limited and space.counts[column]:
                     one = tuple(int(axis == column) or count for axis, count in enumerate(free))
-                    allowed |= box.raised(NOTHING, one)
+                    allowed |= space.raised(NOTHING, one)
         return allowed

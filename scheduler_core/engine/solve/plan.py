@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from scheduler_core.engine.claims.claim_signature import Choice
-from scheduler_core.engine.solve.subproblem import Case, Picks, TooIrregular
+from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
+from scheduler_core.engine.solve.subproblem import Picks, Subproblem, TooIrregular
 from scheduler_core.engine.tables.component import Component
 
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
@@ -26,27 +26,27 @@ class Answer:
            and the position; ``lead`` is the option and the rank that decide first among answers.
     """
 
-    choice: Choice
+    choice: ChosenAlternatives
     picks: Picks
     lead: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlannedCase:
+class PlannedSubproblem:
     """A case and what it answers.
 
     Shape: ``floor`` is no greater than the lead of any answer; ``components`` the numbers of its members.
     """
 
-    choice: Choice
-    case: Case
+    choice: ChosenAlternatives
+    subproblem: Subproblem
     components: tuple[int, ...]
     floor: tuple[int, ...]
     _known: dict[int, Answer | None] = field(default_factory=dict)
 
     def fits(self, components: Sequence[Component]) -> bool:
         """Whether there is an answer. Raises: TooIrregular."""
-        return self.case.fits(tuple([components[number].state for number in self.components]))
+        return self.subproblem.fits(tuple([components[number].state for number in self.components]))
 
     def first(self, components: Sequence[Component]) -> Answer | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
@@ -61,7 +61,7 @@ class PlannedCase:
         return found
 
     def _first(self, states: tuple[int, ...]) -> Answer | None:
-        found = self.case.first(states)
+        found = self.subproblem.first(states)
         return None if found is None else self.answer(found)
 
     def answer(self, picks: Picks) -> Answer:
@@ -69,13 +69,13 @@ class PlannedCase:
         lead: tuple[int, ...] = ()
         if picks:
             member, position = picks[0]
-            lead = (self.choice.options[0], self.case.members[member].ranks[position])
+            lead = (self.choice.options[0], self.subproblem.members[member].ranks[position])
         numbered = tuple([(self.components[member], position) for member, position in picks])
         return Answer(self.choice, numbered, lead)
 
     def key(self, answer: Answer) -> tuple[int, ...]:
         """Return what orders answers as a depth-first search meets them: option, devices, option, ..."""
-        ranks = {member.component: member.ranks for member in self.case.members}
+        ranks = {member.component: member.ranks for member in self.subproblem.members}
         key: list[int] = []
         taken = iter(answer.picks)
         for option, count in zip(self.choice.options, self.choice.counts, strict=True):
@@ -86,41 +86,41 @@ class PlannedCase:
         return tuple(key)
 
 
-class Plan:
+class NodePlan:
     """Shape: ``cases`` by floor, ``by_options`` the preferred alternatives first; None where the site needs
     the plain search.
     """
 
-    __slots__ = ("_by_options", "_cases")
+    __slots__ = ("_by_options", "_subproblems")
 
-    def __init__(self, cases: Sequence[PlannedCase] | None) -> None:
-        self._cases: tuple[PlannedCase, ...] | None = None
-        if cases is not None:
-            self._cases = tuple(sorted(cases, key=lambda planned: planned.floor))
-            self._by_options = tuple(sorted(self._cases, key=lambda planned: planned.choice.options))
+    def __init__(self, subproblems: Sequence[PlannedSubproblem] | None) -> None:
+        self._subproblems: tuple[PlannedSubproblem, ...] | None = None
+        if subproblems is not None:
+            self._subproblems = tuple(sorted(subproblems, key=lambda planned: planned.floor))
+            self._by_options = tuple(sorted(self._subproblems, key=lambda planned: planned.choice.options))
 
     @property
-    def cases(self) -> tuple[PlannedCase, ...]:
+    def subproblems(self) -> tuple[PlannedSubproblem, ...]:
         """Return the cases, those with the first devices first. Raises: TooIrregular."""
-        if self._cases is None:
+        if self._subproblems is None:
             raise TooIrregular
-        return self._cases
+        return self._subproblems
 
     @property
-    def by_options(self) -> tuple[PlannedCase, ...]:
+    def by_options(self) -> tuple[PlannedSubproblem, ...]:
         """Return the cases, those with the preferred alternatives first. Raises: TooIrregular."""
-        if self._cases is None:
+        if self._subproblems is None:
             raise TooIrregular
         return self._by_options
 
     def fits(self, components: Sequence[Component]) -> bool:
         """Whether there is an answer. Raises: TooIrregular."""
-        return any(planned.fits(components) for planned in self.cases)
+        return any(planned.fits(components) for planned in self.subproblems)
 
     def first(self, components: Sequence[Component]) -> Answer | None:
         """Return the first answer, None where there is none. Raises: TooIrregular."""
-        best: tuple[Answer, PlannedCase] | None = None
-        for planned in self.cases:
+        best: tuple[Answer, PlannedSubproblem] | None = None
+        for planned in self.subproblems:
             if best is not None and planned.floor > best[0].lead:
                 break
             answer = planned.first(components)

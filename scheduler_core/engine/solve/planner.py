@@ -8,26 +8,26 @@ from math import prod
 from typing import Final
 
 from scheduler_core.base.effort import Effort
-from scheduler_core.engine.claims.claim_signature import Choice, Kind
-from scheduler_core.engine.cluster.node_class import Roster
-from scheduler_core.engine.solve.bundled import LOOSE, BundledCase
+from scheduler_core.engine.claims.claim_signature import ChosenAlternatives, ClaimSignature
+from scheduler_core.engine.cluster.node_class import NodeClass
+from scheduler_core.engine.solve.bundled import LOOSE, BundledSubproblem
 from scheduler_core.engine.solve.bundling import bundles_of, groups_by_value
 from scheduler_core.engine.solve.columns import (
+    ClaimMatches,
     Columns,
     Masks,
     Odd,
-    Sight,
     by_value,
     columns_of,
     limited_groups,
     masks_of,
     with_any,
 )
-from scheduler_core.engine.solve.component_view import Cell
-from scheduler_core.engine.solve.counted import PlainCase
-from scheduler_core.engine.solve.plan import Plan, PlannedCase
+from scheduler_core.engine.solve.component_view import ComponentView
+from scheduler_core.engine.solve.counted import CountedSubproblem
+from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem
 from scheduler_core.engine.solve.subproblem import Member
-from scheduler_core.engine.tables.occupancy import Shape
+from scheduler_core.engine.tables.occupancy import OccupancyTables
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
 
 _CASES: Final = 512
@@ -39,89 +39,106 @@ class Planner:
 
     def __init__(self, effort: Effort) -> None:
         self._effort = effort
-        self._cells: dict[tuple[Shape, Masks], Cell] = {}
+        self._views: dict[tuple[OccupancyTables, Masks], ComponentView] = {}
 
-    def plan(self, kind: Kind, roster: Roster, sight: Sight) -> Plan:
+    def plan(self, signature: ClaimSignature, node_class: NodeClass, seen: ClaimMatches) -> NodePlan:
         """Return the plan."""
-        cases: list[PlannedCase] = []
+        subproblems: list[PlannedSubproblem] = []
         try:
-            for choice in kind.choices:
-                cases += self._cases(kind, roster, sight, choice, _CASES - len(cases))
+            for choice in signature.choices:
+                subproblems += self._subproblems(
+                    signature, node_class, seen, choice, _CASES - len(subproblems)
+                )
         except Odd:
-            return Plan(None)
-        return Plan(cases)
+            return NodePlan(None)
+        return NodePlan(subproblems)
 
-    def _cases(
-        self, kind: Kind, roster: Roster, sight: Sight, choice: Choice, most: int
-    ) -> list[PlannedCase]:
-        rules = sorted({rule for want in choice.wants for rule in want.rules})
-        matches = [rule for rule in rules if isinstance(kind.rules[rule], MatchAttribute)]
-        distinct = [rule for rule in rules if isinstance(kind.rules[rule], DistinctAttribute)]
+    def _subproblems(
+        self,
+        signature: ClaimSignature,
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        choice: ChosenAlternatives,
+        most: int,
+    ) -> list[PlannedSubproblem]:
+        rules = sorted({rule for alternative in choice.alternatives for rule in alternative.rules})
+        match_rules = [rule for rule in rules if isinstance(signature.rules[rule], MatchAttribute)]
+        distinct = [rule for rule in rules if isinstance(signature.rules[rule], DistinctAttribute)]
         if len(distinct) > 1:
             raise Odd
-        bundled = [] if distinct or len(matches) < 2 else _most_on_one_attribute(kind, matches)
+        bundled = [] if distinct or len(match_rules) < 2 else _most_on_one_attribute(signature, match_rules)
         if bundled:
             try:
-                return self._settled(roster, sight, choice, matches, bundled=bundled, most=most)
+                return self._settled(node_class, seen, choice, match_rules, bundled=bundled, most=most)
             except Odd:
                 pass  # then every value of every rule is gone through
-        return self._settled(roster, sight, choice, matches, distinct=distinct, most=most)
+        return self._settled(node_class, seen, choice, match_rules, distinct=distinct, most=most)
 
     def _settled(
         self,
-        roster: Roster,
-        sight: Sight,
-        choice: Choice,
-        matches: Sequence[int],
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        choice: ChosenAlternatives,
+        match_rules: Sequence[int],
         *,
         bundled: Sequence[int] = (),
         distinct: Sequence[int] = (),
         most: int,
-    ) -> list[PlannedCase]:
+    ) -> list[PlannedSubproblem]:
         """Return a case for every combination of values that the rules not bundled can settle on."""
-        rules = [rule for rule in matches if rule not in bundled]
-        options = [by_value(sight.values[rule]) for rule in rules]
-        fixed = {rule: with_any(sight.values[rule]) for rule in (*bundled, *distinct)}
+        rules = [rule for rule in match_rules if rule not in bundled]
+        options = [by_value(seen.values[rule]) for rule in rules]
+        fixed = {rule: with_any(seen.values[rule]) for rule in (*bundled, *distinct)}
         if prod(map(len, options)) > most:
             raise Odd
-        cases = []
+        subproblems = []
         for settled in product(*[option.values() for option in options]):
-            wants = masks_of(sight, choice, fixed | dict(zip(rules, settled, strict=True)))
+            alternatives = masks_of(seen, choice, fixed | dict(zip(rules, settled, strict=True)))
             if bundled:
-                cases.append(self._bundled_case(roster, sight, choice, wants, bundled))
+                subproblems.append(self._bundled_subproblem(node_class, seen, choice, alternatives, bundled))
             else:
-                cases.append(self._plain_case(roster, sight, choice, wants, distinct))
-        return [case for case in cases if case is not None]
+                subproblems.append(self._counted_subproblem(node_class, seen, choice, alternatives, distinct))
+        return [subproblem for subproblem in subproblems if subproblem is not None]
 
-    def _plain_case(
-        self, roster: Roster, sight: Sight, choice: Choice, wants: Sequence[Masks], distinct: Sequence[int]
-    ) -> PlannedCase | None:
+    def _counted_subproblem(
+        self,
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        choice: ChosenAlternatives,
+        alternatives: Sequence[Masks],
+        distinct: Sequence[int],
+    ) -> PlannedSubproblem | None:
         """Return a case, None where some want has no candidates at all."""
-        marked = [any(rule in distinct for rule in want.rules) for want in choice.wants]
-        columns = columns_of(choice, wants, marked)
+        marked = [any(rule in distinct for rule in alternative.rules) for alternative in choice.alternatives]
+        columns = columns_of(choice, alternatives, marked)
         if columns is None:
             return None
         used = columns.used()
-        values = sight.values[distinct[0]] if distinct else ((),) * len(sight.chosen)
+        values = seen.values[distinct[0]] if distinct else ((),) * len(seen.chosen)
         groups = limited_groups(values, columns, used)
-        members = self._members(roster, columns, used, [group.members for group in groups])
-        case = PlainCase(members, groups, columns.order, columns.marks, self._effort)
-        return PlannedCase(choice, case, tuple(used), _floor(choice, members, columns.order))
+        members = self._members(node_class, columns, used, [group.members for group in groups])
+        subproblem = CountedSubproblem(members, groups, columns.order, columns.marks, self._effort)
+        return PlannedSubproblem(choice, subproblem, tuple(used), _floor(choice, members, columns.order))
 
-    def _bundled_case(
-        self, roster: Roster, sight: Sight, choice: Choice, wants: Sequence[Masks], bundled: Sequence[int]
-    ) -> PlannedCase | None:
+    def _bundled_subproblem(
+        self,
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        choice: ChosenAlternatives,
+        alternatives: Sequence[Masks],
+        bundled: Sequence[int],
+    ) -> PlannedSubproblem | None:
         bundles = bundles_of(choice, bundled)
-        columns = columns_of(choice, wants, [bundle != LOOSE for bundle in bundles])
+        columns = columns_of(choice, alternatives, [bundle != LOOSE for bundle in bundles])
         if columns is None:
             return None
         used = columns.used()
-        groups, holding = groups_by_value(sight.values[bundled[0]], columns, used)
-        members = self._members(roster, columns, used, groups)
+        groups, holding = groups_by_value(seen.values[bundled[0]], columns, used)
+        members = self._members(node_class, columns, used, groups)
         owners = tuple(
             bundle for count, bundle in zip(choice.counts, bundles, strict=True) for _ in range(count)
         )
-        case = BundledCase(
+        subproblem = BundledSubproblem(
             members=members,
             order=columns.order,
             owners=owners,
@@ -130,46 +147,46 @@ class Planner:
             columns=len(columns.masks),
             effort=self._effort,
         )
-        return PlannedCase(choice, case, tuple(used), _floor(choice, members, columns.order))
+        return PlannedSubproblem(choice, subproblem, tuple(used), _floor(choice, members, columns.order))
 
     def _members(
-        self, roster: Roster, columns: Columns, used: Sequence[int], groups: Sequence[Sequence[int]]
+        self, node_class: NodeClass, columns: Columns, used: Sequence[int], groups: Sequence[Sequence[int]]
     ) -> tuple[Member, ...]:
         group_of = {index: number for number, found in enumerate(groups) for index in found}
         return tuple(
             Member(
                 component=number,
-                cell=self._cell(
-                    roster.templates[number].shape, tuple(mask[number] for mask in columns.masks)
+                view=self._view(
+                    node_class.templates[number].tables, tuple(mask[number] for mask in columns.masks)
                 ),
-                ranks=roster.ranks[number],
+                ranks=node_class.ranks[number],
                 group=group_of[index],
             )
             for index, number in enumerate(used)
         )
 
-    def _cell(self, shape: Shape, masks: Masks) -> Cell:
-        found = self._cells.get((shape, masks))
+    def _view(self, tables: OccupancyTables, masks: Masks) -> ComponentView:
+        found = self._views.get((tables, masks))
         if found is None:
-            found = self._cells[shape, masks] = Cell(shape, masks, self._effort)
+            found = self._views[tables, masks] = ComponentView(tables, masks, self._effort)
         return found
 
 
-def _most_on_one_attribute(kind: Kind, rules: Sequence[int]) -> list[int]:
+def _most_on_one_attribute(signature: ClaimSignature, rules: Sequence[int]) -> list[int]:
     """Return the rules on the attribute that most of them are about."""
     by_attribute: dict[str, list[int]] = {}
     for rule in rules:
-        by_attribute.setdefault(kind.rules[rule].attribute, []).append(rule)
+        by_attribute.setdefault(signature.rules[rule].attribute, []).append(rule)
     return max(by_attribute.values(), key=len)
 
 
-def _floor(choice: Choice, members: Sequence[Member], order: tuple[int, ...]) -> tuple[int, ...]:
+def _floor(choice: ChosenAlternatives, members: Sequence[Member], order: tuple[int, ...]) -> tuple[int, ...]:
     """Return a key that no answer is under: the first option, and its first device."""
     if not order:
         return ()
     ranks = [
         member.ranks[(mask & -mask).bit_length() - 1]
         for member in members
-        if (mask := member.cell.masks[order[0]])
+        if (mask := member.view.masks[order[0]])
     ]
     return (choice.options[0], min(ranks))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from scheduler_core.engine.solve.component_view import Cell
+from scheduler_core.engine.solve.component_view import ComponentView
 
 States = tuple[int, ...]
 Picks = tuple[tuple[int, int], ...]
@@ -33,17 +33,17 @@ class Member:
     """
 
     component: int
-    cell: Cell
+    view: ComponentView
     ranks: tuple[int, ...]
     group: int
 
     def take(self, state: int, position: int) -> int:
         """Return the state once a free position is taken."""
-        self.cell.shape.free_after(state, position)
+        self.view.tables.free_after(state, position)
         return state | 1 << position
 
 
-class Case(Protocol):
+class Subproblem(Protocol):
     """A claim over a node with nothing left to choose but devices.
 
     Shape: ``members`` in the order of their first device; ``order`` has the column of each device wanted,
@@ -78,20 +78,23 @@ class Case(Protocol):
         ...
 
 
-def after(case: Case, states: States, number: int, position: int) -> States:
+def after(subproblem: Subproblem, states: States, number: int, position: int) -> States:
     """Return the states once a free device of a member is taken."""
-    taken = case.members[number].take(states[number], position)
+    taken = subproblem.members[number].take(states[number], position)
     return (*states[:number], taken, *states[number + 1 :])
 
 
-def guided(case: Case, states: States) -> Picks:
+def guided(subproblem: Subproblem, states: States) -> Picks:
     """Take, each time, the first device that leaves an answer possible. There must be an answer."""
-    progress = case.start()
+    progress = subproblem.start()
     picks = []
-    for turn in range(len(case.order)):
-        for number, position in case.candidates(states, turn, progress):
-            then, further = after(case, states, number, position), case.step(progress, turn, number)
-            if case.reaches(then, further):
+    for turn in range(len(subproblem.order)):
+        for number, position in subproblem.candidates(states, turn, progress):
+            then, further = (
+                after(subproblem, states, number, position),
+                subproblem.step(progress, turn, number),
+            )
+            if subproblem.reaches(then, further):
                 states, progress = then, further
                 picks.append((number, position))
                 break

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component_template import Layout, Template
+from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.engine.tables.structure_class import Entries
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NodeSelection
@@ -24,8 +24,8 @@ class Component:
 
     def __init__(
         self,
-        template: Template,
-        layout: Layout,
+        template: ComponentTemplate,
+        layout: DeviceListing,
         own: Entries,
         nodes: NodeSelection | tuple[NodeSelection, ...],
         pool: PoolId,
@@ -43,20 +43,23 @@ class Component:
 
     def attributes(self, position: int) -> dict[QualifiedName, AttributeValue]:
         """Return what a device says of itself."""
-        return self.said(position, self.template.skeleton.keys)
+        return self.said(position, self.template.structure_class.keys)
 
     def said(self, position: int, keys: Iterable[QualifiedName]) -> dict[QualifiedName, AttributeValue]:
         """Return what a device says of some attributes; those that it does not have are left out."""
         found: dict[QualifiedName, AttributeValue] = {}
         for key in keys:
-            for place in self.template.skeleton.places(key):
+            for place in self.template.structure_class.places(key):
                 if place.mask >> position & 1:
                     found[key] = self.template.value(place, self.own, position)
         return found
 
     def device(self, position: int) -> Device:
         """Return a device as it was published."""
-        body, amounts_of = self.template.skeleton.bodies[position], self.template.skeleton.amounts
+        body, amounts_of = (
+            self.template.structure_class.bodies[position],
+            self.template.structure_class.amounts,
+        )
         return Device(
             name=self.layout.names[position],
             attributes=self.attributes(position),
@@ -118,7 +121,7 @@ class CompiledPool:
             name: amounts
             for component in self.components
             for name, amounts in zip(
-                component.layout.sources, component.template.skeleton.sources, strict=True
+                component.layout.sources, component.template.structure_class.sources, strict=True
             )
         }
         return Pool(

@@ -11,15 +11,15 @@ from operator import itemgetter
 from typing import Any
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component_template import Layout
-from scheduler_core.engine.tables.intern_tables import BodyKey, Library, Marks
+from scheduler_core.engine.tables.component_template import DeviceListing
+from scheduler_core.engine.tables.intern_tables import FactsKey, InternTables, Marks
 from scheduler_core.engine.tables.structure_class import (
     NO_BINDING,
+    AttributeGroup,
     Entries,
     Entry,
-    Group,
     Keys,
-    Skeleton,
+    StructureClass,
     spread,
 )
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
@@ -31,27 +31,27 @@ Nodes = NodeSelection | tuple[NodeSelection, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ReadComponent:
     """A component as read."""
 
-    skeleton: Skeleton
+    structure_class: StructureClass
     entries: Entries
-    layout: Layout
+    layout: DeviceListing
     nodes: Nodes
 
 
-class Reader:
+class ComponentReader:
     """Reads the components of one pool. It lives as long as one compilation: ids stay unique.
 
     Mappings that are the same object are looked at once: pools made from mixins repeat them.
     """
 
-    def __init__(self, pool: Pool, library: Library) -> None:
+    def __init__(self, pool: Pool, intern_tables: InternTables) -> None:
         self._pool = pool
-        self._library = library
+        self._intern_tables = intern_tables
         self._numbers: dict[int, int] = {}
 
-    def read(self, members: Sequence[int]) -> Found:
+    def read(self, members: Sequence[int]) -> ReadComponent:
         """Read one component."""
         listed = self._pool.devices
         devices = [listed[index] for index in members]
@@ -60,13 +60,13 @@ class Reader:
         bodies = self._bodies(devices, names, sources)
         numbers = tuple([self._number(self._pool.sources[source]) for source in sources])
         groups, entries = _groups(devices)
-        skeleton = self._library.skeleton((self._pool.id.driver, bodies, numbers, groups))
-        layout = self._library.layout(names, tuple(sources), tuple(members))
-        return Found(skeleton, entries, layout, selection_of(devices))
+        structure_class = self._intern_tables.structure_class((self._pool.id.driver, bodies, numbers, groups))
+        layout = self._intern_tables.layout(names, tuple(sources), tuple(members))
+        return ReadComponent(structure_class, entries, layout, selection_of(devices))
 
     def _bodies(
         self, devices: Sequence[Device], names: Sequence[DeviceName], sources: dict[SourceName, int]
-    ) -> tuple[BodyKey, ...]:
+    ) -> tuple[FactsKey, ...]:
         bodies, known, number_of = [], self._numbers.get, self._number
         position_of: dict[DeviceName, int] = {}
         usual = devices[0].binding if devices[0].binding == NO_BINDING else NO_BINDING
@@ -91,7 +91,7 @@ class Reader:
         return tuple(bodies)
 
     def _number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
-        number = self._numbers[id(amounts)] = self._library.number(amounts)
+        number = self._numbers[id(amounts)] = self._intern_tables.number(amounts)
         return number
 
 
@@ -104,7 +104,7 @@ def _marks(device: Device) -> Marks | None:
     return device.taints, binding, device.is_shareable, tuple(device.policies.items())
 
 
-def _groups(devices: Sequence[Device]) -> tuple[tuple[Group, ...], Entries]:
+def _groups(devices: Sequence[Device]) -> tuple[tuple[AttributeGroup, ...], Entries]:
     """Return the devices with the same attribute keys as groups, and the entries of all groups."""
     found: dict[Keys, tuple[list[int], list[tuple[AttributeValue, ...]]]] = {}
     pick: Callable[[Any], tuple[AttributeValue, ...]] = tuple
@@ -126,7 +126,7 @@ def _groups(devices: Sequence[Device]) -> tuple[tuple[Group, ...], Entries]:
         differing = spread(columns) if len(rows) > 1 else [False] * len(columns)
         pairs = zip(columns, differing, strict=True)
         entries += [column if differs else column[0] for column, differs in pairs]
-        groups.append(Group(keys, tuple(positions), tuple(differing)))
+        groups.append(AttributeGroup(keys, tuple(positions), tuple(differing)))
     return tuple(groups), tuple(entries)
 
 

@@ -1,8 +1,8 @@
-"""Templates: everything that the components of equal hardware share, kept once for the whole cluster.
+"""Component templates: everything that components of equal hardware share, kept once for the whole cluster.
 
-A template is a skeleton with the entries in which its components agree; the others are kept in the
-component. Names and places in the listing are a ``Layout``, shared by all nodes that number their hardware
-alike.
+A template is a structure class plus the attribute values in which its components agree; values that differ
+stay in the component. Device names and their places in the pool are a ``DeviceListing``, shared by all
+nodes that number their hardware alike.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from scheduler_core.engine.tables.structure_class import Entries, Entry, Place, Skeleton
+from scheduler_core.engine.tables.structure_class import AttributeLocation, Entries, Entry, StructureClass
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName, SourceName
 
 
-class Template:
+class ComponentTemplate:
     """What equal components share. Equal templates are one object.
 
     Shape: ``open`` the entries in which components differ, ascending; ``slots`` finds them in a
            component's own.
     """
 
-    __slots__ = ("_entries", "open", "shape", "skeleton", "slots")
+    __slots__ = ("_entries", "open", "slots", "structure_class", "tables")
 
-    def __init__(self, skeleton: Skeleton, entries: Entries) -> None:
-        self.skeleton = skeleton
-        self.shape = skeleton.shape
-        self.open = tuple(sorted(skeleton.varying))
+    def __init__(self, structure_class: StructureClass, entries: Entries) -> None:
+        self.structure_class = structure_class
+        self.tables = structure_class.tables
+        self.open = tuple(sorted(structure_class.varying))
         self.slots = {number: slot for slot, number in enumerate(self.open)}
         self._entries = tuple("" if number in self.slots else entry for number, entry in enumerate(entries))
 
@@ -39,7 +39,7 @@ class Template:
 
     def blocks(self, key: QualifiedName, own: Entries) -> Iterator[tuple[AttributeValue, int]]:
         """Yield the values of an attribute with the positions that have each; a value may come again."""
-        for place in self.skeleton.places(key):
+        for place in self.structure_class.places(key):
             entry = self.entry(place.entry, own)
             if place.is_spread:
                 values = cast("tuple[AttributeValue, ...]", entry)
@@ -48,7 +48,7 @@ class Template:
             else:
                 yield cast("AttributeValue", entry), place.mask
 
-    def value(self, place: Place, own: Entries, position: int) -> AttributeValue:
+    def value(self, place: AttributeLocation, own: Entries, position: int) -> AttributeValue:
         """Return what one of the devices of a place has."""
         entry = self.entry(place.entry, own)
         if place.is_spread:
@@ -57,7 +57,7 @@ class Template:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class DeviceListing:
     """What the devices and sources of a component are called, and where the pool lists the devices.
 
     Equal layouts are one object.

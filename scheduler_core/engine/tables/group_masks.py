@@ -1,4 +1,4 @@
-"""Modes: what all users of a source must have in common, such as a way in which a chip is set up.
+"""GroupMasks: what all users of a source must have in common, such as a way in which a chip is set up.
 
 A device lists the modes in which it can be used; what it is cut from becomes real with it and counts as
 well. Rule S10 of docs/semantics.md.
@@ -15,7 +15,7 @@ from scheduler_core.engine.tables.structure import Places
 _ANY: Final = -1
 
 
-class Modes:
+class GroupMasks:
     """The modes of one structure.
 
     Shape: ``all`` what the users of each source have in common as long as there are none.

@@ -7,41 +7,41 @@ from typing import Any, Final
 
 from scheduler_core.base.features import Groups as GroupMeaning
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component_template import Layout, Template
-from scheduler_core.engine.tables.occupancy import Shape
+from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
+from scheduler_core.engine.tables.occupancy import OccupancyTables
 from scheduler_core.engine.tables.structure import Structure, modes_of, scaled
 from scheduler_core.engine.tables.structure_class import (
     NO_BINDING,
-    Body,
+    AttributeGroup,
+    DeviceFacts,
     Entries,
-    Group,
     Groups,
     Policies,
-    Skeleton,
+    StructureClass,
 )
 from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.taints import Taint
 
 Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
-BodyKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
+FactsKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
 """Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
 the positions of the parents; taints, what must become true of the device, how it is shared.
 """
 _UNMARKED: Final[Marks] = ((), NO_BINDING, False, ())
-SkeletonKey = tuple[str, tuple[BodyKey, ...], tuple[int, ...], tuple[Group, ...]]
+StructureKey = tuple[str, tuple[FactsKey, ...], tuple[int, ...], tuple[AttributeGroup, ...]]
 
 
-class Library:
+class InternTables:
     """What has been compiled so far. It only grows with new kinds of hardware."""
 
     def __init__(self, meaning: GroupMeaning) -> None:
         self._meaning = meaning
         self._numbers: dict[tuple[object, ...], int] = {}
         self._amounts: list[Mapping[Any, Quantity]] = []
-        self._shapes: dict[Structure, Shape] = {}
-        self._skeletons: dict[SkeletonKey, Skeleton] = {}
-        self._templates: dict[tuple[Skeleton, frozenset[int]], Template] = {}
-        self._layouts: dict[tuple[object, ...], Layout] = {}
+        self._tables: dict[Structure, OccupancyTables] = {}
+        self._structure_classes: dict[StructureKey, StructureClass] = {}
+        self._templates: dict[tuple[StructureClass, frozenset[int]], ComponentTemplate] = {}
+        self._layouts: dict[tuple[object, ...], DeviceListing] = {}
 
     def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
         """Return the number of a mapping of amounts: equal ones have one number, however they are written."""
@@ -51,39 +51,39 @@ class Library:
             self._amounts.append(amounts)
         return number
 
-    def skeleton(self, key: SkeletonKey) -> Skeleton:
+    def structure_class(self, key: StructureKey) -> StructureClass:
         """Return the skeleton of a component."""
-        found = self._skeletons.get(key)
+        found = self._structure_classes.get(key)
         if found is None:
-            found = self._skeletons[key] = self._new_skeleton(key)
+            found = self._structure_classes[key] = self._new_structure_class(key)
         return found
 
-    def template(self, skeleton: Skeleton, entries: Entries) -> Template:
+    def template(self, structure_class: StructureClass, entries: Entries) -> ComponentTemplate:
         """Return the template of a component with these entries, which the skeleton has noted.
 
         What is noted agrees in all entries but those seen to vary: which ones these are is the key.
         """
-        key = (skeleton, skeleton.varying)
+        key = (structure_class, structure_class.varying)
         found = self._templates.get(key)
         if found is None:
-            found = self._templates[key] = Template(skeleton, entries)
+            found = self._templates[key] = ComponentTemplate(structure_class, entries)
         return found
 
     def layout(
         self, names: tuple[DeviceName, ...], sources: tuple[SourceName, ...], listed: tuple[int, ...]
-    ) -> Layout:
+    ) -> DeviceListing:
         """Return the layout."""
         key = (names, sources, listed)
         found = self._layouts.get(key)
         if found is None:
-            found = self._layouts[key] = Layout(*key)
+            found = self._layouts[key] = DeviceListing(*key)
         return found
 
-    def _new_skeleton(self, key: SkeletonKey) -> Skeleton:
+    def _new_structure_class(self, key: StructureKey) -> StructureClass:
         driver, body_keys, source_numbers, groups = key
         amounts_of = self._amounts
         bodies = tuple([
-            Body(
+            DeviceFacts(
                 capacity,
                 amounts_of[capacity],
                 draws,
@@ -94,12 +94,14 @@ class Library:
         ])  # fmt: skip
         sources = tuple([amounts_of[number] for number in source_numbers])
         structure = self._structure(bodies, sources)
-        shape = self._shapes.get(structure)
-        if shape is None:
-            shape = self._shapes[structure] = Shape(structure)
-        return Skeleton(driver, shape, bodies, sources, groups, amounts=amounts_of)
+        tables = self._tables.get(structure)
+        if tables is None:
+            tables = self._tables[structure] = OccupancyTables(structure)
+        return StructureClass(driver, tables, bodies, sources, groups, amounts=amounts_of)
 
-    def _structure(self, bodies: tuple[Body, ...], sources: tuple[Mapping[str, Quantity], ...]) -> Structure:
+    def _structure(
+        self, bodies: tuple[DeviceFacts, ...], sources: tuple[Mapping[str, Quantity], ...]
+    ) -> Structure:
         places: list[dict[str, int]] = [{} for _ in sources]
         room: list[int] = []
         draws: list[list[tuple[int, int]]] = []

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from scheduler_core.engine.tables.bits import mask_of, positions
-from scheduler_core.engine.tables.group_masks import Modes
+from scheduler_core.engine.tables.group_masks import GroupMasks
 from scheduler_core.engine.tables.structure import Structure
 
 _MEMORY: Final = 1 << 20  # numbers kept per shape before its tables start afresh
@@ -22,7 +22,7 @@ modes of each source that all its users share.
 """
 
 
-class Shape:
+class OccupancyTables:
     """The tables of one structure.
 
     Shape: ``above`` and ``below`` have the ancestors and descendants of each position, as masks;
@@ -31,8 +31,21 @@ class Shape:
     """
 
     __slots__ = (
-        "_carriers", "_draws", "_ladders", "_limit", "_memo", "_modes", "_more", "_stacked",
-        "above", "below", "everything", "size", "slots", "structure", "twins",
+        "_carriers",
+        "_draws",
+        "_group_masks",
+        "_ladders",
+        "_limit",
+        "_memo",
+        "_more",
+        "_stacked",
+        "above",
+        "below",
+        "everything",
+        "size",
+        "slots",
+        "structure",
+        "twins",
     )  # fmt: skip
 
     def __init__(self, structure: Structure) -> None:
@@ -49,7 +62,7 @@ class Shape:
         self.slots = _slots(structure, self._ladders)
         self._more: list[dict[int, int]] = [{} for _ in structure.room]
         self._memo: dict[int, _Situation] = {}
-        self._modes = Modes(structure.modes, self.above) if structure.modes else None
+        self._group_masks = GroupMasks(structure.modes, self.above) if structure.modes else None
         self._limit = max(256, _MEMORY // (self.size + len(structure.room)))
 
     def free(self, state: int) -> int:
@@ -87,9 +100,9 @@ class Shape:
             short |= self._too_much(place, amount)
         common: Common = ()
         free = self.everything & ~(state | active | under | self._blocked(short, active))
-        if self._modes is not None:
-            common = self._modes.narrowed(self._modes.all, positions(state | active))
-            free &= ~self._modes.excluded(common, active)
+        if self._group_masks is not None:
+            common = self._group_masks.narrowed(self._group_masks.all, positions(state | active))
+            free &= ~self._group_masks.excluded(common, active)
         return self._keep(state, (self._unstacked(free, active, left), active, short, left, common))
 
     def _with(self, state: int, position: int) -> _Situation:
@@ -103,9 +116,9 @@ class Shape:
                 short |= self._too_much(place, left[place])
         active |= self.above[position]
         free &= ~(1 << position | active | self.below[position] | self._blocked(short, active))
-        if self._modes is not None:
-            common = self._modes.narrowed(common, members)
-            free &= ~self._modes.excluded(common, active)
+        if self._group_masks is not None:
+            common = self._group_masks.narrowed(common, members)
+            free &= ~self._group_masks.excluded(common, active)
         free = self._unstacked(free, active, left)
         return self._keep(state | 1 << position, (free, active, short, left, common))
 

@@ -12,12 +12,12 @@ from typing import Final
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.tables.component import CompiledPool, Component
-from scheduler_core.engine.tables.component_reader import Found, Reader
-from scheduler_core.engine.tables.component_template import Template
+from scheduler_core.engine.tables.component_reader import ComponentReader, ReadComponent
+from scheduler_core.engine.tables.component_template import ComponentTemplate
 from scheduler_core.engine.tables.connected import connected
-from scheduler_core.engine.tables.intern_tables import Library
-from scheduler_core.engine.tables.pool_template import Blueprint
-from scheduler_core.engine.tables.structure_class import Entries, Skeleton
+from scheduler_core.engine.tables.intern_tables import InternTables
+from scheduler_core.engine.tables.pool_template import PoolTemplate
+from scheduler_core.engine.tables.structure_class import Entries, StructureClass
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.pool import Pool, PoolId
 
@@ -50,13 +50,13 @@ def _are_plain(devices: Sequence[Device], features: Features) -> bool:
     )
 
 
-class Compiler:
+class PoolCompiler:
     """Compiles the pools of one engine: what is equal in them is kept once."""
 
     def __init__(self, features: Features = ALL) -> None:
         self._features = features
-        self._library = Library(features.groups)
-        self._blueprints: dict[tuple[str, tuple[DeviceName, ...]], Blueprint] = {}
+        self._intern_tables = InternTables(features.groups)
+        self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
     def compile(self, pool: Pool) -> CompiledPool:
         """Return the pool in tables. The pool must be regular."""
@@ -79,38 +79,40 @@ class Compiler:
             seen_from=pool.seen_from,
             rejected=pool.rejected,
             spare=spare or _NOTHING,
-            waits=any(one.template.skeleton.waits for one in components),
+            waits=any(one.template.structure_class.waits for one in components),
         )
 
     def _components(self, pool: Pool) -> list[Component] | None:
         """Return the components, None where some device is not plain."""
         key = (pool.id.driver, tuple([device.name for device in pool.devices]))
-        blueprint = self._blueprints.get(key)
-        found = blueprint.read(pool) if blueprint is not None else None
+        pool_template = self._pool_templates.get(key)
+        found = pool_template.read(pool) if pool_template is not None else None
         if found is None and _are_plain(pool.devices, self._features):
             found = self._read(pool)
-            if len(self._blueprints) >= _BLUEPRINTS:
-                self._blueprints.clear()
-            self._blueprints[key] = Blueprint(pool, found)
+            if len(self._pool_templates) >= _BLUEPRINTS:
+                self._pool_templates.clear()
+            self._pool_templates[key] = PoolTemplate(pool, found)
         return found
 
     def _read(self, pool: Pool) -> list[Component]:
         """Read the pool from the start."""
-        reader = Reader(pool, self._library)
+        reader = ComponentReader(pool, self._intern_tables)
         found = [reader.read(members) for members in connected(pool.devices)]
-        return _components(found, self._library, pool.id)
+        return _components(found, self._intern_tables, pool.id)
 
 
-def _components(found: Sequence[Found], library: Library, pool: PoolId) -> list[Component]:
+def _components(found: Sequence[ReadComponent], intern_tables: InternTables, pool: PoolId) -> list[Component]:
     """Return the components of a pool. Those of one skeleton leave the same entries open, in one template."""
-    alike: dict[Skeleton, list[Entries]] = {}
+    alike: dict[StructureClass, list[Entries]] = {}
     for one in found:
-        alike.setdefault(one.skeleton, []).append(one.entries)
-    templates: dict[Skeleton, Template] = {}
-    for skeleton, rows in alike.items():
-        skeleton.note(rows)
-        templates[skeleton] = library.template(skeleton, rows[0])
+        alike.setdefault(one.structure_class, []).append(one.entries)
+    templates: dict[StructureClass, ComponentTemplate] = {}
+    for structure_class, rows in alike.items():
+        structure_class.note(rows)
+        templates[structure_class] = intern_tables.template(structure_class, rows[0])
     return [
-        Component(templates[one.skeleton], one.layout, one.skeleton.own(one.entries), one.nodes, pool)
+        Component(
+            templates[one.structure_class], one.layout, one.structure_class.own(one.entries), one.nodes, pool
+        )
         for one in found
     ]

@@ -16,8 +16,14 @@ from typing import Any, Final
 
 from scheduler_core.engine.tables.component import Component
 from scheduler_core.engine.tables.component_reader import Nodes
-from scheduler_core.engine.tables.component_template import Layout, Template
-from scheduler_core.engine.tables.structure_class import Entry, Group, Skeleton, is_constant, is_same
+from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
+from scheduler_core.engine.tables.structure_class import (
+    AttributeGroup,
+    Entry,
+    StructureClass,
+    is_constant,
+    is_same,
+)
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool
@@ -31,7 +37,7 @@ _Pick = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Squad:
+class _GroupColumns:
     """The same group of all components of one skeleton, one after the other.
 
     Shape: ``parts`` are the numbers of the components, ``size`` how many devices each has of the group;
@@ -50,13 +56,15 @@ class _Squad:
     open: tuple[tuple[QualifiedName, bool], ...]
 
 
-class Blueprint:
+class PoolTemplate:
     """A pool as it was read. Drawn only when a second one comes: a single machine needs none."""
 
     def __init__(self, pool: Pool, components: Sequence[Component]) -> None:
         self._templates = [one.template for one in components]
         self._layouts = [one.layout for one in components]
-        self._varying = {one.template.skeleton: one.template.skeleton.varying for one in components}
+        self._varying = {
+            one.template.structure_class: one.template.structure_class.varying for one in components
+        }
         self._undrawn: Pool | None = pool
 
     def _draw(self, pool: Pool) -> None:
@@ -65,11 +73,11 @@ class Blueprint:
         self._facts = list(map(_FACTS, pool.devices))
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
         self._sizes = list(map(len, attributes))
-        self._squads = list(_squads(self._templates, self._layouts, attributes))
+        self._group_columns = list(_group_columns(self._templates, self._layouts, attributes))
 
     def read(self, pool: Pool) -> list[Component] | None:
         """Return the components of a pool whose devices have the same names, None where it differs."""
-        if any(skeleton.varying is not varying for skeleton, varying in self._varying.items()):
+        if any(structure_class.varying is not varying for structure_class, varying in self._varying.items()):
             return None  # templates that leave more open have come since
         if self._undrawn is not None:
             self._draw(self._undrawn)
@@ -80,7 +88,7 @@ class Blueprint:
             return None
         owns: list[list[Entry]] = [[] for _ in self._templates]
         try:
-            if not all(_reads(squad, attributes, owns) for squad in self._squads):
+            if not all(_reads(columns_of, attributes, owns) for columns_of in self._group_columns):
                 return None
         except KeyError:
             return None
@@ -92,58 +100,62 @@ class Blueprint:
         ]
 
 
-def _reads(squad: _Squad, attributes: Sequence[_Attributes], owns: Sequence[list[Entry]]) -> bool:
+def _reads(columns_of: _GroupColumns, attributes: Sequence[_Attributes], owns: Sequence[list[Entry]]) -> bool:
     """Add to the entries of each component those of the squad; False where it differs."""
-    mine = squad.listed(attributes)
-    if list(map(squad.fixed, mine)) != squad.rows:
+    mine = columns_of.listed(attributes)
+    if list(map(columns_of.fixed, mine)) != columns_of.rows:
         return False
-    odd = list(chain.from_iterable(map(squad.odd, mine)))
-    if not (all(map(is_, odd, squad.odd_values)) or all(map(is_same, odd, squad.odd_values))):
+    odd = list(chain.from_iterable(map(columns_of.odd, mine)))
+    if not (all(map(is_, odd, columns_of.odd_values)) or all(map(is_same, odd, columns_of.odd_values))):
         return False
-    for key, is_spread in squad.open:
+    for key, is_spread in columns_of.open:
         values = tuple([row[key] for row in mine])
-        for number, part in enumerate(squad.parts):
-            column = values[number * squad.size : (number + 1) * squad.size]
+        for number, part in enumerate(columns_of.parts):
+            column = values[number * columns_of.size : (number + 1) * columns_of.size]
             if is_constant(column, column[0]) is is_spread:
                 return False
             owns[part].append(column if is_spread else column[0])
     return True
 
 
-def _squads(
-    templates: Sequence[Template], layouts: Sequence[Layout], attributes: Sequence[_Attributes]
-) -> Iterator[_Squad]:
-    by_skeleton: dict[Skeleton, list[int]] = {}
+def _group_columns(
+    templates: Sequence[ComponentTemplate],
+    layouts: Sequence[DeviceListing],
+    attributes: Sequence[_Attributes],
+) -> Iterator[_GroupColumns]:
+    by_structure_class: dict[StructureClass, list[int]] = {}
     for number, template in enumerate(templates):
-        by_skeleton.setdefault(template.skeleton, []).append(number)
-    for skeleton, parts in by_skeleton.items():
+        by_structure_class.setdefault(template.structure_class, []).append(number)
+    for structure_class, parts in by_structure_class.items():
         first = 0
-        for group in skeleton.groups:
+        for group in structure_class.groups:
             listed = _listed(group, [layouts[part] for part in parts])
             rows = [attributes[index] for index in listed]
-            yield _squad(skeleton, first, group, parts=tuple(parts), listed=_picker(listed), mine=rows)
+            yield _columns_of(
+                structure_class, first, group, parts=tuple(parts), listed=_picker(listed), mine=rows
+            )
             first += len(group.keys)
 
 
-def _listed(group: Group, layouts: Sequence[Layout]) -> list[int]:
+def _listed(group: AttributeGroup, layouts: Sequence[DeviceListing]) -> list[int]:
     return [layout.listed[position] for layout in layouts for position in group.positions]
 
 
-def _squad(
-    skeleton: Skeleton,
+def _columns_of(
+    structure_class: StructureClass,
     first: int,
-    group: Group,
+    group: AttributeGroup,
     *,
     parts: tuple[int, ...],
     listed: _Pick,
     mine: Sequence[_Attributes],
-) -> _Squad:
+) -> _GroupColumns:
     """Return the squad of a group whose entries are numbered from ``first`` on."""
-    is_open = [first + offset in skeleton.varying for offset in range(len(group.keys))]
+    is_open = [first + offset in structure_class.varying for offset in range(len(group.keys))]
     fixed = [key for key, differs in zip(group.keys, is_open, strict=True) if not differs]
     odd = [key for key in fixed if any(type(row[key]) is not str for row in mine)]
     spread = zip(group.keys, group.spread, is_open, strict=True)
-    return _Squad(
+    return _GroupColumns(
         parts=parts,
         size=len(group.positions),
         listed=listed,
@@ -155,7 +167,7 @@ def _squad(
     )
 
 
-def _nodes(nodes: Sequence[NodeSelection], layout: Layout) -> Nodes:
+def _nodes(nodes: Sequence[NodeSelection], layout: DeviceListing) -> Nodes:
     """Return from where the devices of a component can be used."""
     mine = tuple([nodes[index] for index in layout.listed])
     return mine[0] if mine.count(mine[0]) == len(mine) else mine

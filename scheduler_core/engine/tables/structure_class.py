@@ -17,7 +17,7 @@ from typing import Final
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 from scheduler_core.engine.tables.bits import mask_of
-from scheduler_core.engine.tables.occupancy import Shape
+from scheduler_core.engine.tables.occupancy import OccupancyTables
 from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.policy import RequestPolicy
@@ -74,7 +74,7 @@ NO_BINDING: Final = Binding()
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class DeviceFacts:
     """What a device is beyond its attributes.
 
     Shape: ``draws`` name sources by number, and amounts by the number that the skeleton knows them by, each
@@ -93,7 +93,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AttributeGroup:
     """Devices with the same attribute keys. Shape: ``spread`` tells for each key whether values differ."""
 
     keys: Keys
@@ -102,7 +102,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AttributeLocation:
     """Where the values of an attribute stand: an entry, and whose values it has."""
 
     entry: int
@@ -111,7 +111,7 @@ class Place:
     is_spread: bool
 
 
-class Skeleton:
+class StructureClass:
     """What components have in common whatever their attributes say. Equal skeletons are one object.
 
     Shape: ``sources`` what each source holds; ``amounts`` what is drawn, by number; ``varying`` the numbers
@@ -122,22 +122,36 @@ class Skeleton:
     """
 
     __slots__ = (
-        "_barred", "_odd", "_places", "_seen", "amounts", "bodies", "common", "driver", "groups", "is_shared",
-        "keys", "own", "shape", "sources", "varying", "waits",
+        "_barred",
+        "_odd",
+        "_places",
+        "_seen",
+        "amounts",
+        "bodies",
+        "common",
+        "driver",
+        "groups",
+        "is_shared",
+        "keys",
+        "own",
+        "sources",
+        "tables",
+        "varying",
+        "waits",
     )  # fmt: skip
 
     def __init__(
         self,
         driver: str,
-        shape: Shape,
-        bodies: tuple[Body, ...],
+        tables: OccupancyTables,
+        bodies: tuple[DeviceFacts, ...],
         sources: tuple[Mapping[str, Quantity], ...],
-        groups: tuple[Group, ...],
+        groups: tuple[AttributeGroup, ...],
         *,
         amounts: Sequence[Mapping[str, Quantity]],
     ) -> None:
         self.driver = driver
-        self.shape = shape
+        self.tables = tables
         self.amounts = amounts
         self.bodies = bodies
         self.sources = sources
@@ -146,23 +160,25 @@ class Skeleton:
         self.waits = any([body.binding.conditions for body in bodies])
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self.keys = tuple({key: None for group in groups for key in group.keys})
-        self._places: dict[QualifiedName, tuple[Place, ...]] = {}
+        self._places: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
         self._seen: Entries = ()
         self._vary(frozenset())
 
-    def places(self, key: QualifiedName) -> tuple[Place, ...]:
+    def places(self, key: QualifiedName) -> tuple[AttributeLocation, ...]:
         """Return where the values of an attribute stand, group by group; few are ever asked for."""
         found = self._places.get(key)
         if found is None:
             found = self._places[key] = tuple(self._found(key))
         return found
 
-    def _found(self, key: QualifiedName) -> Iterator[Place]:
+    def _found(self, key: QualifiedName) -> Iterator[AttributeLocation]:
         first = 0
         for group in self.groups:
             if key in group.keys:
                 offset = group.keys.index(key)
-                yield Place(first + offset, group.positions, mask_of(group.positions), group.spread[offset])
+                yield AttributeLocation(
+                    first + offset, group.positions, mask_of(group.positions), group.spread[offset]
+                )
             first += len(group.keys)
 
     def barred(self, tolerations: tuple[Toleration, ...]) -> int:

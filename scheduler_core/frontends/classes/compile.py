@@ -10,18 +10,18 @@ from typing import Any, Final
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.frontends.classes.errors import CannotCompile
-from scheduler_core.frontends.classes.model import Operator, Requirement, ResourceClass, Selector
-from scheduler_core.frontends.classes.readers import FALSE, Kind, Reader, readers_of
+from scheduler_core.frontends.classes.model import ResourceClass, Selector, ValueOperator, ValueRequirement
+from scheduler_core.frontends.classes.readers import FALSE, KeyReader, TypeReader, readers_of
 from scheduler_core.frontends.classes.values import value_of
 from scheduler_core.rules.selectors import compile_selector
 
 MOST_COST: Final = 1_000_000
 """What API servers let one expression cost. Source: resource.k8s.io/v1, CELSelectorExpressionMaxCost."""
 _RELATIONS: Final = {
-    Operator.GT: "> 0",
-    Operator.GT_EQ: ">= 0",
-    Operator.LT: "< 0",
-    Operator.LT_EQ: "<= 0",
+    ValueOperator.GT: "> 0",
+    ValueOperator.GT_EQ: ">= 0",
+    ValueOperator.LT: "< 0",
+    ValueOperator.LT_EQ: "<= 0",
 }
 
 
@@ -60,28 +60,28 @@ def _block(selector: Selector) -> str:
     return "(" + " && ".join(_requirement(one) for one in selector) + ")"
 
 
-def _requirement(requirement: Requirement) -> str:
+def _requirement(requirement: ValueRequirement) -> str:
     """Return the chain of places: where one is there it answers, else the next one."""
-    answer = "true" if requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST) else FALSE
+    answer = "true" if requirement.operator in (ValueOperator.NOT_IN, ValueOperator.DOES_NOT_EXIST) else FALSE
     for reader in reversed(readers_of(requirement.key)):
         test = _test(requirement, reader)
-        if isinstance(reader, Kind) and answer == FALSE and test != "true":
+        if isinstance(reader, TypeReader) and answer == FALSE and test != "true":
             answer = test  # a device of that kind has one
         else:
             answer = f"({reader.presence} ? {test} : {answer})"
     return answer
 
 
-def _test(requirement: Requirement, reader: Reader) -> str:
+def _test(requirement: ValueRequirement, reader: KeyReader) -> str:
     wanted = [value_of(text) for text in requirement.values]
     match requirement.operator:
-        case Operator.EXISTS:
+        case ValueOperator.EXISTS:
             return "true"
-        case Operator.DOES_NOT_EXIST:
+        case ValueOperator.DOES_NOT_EXIST:
             return FALSE
-        case Operator.IN | Operator.EQ:
+        case ValueOperator.IN | ValueOperator.EQ:
             return _any([reader.compared(one, "== 0") for one in wanted])
-        case Operator.NOT_IN:
+        case ValueOperator.NOT_IN:
             return f"!{_any([reader.compared(one, '== 0') for one in wanted])}"
         case ordered:
             return _any([reader.compared(wanted[0], _RELATIONS[ordered])])

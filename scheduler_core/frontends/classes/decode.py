@@ -16,10 +16,10 @@ from scheduler_core.frontends.classes.model import (
     ORDERED,
     WITHOUT_VALUES,
     ClassDevice,
-    Operator,
-    Requirement,
     ResourceClass,
     Selector,
+    ValueOperator,
+    ValueRequirement,
 )
 from scheduler_core.frontends.classes.values import AMOUNT_RULE, Value, value_of
 from scheduler_core.model.names import POOL_RULE, is_pool
@@ -73,25 +73,25 @@ def _selector(fields: Fields) -> Selector:
     return tuple(_requirement(one) for one in fields.children("matchExpressions"))
 
 
-def _requirement(fields: Fields) -> Requirement:
+def _requirement(fields: Fields) -> ValueRequirement:
     fields.only("key", "operator", "values")
     key = fields.text("key", rule=lambda text: None if text.strip() else "must not be empty")
     text = fields.text("operator")
-    if text not in tuple(Operator):
-        raise fields.refuse("operator", f"must be one of {', '.join(Operator)}", text)
-    operator, values = Operator(text), fields.texts("values")
+    if text not in tuple(ValueOperator):
+        raise fields.refuse("operator", f"must be one of {', '.join(ValueOperator)}", text)
+    operator, values = ValueOperator(text), fields.texts("values")
     _check_values(fields, operator, values)
-    return Requirement(key, operator, values)
+    return ValueRequirement(key, operator, values)
 
 
-def _check_values(fields: Fields, operator: Operator, values: tuple[str, ...]) -> None:
+def _check_values(fields: Fields, operator: ValueOperator, values: tuple[str, ...]) -> None:
     if operator in WITHOUT_VALUES:
         if values:
             raise fields.refuse("values", f"must be absent: {operator} takes no value", list(values))
         return
     if not values:
         raise fields.refuse("values", f"must have a value: {operator} takes one", list(values))
-    if operator not in (Operator.IN, Operator.NOT_IN) and len(values) > 1:
+    if operator not in (ValueOperator.IN, ValueOperator.NOT_IN) and len(values) > 1:
         raise fields.refuse("values", f"must have exactly one value: {operator} takes one", list(values))
     for index, value in enumerate(values):
         if not value:

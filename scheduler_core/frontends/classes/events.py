@@ -74,25 +74,25 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PodPlaced:
     """The pod holds devices."""
 
     grant: Grant
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
+class PodUnplaced:
     """The pod fits nowhere and holds nothing; whoever asked may ask again later."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class EventRefused:
     """The event contradicts what is there; nothing has changed."""
 
     reason: str
 
 
-PodOutcome = Placed | Unplaced | Refused
+PodOutcome = PodPlaced | PodUnplaced | EventRefused
 Outcome = Done | PodOutcome

@@ -15,7 +15,7 @@ from scheduler_core.frontends.classes.model import Use
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class ClassRequest:
     """Units of a class. Shape: ``devices`` that the class selects on the node, in listed order."""
 
     class_name: str
@@ -23,7 +23,7 @@ class Want:
     devices: tuple[str, ...]
 
 
-def first_fit(wants: Sequence[Want], free: Mapping[str, int]) -> tuple[Use, ...] | None:
+def first_fit(wants: Sequence[ClassRequest], free: Mapping[str, int]) -> tuple[Use, ...] | None:
     """Return what each request gets, in the order of requests and devices."""
     if not fits(wants, free):
         return None
@@ -37,25 +37,27 @@ def first_fit(wants: Sequence[Want], free: Mapping[str, int]) -> tuple[Use, ...]
     return tuple(uses)
 
 
-def fits(wants: Sequence[Want], free: Mapping[str, int]) -> bool:
+def fits(wants: Sequence[ClassRequest], free: Mapping[str, int]) -> bool:
     """Whether all requests can be served together, each from any number of its devices."""
     left = dict(free)
     given: dict[tuple[int, str], int] = {}
     return all(_serve(number, wants, left, given) for number in range(len(wants)))
 
 
-def _chosen(want: Want, later: Sequence[Want], left: Mapping[str, int]) -> list[tuple[str, int]]:
+def _chosen(
+    want: ClassRequest, later: Sequence[ClassRequest], left: Mapping[str, int]
+) -> list[tuple[str, int]]:
     for device in want.devices:
         if left[device] >= want.quantity and fits(later, _without(left, device, want.quantity)):
             return [(device, want.quantity)]
     return _spread(want, later, dict(left))
 
 
-def _spread(want: Want, later: Sequence[Want], left: dict[str, int]) -> list[tuple[str, int]]:
+def _spread(want: ClassRequest, later: Sequence[ClassRequest], left: dict[str, int]) -> list[tuple[str, int]]:
     """Take as much as possible of each device in turn, so that the rest can still be served."""
     missing, chosen = want.quantity, []
     for device in want.devices:
-        most = _most(Want(want.class_name, missing, want.devices), device, later, left)
+        most = _most(ClassRequest(want.class_name, missing, want.devices), device, later, left)
         if most:
             chosen.append((device, most))
             left[device] -= most
@@ -63,12 +65,12 @@ def _spread(want: Want, later: Sequence[Want], left: dict[str, int]) -> list[tup
     return chosen
 
 
-def _most(want: Want, device: str, later: Sequence[Want], left: Mapping[str, int]) -> int:
+def _most(want: ClassRequest, device: str, later: Sequence[ClassRequest], left: Mapping[str, int]) -> int:
     """Return the largest amount of a device that can be taken, by halving: less is never harder to serve."""
     low, high = 0, min(want.quantity, left[device])
     while low < high:
         middle = (low + high + 1) // 2
-        rest = Want(want.class_name, want.quantity - middle, want.devices)
+        rest = ClassRequest(want.class_name, want.quantity - middle, want.devices)
         if fits([rest, *later], _without(left, device, middle)):
             low = middle
         else:
@@ -81,7 +83,7 @@ def _without(left: Mapping[str, int], device: str, quantity: int) -> dict[str, i
 
 
 def _serve(
-    number: int, wants: Sequence[Want], left: dict[str, int], given: dict[tuple[int, str], int]
+    number: int, wants: Sequence[ClassRequest], left: dict[str, int], given: dict[tuple[int, str], int]
 ) -> bool:
     """Serve one more request; those served before may move to other devices of theirs."""
     missing = wants[number].quantity
@@ -104,7 +106,7 @@ def _serve(
 
 def _path(
     number: int,
-    wants: Sequence[Want],
+    wants: Sequence[ClassRequest],
     left: Mapping[str, int],
     given: Mapping[tuple[int, str], int],
 ) -> list[tuple[str, int]] | None:

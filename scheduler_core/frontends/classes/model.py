@@ -10,7 +10,7 @@ from typing import Final
 from scheduler_core.frontends.classes.values import Value
 
 
-class Operator(StrEnum):
+class ValueOperator(StrEnum):
     """How a key relates to values."""
 
     IN = "In"
@@ -24,20 +24,20 @@ class Operator(StrEnum):
     LT_EQ = "LtEq"
 
 
-ORDERED: Final = (Operator.GT, Operator.GT_EQ, Operator.LT, Operator.LT_EQ)
-WITHOUT_VALUES: Final = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
+ORDERED: Final = (ValueOperator.GT, ValueOperator.GT_EQ, ValueOperator.LT, ValueOperator.LT_EQ)
+WITHOUT_VALUES: Final = (ValueOperator.EXISTS, ValueOperator.DOES_NOT_EXIST)
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class ValueRequirement:
     """One condition on a device. Shape: ``values`` as written; as many as the operator takes."""
 
     key: str
-    operator: Operator
+    operator: ValueOperator
     values: tuple[str, ...] = ()
 
 
-Selector = tuple[Requirement, ...]
+Selector = tuple[ValueRequirement, ...]
 """Requirements that must all hold. An empty one selects nothing."""
 
 

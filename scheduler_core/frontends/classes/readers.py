@@ -23,7 +23,7 @@ _IS_NUMBER: Final = "[type(v)] == [int]"
 _IS_VERSION: Final = '[type(v)] == [type(semver("0.0.0"))]'
 
 
-class Reader(Protocol):
+class KeyReader(Protocol):
     """One place where a key may be found."""
 
     @property
@@ -36,12 +36,12 @@ class Reader(Protocol):
         ...
 
 
-def readers_of(key: str) -> tuple[Reader, ...]:
+def readers_of(key: str) -> tuple[KeyReader, ...]:
     """Return the places of a key, the first that a device has counts."""
-    own: tuple[Reader, ...] = (Attribute(key), Capacity(key))
+    own: tuple[KeyReader, ...] = (Attribute(key), Capacity(key))
     row = row_of(key)
     if key == KIND:
-        return (*own, Kind())
+        return (*own, TypeReader())
     if row is None:
         return own
     return (*own, Scaled(row) if row.unit else Attribute(row.attribute))
@@ -110,7 +110,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TypeReader:
     """What the type of a device stands for."""
 
     @property

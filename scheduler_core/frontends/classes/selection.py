@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler_core.frontends.classes.model import Operator, Requirement, ResourceClass
+from scheduler_core.frontends.classes.model import ResourceClass, ValueOperator, ValueRequirement
 from scheduler_core.frontends.classes.values import Value, equal, order, value_of
 
 
@@ -16,33 +16,33 @@ def selects(resource_class: ResourceClass, properties: Mapping[str, Value]) -> b
     )
 
 
-def holds(requirement: Requirement, properties: Mapping[str, Value]) -> bool:
+def holds(requirement: ValueRequirement, properties: Mapping[str, Value]) -> bool:
     """Whether one requirement holds. A key that is absent holds under NotIn and DoesNotExist only."""
     found = properties.get(requirement.key)
     wanted = [value_of(text) for text in requirement.values]
     match requirement.operator:
-        case Operator.EXISTS:
+        case ValueOperator.EXISTS:
             return found is not None
-        case Operator.DOES_NOT_EXIST:
+        case ValueOperator.DOES_NOT_EXIST:
             return found is None
-        case Operator.NOT_IN:
+        case ValueOperator.NOT_IN:
             return found is None or not any(equal(found, one) for one in wanted)
-        case Operator.IN | Operator.EQ:
+        case ValueOperator.IN | ValueOperator.EQ:
             return found is not None and any(equal(found, one) for one in wanted)
         case _ as ordered:
             return found is not None and _is_ordered(order(found, wanted[0]), ordered)
 
 
-def _is_ordered(relation: int | None, operator: Operator) -> bool:
+def _is_ordered(relation: int | None, operator: ValueOperator) -> bool:
     """Whether a comparison came out as the operator asks; what cannot be compared never does."""
     if relation is None:
         return False
     match operator:
-        case Operator.GT:
+        case ValueOperator.GT:
             return relation > 0
-        case Operator.GT_EQ:
+        case ValueOperator.GT_EQ:
             return relation >= 0
-        case Operator.LT:
+        case ValueOperator.LT:
             return relation < 0
         case _:
             return relation <= 0

@@ -18,15 +18,15 @@ from scheduler_core.frontends.classes.events import (
     DeletePod,
     Done,
     Event,
+    EventRefused,
     Outcome,
-    Placed,
-    Refused,
+    PodPlaced,
+    PodUnplaced,
     RemoveClass,
     RemoveNode,
-    Unplaced,
     UpdateClass,
 )
-from scheduler_core.frontends.classes.first_fit import Want, first_fit
+from scheduler_core.frontends.classes.first_fit import ClassRequest, first_fit
 from scheduler_core.frontends.classes.model import ClassDevice, Grant, ResourceClass
 from scheduler_core.frontends.classes.selection import selects
 
@@ -67,7 +67,7 @@ def after(state: State, event: Event) -> tuple[State, Outcome]:
         case AddClass(added):
             return _add_class(state, added)
         case UpdateClass(updated) if updated.name not in state.classes:
-            return state, Refused(f"ResourceClass {updated.name} cannot be updated: there is none")
+            return state, EventRefused(f"ResourceClass {updated.name} cannot be updated: there is none")
         case UpdateClass(updated):
             return _add_class(state, updated)
         case RemoveClass(name):
@@ -113,7 +113,7 @@ def _add_class(state: State, added: ResourceClass) -> tuple[State, Outcome]:
     known = state.classes.get(added.name)
     if known is not None and known != added:
         rule = "its spec is immutable; delete it and create another"
-        return state, Refused(f"ResourceClass {added.name} cannot be changed: {rule}")
+        return state, EventRefused(f"ResourceClass {added.name} cannot be changed: {rule}")
     return replace(state, classes={**state.classes, added.name: added}), Done()
 
 
@@ -122,11 +122,11 @@ def _add_pod(state: State, event: AddPod) -> tuple[State, Outcome]:
     if known is not None:
         return state, _again(known, event)
     if event.grant is not None:
-        return _held(state, event, event.grant), Placed(event.grant)
+        return _held(state, event, event.grant), PodPlaced(event.grant)
     grant = _grant(state, event)
     if grant is None:
-        return state, Unplaced(_why_not(state, event))
-    return _held(state, event, grant), Placed(grant)
+        return state, PodUnplaced(_why_not(state, event))
+    return _held(state, event, grant), PodPlaced(grant)
 
 
 def _again(known: PlacedPod, event: AddPod) -> Outcome:
@@ -134,8 +134,8 @@ def _again(known: PlacedPod, event: AddPod) -> Outcome:
     is_same_place = event.grant is None or event.grant == known.grant
     is_same_request = None in (known.requests, event.requests) or known.requests == event.requests
     if is_same_place and is_same_request:
-        return Placed(known.grant)
-    return Refused(f"pod {event.name} cannot be changed: it holds devices on {known.grant.node}")
+        return PodPlaced(known.grant)
+    return EventRefused(f"pod {event.name} cannot be changed: it holds devices on {known.grant.node}")
 
 
 def _held(state: State, event: AddPod, grant: Grant) -> State:
@@ -156,9 +156,9 @@ def _grant(state: State, event: AddPod) -> Grant | None:
     return None
 
 
-def _want(state: State, name: str, quantity: int, devices: tuple[ClassDevice, ...]) -> Want:
+def _want(state: State, name: str, quantity: int, devices: tuple[ClassDevice, ...]) -> ClassRequest:
     one = state.classes[name]
-    return Want(name, quantity, tuple(d.name for d in devices if selects(one, d.properties)))
+    return ClassRequest(name, quantity, tuple(d.name for d in devices if selects(one, d.properties)))
 
 
 def _free(

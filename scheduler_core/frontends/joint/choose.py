@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.frontends.joint.closeness import Cost, compactness, depth, distance
-from scheduler_core.frontends.joint.demand import Demand, Partitioned, Wanted
-from scheduler_core.frontends.joint.distributions import layouts, places
-from scheduler_core.frontends.joint.nearest_cards import chosen_beside
-from scheduler_core.frontends.joint.node_device import Books, Unit
+from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
+from scheduler_core.frontends.joint.distributions import distributions, scopes_with_devices
+from scheduler_core.frontends.joint.nearest_cards import nearest_cards
+from scheduler_core.frontends.joint.node_device import NodeDevice, TrialLedgers
 from scheduler_core.frontends.partitions.choice import candidates
 from scheduler_core.model.result import Cause
 
-Chosen = Mapping[str, tuple[Unit, ...]]
-_Ranked = tuple[Cost, tuple[Unit, ...], list[list[Unit]]]
+Chosen = Mapping[str, tuple[NodeDevice, ...]]
+_Ranked = tuple[Cost, tuple[NodeDevice, ...], list[list[NodeDevice]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class JointRefusal:
     """Why a demand cannot be met, for the type of device that is in trouble."""
 
     kind: str
@@ -29,7 +29,7 @@ class Refused:
     detail: str
 
 
-def choose(demand: Demand, books: Books) -> Chosen | Refused:
+def choose(demand: JointDemand, books: TrialLedgers) -> Chosen | JointRefusal:
     """Return the units of every type, taken from the books; nothing is taken where it is refused."""
     wanted = [one for one in (demand.first, *demand.together, *demand.apart) if one is not None]
     lacking = short(demand)
@@ -48,17 +48,17 @@ def choose(demand: Demand, books: Books) -> Chosen | Refused:
     return refusal(demand)
 
 
-def short(demand: Demand) -> Refused | None:
+def short(demand: JointDemand) -> JointRefusal | None:
     """Return the refusal where a type has too few units whatever is chosen of the others."""
     wanted = (one for one in (demand.first, *demand.together, *demand.apart) if one is not None)
     return next((found for one in wanted if (found := _short(one)) is not None), None)
 
 
-def _short(wanted: Wanted) -> Refused | None:
+def _short(wanted: Wanted) -> JointRefusal | None:
     usable = len(wanted.usable)
     needed = len(wanted.units) if wanted.count is None else wanted.count
     if not wanted.units:
-        return Refused(
+        return JointRefusal(
             wanted.kind, Cause.NO_MATCHING_DEVICE, f"the node has no {wanted.kind} that is asked for"
         )
     if usable >= needed:
@@ -66,10 +66,10 @@ def _short(wanted: Wanted) -> Refused | None:
     cause = Cause.INSUFFICIENT if needed <= len(wanted.units) else Cause.NO_MATCHING_DEVICE
     reasons = "; ".join(f"{wanted.kind} {one.number} {one.why}" for one in wanted.units if not one.takes)
     detail = f"{needed} wanted, {usable} of {len(wanted.units)} can be had"
-    return Refused(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
+    return JointRefusal(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
 
 
-def answers(demand: Demand) -> Iterator[tuple[tuple[Unit, ...], list[list[Unit]]]]:
+def answers(demand: JointDemand) -> Iterator[tuple[tuple[NodeDevice, ...], list[list[NodeDevice]]]]:
     """Yield what could be given, the best first."""
     if demand.first is None:
         yield (), []
@@ -80,11 +80,11 @@ def answers(demand: Demand) -> Iterator[tuple[tuple[Unit, ...], list[list[Unit]]
         if demand.partitioned.is_binding:
             return
     offers = _offers(demand.together)
-    among = places(_reachable(demand, demand.first), _everything(demand.first), offers)
+    among = scopes_with_devices(_reachable(demand, demand.first), _everything(demand.first), offers)
     count = len(demand.first.units) if demand.first.count is None else demand.first.count
     ranked = [
         found
-        for units in layouts(among, count)
+        for units in distributions(among, count)
         if depth(units) <= demand.first.deepest
         and (found := _ranked(demand, demand.first, units, ())) is not None
     ]
@@ -92,7 +92,7 @@ def answers(demand: Demand) -> Iterator[tuple[tuple[Unit, ...], list[list[Unit]]
     yield from ((units, cards) for _, units, cards in ranked)
 
 
-def _partition_answers(demand: Demand, first: Wanted, by: Partitioned) -> Iterator[list[_Ranked]]:
+def _partition_answers(demand: JointDemand, first: Wanted, by: Partitioned) -> Iterator[list[_Ranked]]:
     """Yield the answers by score group; in one by what is left whole, then by closeness, then as listed."""
     if by.table is None or first.count is None:
         return
@@ -108,11 +108,13 @@ def _partition_answers(demand: Demand, first: Wanted, by: Partitioned) -> Iterat
         yield sorted(ranked, key=lambda one: one[0])
 
 
-def _ranked(demand: Demand, first: Wanted, units: tuple[Unit, ...], partition: Cost) -> _Ranked | None:
+def _ranked(
+    demand: JointDemand, first: Wanted, units: tuple[NodeDevice, ...], partition: Cost
+) -> _Ranked | None:
     """Return a set of units with the cards beside it and its cost, None where cards are missing."""
     cards = []
     for one in demand.together:
-        mine = chosen_beside(one, units, is_same_pcie=demand.is_same_pcie)
+        mine = nearest_cards(one, units, is_same_pcie=demand.is_same_pcie)
         if mine is None:
             return None
         cards.append(mine)
@@ -124,7 +126,7 @@ def _ranked(demand: Demand, first: Wanted, units: tuple[Unit, ...], partition: C
     return (*near, *compactness(units, _everything(first)), *ranks), units, cards
 
 
-def _reachable(demand: Demand, first: Wanted) -> tuple[Unit, ...]:
+def _reachable(demand: JointDemand, first: Wanted) -> tuple[NodeDevice, ...]:
     """Return the units below whose switch every type that must be there has a card."""
     if not demand.is_same_pcie:
         return first.usable
@@ -134,7 +136,7 @@ def _reachable(demand: Demand, first: Wanted) -> tuple[Unit, ...]:
     )
 
 
-def _everything(wanted: Wanted) -> tuple[Unit, ...]:
+def _everything(wanted: Wanted) -> tuple[NodeDevice, ...]:
     return (*wanted.units, *wanted.others)
 
 
@@ -147,12 +149,12 @@ def _offers(together: Sequence[Wanted]) -> dict[object, object]:
     return {scope: tuple(counts) for scope, counts in found.items()}
 
 
-def _apart(apart: Sequence[Wanted], books: Books) -> list[tuple[Unit, ...]] | None:
+def _apart(apart: Sequence[Wanted], books: TrialLedgers) -> list[tuple[NodeDevice, ...]] | None:
     """Take the units of types that are placed on their own, in order; None where they are too few."""
-    taken: list[tuple[Unit, ...]] = []
+    taken: list[tuple[NodeDevice, ...]] = []
     for wanted in apart:
         needed = len(wanted.units) if wanted.count is None else wanted.count
-        mine: list[Unit] = []
+        mine: list[NodeDevice] = []
         for unit in wanted.usable:
             if len(mine) < needed and books.take([unit]):
                 mine.append(unit)
@@ -164,30 +166,30 @@ def _apart(apart: Sequence[Wanted], books: Books) -> list[tuple[Unit, ...]] | No
     return taken
 
 
-def refusal(demand: Demand) -> Refused:
+def refusal(demand: JointDemand) -> JointRefusal:
     """Return why nothing was found although every type has enough by itself."""
     assert demand.first is not None
     first = demand.first
     by = demand.partitioned
     if by is not None and by.is_binding:
         if by.table is None:
-            return Refused(first.kind, Cause.NO_MATCHING_DEVICE, "the node has no table of partitions")
+            return JointRefusal(first.kind, Cause.NO_MATCHING_DEVICE, "the node has no table of partitions")
         if first.count is None or not by.table.by_size.get(first.count):
             filled = (size for size, listed in by.table.by_size.items() if listed)
             sizes = ", ".join(map(str, sorted(filled))) or "none"
             detail = f"the table of partitions has no partition of {first.count}; it has {sizes}"
-            return Refused(first.kind, Cause.NO_MATCHING_DEVICE, detail)
+            return JointRefusal(first.kind, Cause.NO_MATCHING_DEVICE, detail)
         if not any(map(list, _partition_answers(_alone(demand), first, by))):
-            return Refused(
+            return JointRefusal(
                 first.kind, Cause.INSUFFICIENT, f"no partition of {first.count} is free that will do"
             )
     if demand.is_same_pcie and demand.together:
         kinds = " and ".join((first.kind, *(one.kind for one in demand.together)))
         detail = f"no choice puts {kinds} below the same PCIe switches"
-        return Refused(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
+        return JointRefusal(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
     detail = f"no {first.count} of them stand as close together as required"
-    return Refused(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
+    return JointRefusal(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
 
 
-def _alone(demand: Demand) -> Demand:
-    return Demand(first=demand.first, partitioned=demand.partitioned)
+def _alone(demand: JointDemand) -> JointDemand:
+    return JointDemand(first=demand.first, partitioned=demand.partitioned)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.joint.node_device import NodeDevice
 
 DEVICE, SWITCH, NUMA_NODE, MACHINE = range(4)
 Cost = tuple[int, ...]
 
 
-def depth(units: Sequence[Unit]) -> int:
+def depth(units: Sequence[NodeDevice]) -> int:
     """Return the closest scope that holds all units."""
     if len(units) == 1:
         return DEVICE
@@ -26,12 +26,12 @@ def depth(units: Sequence[Unit]) -> int:
     return MACHINE
 
 
-def span(units: Sequence[Unit]) -> int:
+def span(units: Sequence[NodeDevice]) -> int:
     """Return over how many PCIe scopes the units spread; those that tell none count each."""
     return len({one.pcie for one in units if one.pcie is not None}) + sum(one.pcie is None for one in units)
 
 
-def distance(units: Sequence[Unit], cards: Sequence[Sequence[Unit]]) -> Cost:
+def distance(units: Sequence[NodeDevice], cards: Sequence[Sequence[NodeDevice]]) -> Cost:
     """Return the scope of units and cards together, how many units lack a card below their switch, and how
     many lack one in their NUMA node.
 
@@ -49,7 +49,7 @@ def distance(units: Sequence[Unit], cards: Sequence[Sequence[Unit]]) -> Cost:
     return held, below, far
 
 
-def compactness(units: Sequence[Unit], everything: Sequence[Unit]) -> Cost:
+def compactness(units: Sequence[NodeDevice], everything: Sequence[NodeDevice]) -> Cost:
     """Return the closest scope that holds the units, their spread, and how little they fill up of what is
     broken already.
     """

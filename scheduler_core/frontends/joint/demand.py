@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.frontends.joint.node_device import Unit
-from scheduler_core.frontends.partitions.table import PartitionSpec, Table
+from scheduler_core.frontends.joint.node_device import NodeDevice
+from scheduler_core.frontends.partitions.table import PartitionSpec, PartitionTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,14 +19,14 @@ class Wanted:
     """
 
     kind: str
-    units: tuple[Unit, ...]
+    units: tuple[NodeDevice, ...]
     count: int | None
-    others: tuple[Unit, ...] = ()
+    others: tuple[NodeDevice, ...] = ()
     may_grow: bool = False
     deepest: int = 3
 
     @property
-    def usable(self) -> tuple[Unit, ...]:
+    def usable(self) -> tuple[NodeDevice, ...]:
         """Return the units that could be had, the first choice first."""
         return tuple(sorted((one for one in self.units if one.takes), key=lambda one: one.order))
 
@@ -38,13 +38,13 @@ class Partitioned:
     Shape: ``table`` is None where the node has none; ``is_binding`` where nothing else will do.
     """
 
-    table: Table | None
+    table: PartitionTable | None
     spec: PartitionSpec
     is_binding: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class JointDemand:
     """What is to be placed.
 
     Shape: ``first`` is chosen with a view to ``together``, which stand as close to it as they can;

@@ -1,7 +1,7 @@
-"""Units: what a node offers of one type of device, one entry per GPU or card, as front ends choose among.
+"""Node devices: what a node offers of one device type, one entry per GPU or card, as the front ends choose.
 
-A unit says where it stands and what taking it takes from the books; ``Books`` tries sets of them out on
-the ledgers of the pools, so that whatever the core counts is counted here too.
+A node device says where it stands and what it takes from the ledgers. ``TrialLedgers`` tries sets of node
+devices on the ledgers of the pools, so everything that the core counts is counted here too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class NodeDevice:
     """A GPU, a NIC or another card.
 
     Shape: ``number`` is its minor, or its place among its like; ``pcie`` and ``numa`` where it stands, None
@@ -50,16 +50,16 @@ class Unit:
         return -self.score, self.number
 
 
-class Books:
+class TrialLedgers:
     """The ledgers of a node's pools, on which units are tried out."""
 
     def __init__(self, ledgers: Sequence[Ledger], holder: str) -> None:
         self._ledgers = ledgers
         self._holder = holder
 
-    def take(self, units: Iterable[Unit]) -> bool:
+    def take(self, units: Iterable[NodeDevice]) -> bool:
         """Take all units, or none where they do not go together."""
-        taken: list[Unit] = []
+        taken: list[NodeDevice] = []
         for unit in units:
             if not self._take(unit):
                 self.give_back(taken)
@@ -67,13 +67,13 @@ class Books:
             taken.append(unit)
         return True
 
-    def give_back(self, units: Sequence[Unit]) -> None:
+    def give_back(self, units: Sequence[NodeDevice]) -> None:
         """Give units back, in any order."""
         for unit in units:
             for one in unit.takes:
                 self._ledgers[one.pool].release(one.device, self._holder, one.share)
 
-    def _take(self, unit: Unit) -> bool:
+    def _take(self, unit: NodeDevice) -> bool:
         for done, one in enumerate(unit.takes):
             if not self._ledgers[one.pool].admits(one.device, one.share):
                 for back in unit.takes[:done]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from scheduler_core.frontends.partitions.table import Partition, PartitionSpec, Table
+from scheduler_core.frontends.partitions.table import Partition, PartitionSpec, PartitionTable
 
 _WEIGHTS: Final = {16: 1_000_000, 8: 10_000, 4: 100, 2: 1}
 
 
-def score_groups(table: Table, size: int) -> Sequence[tuple[Partition, ...]]:
+def score_groups(table: PartitionTable, size: int) -> Sequence[tuple[Partition, ...]]:
     """Return the partitions of one size by score, the highest first; listed order within a score."""
     listed = table.by_size.get(size, ())
     scores = sorted({one.score for one in listed}, reverse=True)
@@ -21,7 +21,7 @@ def score_groups(table: Table, size: int) -> Sequence[tuple[Partition, ...]]:
 
 
 def candidates(
-    table: Table, size: int, spec: PartitionSpec, usable: Collection[int], free: Collection[int]
+    table: PartitionTable, size: int, spec: PartitionSpec, usable: Collection[int], free: Collection[int]
 ) -> Iterator[Sequence[tuple[int, Partition]]]:
     """Yield, group by group, the partitions that a pod could get, each with what it would leave.
 
@@ -35,7 +35,7 @@ def candidates(
         yield [(left_whole(table, size, set(free) - set(one.minors)), one) for one in fitting]
 
 
-def left_whole(table: Table, size: int, free: Collection[int]) -> int:
+def left_whole(table: PartitionTable, size: int, free: Collection[int]) -> int:
     """Return how much the partitions are worth that are whole among ``free``: those of ``size`` and above."""
     return sum(
         weight * one.score

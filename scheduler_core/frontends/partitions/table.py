@@ -1,8 +1,8 @@
 """Tables of partitions: which GPUs of a node may be given together, in the form of the node's annotation.
 
-Annotation text goes in, a ``Table`` with warnings comes out, or an error that names the entry: a bad table
-is never taken for none. Source: Koordinator's proposal "GPU Partitioning APIs"; its Go structure is
-canonical, of its other spellings docs/decisions/0024-partition-tables.md decides.
+Annotation text goes in. A ``PartitionTable`` with warnings comes out, or an error that names the entry: a
+bad table never counts as "no table". Source: Koordinator's proposal "GPU Partitioning APIs"; its Go
+structure is canonical, docs/decisions/0024-partition-tables.md decides about its other spellings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PartitionTable:
     """The partitions of a node.
 
     Shape: by number of GPUs, each in listed order; ``is_computed`` where the table came without scores;
@@ -63,7 +63,7 @@ def table_of(
     value: object,
     minors: Collection[int] | None = None,
     error: type[InvalidInput] = InvalidNode,
-) -> Table:
+) -> PartitionTable:
     """Return the table of an annotation. Shape: ``minors`` are the node's GPUs, None where not known.
 
     Raises: ``error`` for anything that is not clear, with the path to it.
@@ -77,7 +77,7 @@ def table_of(
             raise fields.refuse(str(key), "is a size that stands twice")
         by_size[size] = tuple(_partitions(fields, str(key), size, minors, warnings))
     scored = any(one.get("allocationScore") is not None for one in _entries(fields))
-    table = Table(by_size, warnings=tuple(dict.fromkeys(warnings)))
+    table = PartitionTable(by_size, warnings=tuple(dict.fromkeys(warnings)))
     return table if scored or not any(by_size.values()) else with_scores(table)
 
 
@@ -89,7 +89,7 @@ def spec_of(subject: str, value: object, error: type[InvalidInput] = InvalidPod)
     return PartitionSpec(policy == RESTRICTED, _bandwidth(fields, "ringBusBandwidth"))
 
 
-def with_scores(table: Table) -> Table:
+def with_scores(table: PartitionTable) -> PartitionTable:
     """Return the table with scores: what is best for the rest of an empty node counts most.
 
     Among partitions of one size, better is who leaves the larger partition, then the greater bandwidth.
@@ -106,7 +106,7 @@ def with_scores(table: Table) -> Table:
         ranks = sorted({left_by(one) for one in partitions})
         scored[size] = tuple(replace(one, score=1 + ranks.index(left_by(one))) for one in partitions)
     note = "no partition has an allocationScore: scores are computed from what each leaves of the node"
-    return Table(scored, is_computed=True, warnings=(*table.warnings, note))
+    return PartitionTable(scored, is_computed=True, warnings=(*table.warnings, note))
 
 
 def _entries(fields: Fields) -> Iterator[Mapping[str, object]]:

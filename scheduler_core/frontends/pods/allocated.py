@@ -17,7 +17,7 @@ from scheduler_core.frontends.annotations.reading import SCHEDULING, annotation
 from scheduler_core.frontends.pods.amounts import read_amount
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import HINT, TYPES, hints_of
-from scheduler_core.frontends.pods.place import Placed
+from scheduler_core.frontends.pods.place import PlacedPod
 from scheduler_core.frontends.pods.reported import DRIVER, card_name, vf_name
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceId, DeviceName
@@ -28,7 +28,7 @@ ALLOCATED: Final = "device-allocated"
 _BETWEEN: Final = ","
 
 
-def allocated_annotation(placed: Placed) -> Mapping[str, Any]:
+def allocated_annotation(placed: PlacedPod) -> Mapping[str, Any]:
     """Return the value of the annotation for a placed pod."""
     return {
         kind: [

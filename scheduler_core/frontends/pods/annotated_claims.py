@@ -14,10 +14,10 @@ from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.explain.allocate import Cluster, allocate
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.annotations.reading import SCHEDULING
-from scheduler_core.frontends.joint.choose import Refused, answers, refusal, short
+from scheduler_core.frontends.joint.choose import JointRefusal, answers, refusal, short
 from scheduler_core.frontends.partitions.table import SPEC, spec_of
 from scheduler_core.frontends.pods.claim_demands import Marks, Pins, SlotDemand, pinned, slot_demands
-from scheduler_core.frontends.pods.fallback_search import loosened
+from scheduler_core.frontends.pods.fallback_search import searched_with_constraints
 from scheduler_core.frontends.pods.hints import HINT, JOINT, joint_of
 from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
@@ -66,7 +66,9 @@ def allocate_marked(
     demands = list(slot_demands(claims, marks, problem, table or NodeTable()))
     if not demands:
         return plain
-    search = _settled(problem, demands, {}) or loosened(claims, marks, ordered, node, demands)
+    search = _settled(problem, demands, {}) or searched_with_constraints(
+        claims, marks, ordered, node, demands
+    )
     if search is not None:
         return allocation(claims, search.problem, search.chosen, cluster=ordered, node=node)
     return Unallocatable(node=node.name, reasons=tuple(_reasons(claims, problem, demands)))
@@ -80,9 +82,9 @@ def _settled(problem: Problem, demands: Sequence[SlotDemand], pins: Pins) -> Sea
     first, *rest = demands
     for units, cards in answers(first.demand):
         chosen = dict(pins)
-        for slot, mine in zip(first.slots, (units, *cards), strict=True):
-            candidates = problem.slots[slot].wants[0].candidates
-            chosen[slot] = [candidates[unit.index] for unit in mine]
+        for request, mine in zip(first.requests, (units, *cards), strict=True):
+            candidates = problem.requests[request].alternatives[0].candidates
+            chosen[request] = [candidates[unit.index] for unit in mine]
         found = _settled(problem, rest, chosen)
         if found is not None:
             return found
@@ -92,6 +94,6 @@ def _settled(problem: Problem, demands: Sequence[SlotDemand], pins: Pins) -> Sea
 def _reasons(claims: Sequence[Claim], problem: Problem, demands: Sequence[SlotDemand]) -> Iterator[Reason]:
     """Yield why no choice went well, per demand."""
     for one in demands:
-        found: Refused = short(one.demand) or refusal(one.demand)
-        ref = claims[problem.slots[one.slots[0]].claim].ref
+        found: JointRefusal = short(one.demand) or refusal(one.demand)
+        ref = claims[problem.requests[one.requests[0]].claim].ref
         yield Reason(ref, found.kind, found.cause, found.detail)

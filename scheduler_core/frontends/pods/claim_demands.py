@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler_core.frontends.joint.demand import Demand, Partitioned, Wanted
-from scheduler_core.frontends.joint.node_device import Take, Unit
+from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
+from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 from scheduler_core.frontends.partitions.table import PartitionSpec
 from scheduler_core.frontends.pods.exclusive import PCIE_ROOT
 from scheduler_core.frontends.pods.hints import Joint
@@ -21,7 +21,7 @@ from scheduler_core.model.device import AttributeValue, Device, QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.rules.scopes import compared
 from scheduler_core.search.candidates import Candidate
-from scheduler_core.search.depth_first import Problem, Slot, Want
+from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
 Pins = Mapping[int, Sequence[Candidate]]
 """The candidates that requests are tied to, by the slot's number."""
@@ -39,8 +39,8 @@ class Marks:
 class SlotDemand:
     """A demand, and which slots of the problem its types are. Shape: first type first."""
 
-    demand: Demand
-    slots: tuple[int, ...]
+    demand: JointDemand
+    requests: tuple[int, ...]
 
 
 def slot_demands(
@@ -52,71 +52,75 @@ def slot_demands(
     """Yield the demands of the claims, in order. A request with alternatives is in none."""
     for number, claim in enumerate(claims):
         mine = marks.get(claim.ref, Marks())
-        slots = {
-            slot.wants[0].name: index
-            for index, slot in enumerate(problem.slots)
-            if slot.claim == number and len(slot.wants) == 1 and not slot.wants[0].admin_access
+        requests = {
+            request.alternatives[0].name: index
+            for index, request in enumerate(problem.requests)
+            if request.claim == number
+            and len(request.alternatives) == 1
+            and not request.alternatives[0].admin_access
         }
         names = mine.joint.types if mine.joint is not None else ()
-        joined = [slots[name] for name in names if name in slots]
+        joined = [requests[name] for name in names if name in requests]
         if len(joined) > 1:
             yield _demand(joined, mine, problem, table)
-        for slot in slots.values():
-            alone = _demand([slot], mine, problem, table)
-            if (slot not in joined or len(joined) < 2) and alone.demand.partitioned is not None:
+        for request in requests.values():
+            alone = _demand([request], mine, problem, table)
+            if (request not in joined or len(joined) < 2) and alone.demand.partitioned is not None:
                 yield alone
 
 
 def pinned(problem: Problem, pins: Pins) -> Problem:
     """Return the problem with some requests tied to the devices that were chosen for them."""
-    slots = []
-    for number, slot in enumerate(problem.slots):
+    requests = []
+    for number, request in enumerate(problem.requests):
         mine = pins.get(number)
         if mine is not None:
-            want = replace(slot.wants[0], count=len(mine), candidates=tuple(mine), kind=("pinned", number))
-            slots.append(Slot(slot.claim, (want,)))
+            alternative = replace(
+                request.alternatives[0], count=len(mine), candidates=tuple(mine), kind=("pinned", number)
+            )
+            requests.append(SearchRequest(request.claim, (alternative,)))
         else:
-            slots.append(slot)
-    return replace(problem, slots=tuple(slots))
+            requests.append(request)
+    return replace(problem, requests=tuple(requests))
 
 
-def _demand(slots: Sequence[int], marks: Marks, problem: Problem, table: NodeTable) -> SlotDemand:
-    wants = [problem.slots[slot].wants[0] for slot in slots]
-    devices = [one.offer.device for want in wants for one in want.candidates]
-    scope = compared(switches_of(wants), devices)
-    first, *rest = (_wanted(want, problem, scope) for want in wants)
-    has_minors = bool(first.units) and all(_minor(one) is not None for one in wants[0].candidates)
+def _demand(requests: Sequence[int], marks: Marks, problem: Problem, table: NodeTable) -> SlotDemand:
+    alternatives = [problem.requests[request].alternatives[0] for request in requests]
+    devices = [one.offer.device for alternative in alternatives for one in alternative.candidates]
+    scope = compared(switches_of(alternatives), devices)
+    first, *rest = (_wanted(alternative, problem, scope) for alternative in alternatives)
+    has_minors = bool(first.units) and all(_minor(one) is not None for one in alternatives[0].candidates)
     is_binding = table.is_honored or marks.spec is not None
     partitioned = None
     if has_minors and (is_binding or table.table is not None):
         spec = marks.spec or PartitionSpec()
         partitioned = Partitioned(table=table.table, spec=spec, is_binding=is_binding)
-    demand = Demand(
+    demand = JointDemand(
         first=first,
         together=tuple(replace(one, may_grow=one.count is not None) for one in rest),
         is_same_pcie=marks.joint is not None and marks.joint.is_same_pcie,
         partitioned=partitioned,
     )
-    return SlotDemand(demand, tuple(slots))
+    return SlotDemand(demand, tuple(requests))
 
 
-def switches_of(wants: Sequence[Want]) -> tuple[QualifiedName, ...]:
+def switches_of(alternatives: Sequence[SearchAlternative]) -> tuple[QualifiedName, ...]:
     """Return the scopes that "the same PCIe" compares among candidates, the finest first."""
-    drivers = {one.offer.view.driver for want in wants for one in want.candidates}
+    drivers = {one.offer.view.driver for alternative in alternatives for one in alternative.candidates}
     return (*(qualified("pcieSwitch", driver) for driver in sorted(drivers)), PCIE_ROOT)
 
 
-def _wanted(want: Want, problem: Problem, scope: QualifiedName) -> Wanted:
+def _wanted(alternative: SearchAlternative, problem: Problem, scope: QualifiedName) -> Wanted:
     """Return a request's candidates as units. Shape: a unit's index is its place among the candidates."""
     units = []
-    for place, one in enumerate(want.candidates):
+    for place, one in enumerate(alternative.candidates):
         device = one.offer.device
         minor = _minor(one)
         take = Take(one.offer.pool, device.name, one.share)
         why = one.barred or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
         units.append(
-            Unit(
-                kind=want.name,
+            NodeDevice(
+                kind=alternative.name,
                 number=place if minor is None else minor,
                 pcie=device.attributes.get(scope),
                 numa=_single(device, NUMA_NODE),
@@ -126,7 +130,7 @@ def _wanted(want: Want, problem: Problem, scope: QualifiedName) -> Wanted:
                 index=place,
             )
         )
-    return Wanted(kind=want.name, units=tuple(units), count=want.count)
+    return Wanted(kind=alternative.name, units=tuple(units), count=alternative.count)
 
 
 def _minor(candidate: Candidate) -> int | None:

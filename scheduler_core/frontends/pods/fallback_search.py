@@ -18,7 +18,7 @@ from scheduler_core.search.depth_first import Problem, Search
 from scheduler_core.search.problem import Cluster, problem_of
 
 
-def loosened(
+def searched_with_constraints(
     claims: Sequence[Claim],
     marks: Mapping[ClaimRef, Marks],
     cluster: Cluster,
@@ -32,8 +32,8 @@ def loosened(
     bound = [
         one for one in demands if one.demand.partitioned is not None and one.demand.partitioned.is_binding
     ]
-    slots = problem_of(claims, cluster, node).slots
-    scopes = switches_of([want for slot in slots for want in slot.wants])
+    requests = problem_of(claims, cluster, node).requests
+    scopes = switches_of([alternative for request in requests for alternative in request.alternatives])
     most = max((one.demand.first.count or 1 for one in demands if one.demand.first is not None), default=1)
     for number in range(1, most + 1):
         asked = tuple(
@@ -70,6 +70,6 @@ def _partition_pins(problem: Problem, bound: Sequence[SlotDemand]) -> Iterator[P
         return
     first, *rest = bound
     for units, _ in answers(replace(first.demand, together=(), is_same_pcie=False)):
-        candidates = problem.slots[first.slots[0]].wants[0].candidates
+        candidates = problem.requests[first.requests[0]].alternatives[0].candidates
         for pins in _partition_pins(problem, rest):
-            yield {first.slots[0]: [candidates[unit.index] for unit in units], **pins}
+            yield {first.requests[0]: [candidates[unit.index] for unit in units], **pins}

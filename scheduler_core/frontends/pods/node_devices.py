@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger, Share
-from scheduler_core.frontends.joint.node_device import Take, Unit
+from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 from scheduler_core.frontends.pods.amounts import CARDS, MEMORY, Amounts, Ask, filled
 from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, scopes_of
 from scheduler_core.frontends.pods.hints import GPU, Exclusive, Hint
@@ -30,14 +30,14 @@ ADDRESS = QualifiedName("resource.kubernetes.io/pciBusID")
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class CardOffers:
     """A GPU or card with its VFs, as offered. Shape: ``whole`` is None where only VFs are published."""
 
     whole: Offer | None
     vfs: tuple[Offer, ...] = ()
 
 
-class NodeUnits:
+class NodeDevices:
     """The units of one node. Shape: ``cluster.pools`` as seen from the node."""
 
     def __init__(self, cluster: Cluster, node: Node, scoring: Scoring | None = None) -> None:
@@ -53,37 +53,37 @@ class NodeUnits:
         """Return the minors of a type of device, as published."""
         return [self._number(card, place) for place, card in enumerate(self._cards(kind))]
 
-    def units(self, kind: str, ask: Ask, hint: Hint) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
+    def units(self, kind: str, ask: Ask, hint: Hint) -> tuple[tuple[NodeDevice, ...], tuple[NodeDevice, ...]]:
         """Return the units of a type that match the hint's selector, and the others."""
         cards = self._cards(kind)
         found = [self._unit(kind, card, place, ask, hint) for place, card in enumerate(cards)]
         used = {one.pcie for one in found if one.is_touched}
-        matching: list[Unit] = []
-        others: list[Unit] = []
+        matching: list[NodeDevice] = []
+        others: list[NodeDevice] = []
         for card, unit in zip(cards, found, strict=True):
             is_match = hint.selector is None or hint.selector.admits(_labels(card.whole or card.vfs[0]))
             (matching if is_match else others).append(_alone(unit, hint, used))
         return tuple(matching), tuple(others)
 
-    def _cards(self, kind: str) -> list[Card]:
+    def _cards(self, kind: str) -> list[CardOffers]:
         types = DEVICE_TYPES.get(kind, (kind,))
         mine = [one for one in self._offers if _text(one, "type") in types]
         mine = [one for one in mine if kind == GPU or _own(one, "rdmaCapable") is not False]
         if len(types) == 1:
-            return [Card(one) for one in mine]
+            return [CardOffers(one) for one in mine]
         by_card: dict[tuple[int, object], list[Offer]] = {}
         for one in mine:
             key = _own(one, "pfPciAddress")
             by_card.setdefault((one.pool, key if key is not None else one.device.name), []).append(one)
         return [_card(devices) for devices in by_card.values()]
 
-    def _unit(self, kind: str, card: Card, place: int, ask: Ask, hint: Hint) -> Unit:
+    def _unit(self, kind: str, card: CardOffers, place: int, ask: Ask, hint: Hint) -> NodeDevice:
         lead = card.whole or card.vfs[0]
         found = self._takes(kind, card, ask, hint)
         barred = self._barred(card)
         why = barred or (found if isinstance(found, str) else "")
         given = self._given(lead, ask)
-        return Unit(
+        return NodeDevice(
             kind=kind,
             number=self._number(card, place),
             pcie=self._scope(lead),
@@ -95,7 +95,7 @@ class NodeUnits:
             given=given,
         )
 
-    def _takes(self, kind: str, card: Card, ask: Ask, hint: Hint) -> tuple[Take, ...] | str:
+    def _takes(self, kind: str, card: CardOffers, ask: Ask, hint: Hint) -> tuple[Take, ...] | str:
         """Return what a unit takes, or why it cannot be had."""
         lead = card.whole or card.vfs[0]
         if lead.device.is_shareable:
@@ -142,7 +142,7 @@ class NodeUnits:
         full = filled(named, total)
         return {name: amount for name, amount in full.items() if name in total}
 
-    def _free_vf(self, card: Card, hint: Hint) -> Take | None:
+    def _free_vf(self, card: CardOffers, hint: Hint) -> Take | None:
         """Return the first VF by address that is free and matches."""
         by_address = sorted(
             card.vfs, key=lambda one: str(one.device.attributes.get(ADDRESS, one.device.name))
@@ -153,12 +153,12 @@ class NodeUnits:
                 return Take(vf.pool, vf.device.name)
         return None
 
-    def _no_vf(self, card: Card) -> str:
+    def _no_vf(self, card: CardOffers) -> str:
         """Return why a card gives no VF, with what is in the way of the first one."""
         held = next((self._ledger(vf).obstacle(vf.device.name) for vf in card.vfs), None)
         return "has no free VF that matches" + (f": {held}" if held else "")
 
-    def _barred(self, card: Card) -> str | None:
+    def _barred(self, card: CardOffers) -> str | None:
         for one in (card.whole, *card.vfs[:1]):
             if one is None:
                 continue
@@ -170,7 +170,7 @@ class NodeUnits:
                 return f"is kept: {held}"
         return None
 
-    def _is_touched(self, card: Card) -> bool:
+    def _is_touched(self, card: CardOffers) -> bool:
         devices = [one for one in (card.whole, *card.vfs) if one is not None]
         if any(one.device.name in self._taken[one.pool] for one in devices):
             return True
@@ -204,7 +204,7 @@ class NodeUnits:
         mine = (one for one in self._offers if _text(one, "type") in types)
         return all(scopes_of(one.view.driver)[0] in one.device.attributes for one in mine)
 
-    def _number(self, card: Card, place: int) -> int:
+    def _number(self, card: CardOffers, place: int) -> int:
         minor = _own(card.whole or card.vfs[0], "minor")
         return minor if isinstance(minor, int) else place
 
@@ -212,7 +212,7 @@ class NodeUnits:
         return self.ledgers[offer.pool]
 
 
-def _alone(unit: Unit, hint: Hint, used: Set[Scope | None]) -> Unit:
+def _alone(unit: NodeDevice, hint: Hint, used: Set[Scope | None]) -> NodeDevice:
     """Return the unit, without what it takes where the pod may not have it for others' sake.
 
     Shape: ``used`` are the PCIe scopes of the type in which others have anything.
@@ -229,9 +229,9 @@ def _alone(unit: Unit, hint: Hint, used: Set[Scope | None]) -> Unit:
     return replace(unit, takes=(), why=unit.why or why)
 
 
-def _card(devices: Sequence[Offer]) -> Card:
+def _card(devices: Sequence[Offer]) -> CardOffers:
     whole = next((one for one in devices if _text(one, "type") != "vf"), None)
-    return Card(whole, tuple(one for one in devices if one is not whole))
+    return CardOffers(whole, tuple(one for one in devices if one is not whole))
 
 
 def _total(offer: Offer) -> dict[str, int]:

@@ -13,22 +13,22 @@ from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.annotations.reading import SCHEDULING, choice
-from scheduler_core.frontends.joint.choose import Refused, choose
+from scheduler_core.frontends.joint.choose import JointRefusal, choose
 from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
-from scheduler_core.frontends.joint.demand import Demand, Partitioned, Wanted
-from scheduler_core.frontends.joint.node_device import Books, Unit
+from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
+from scheduler_core.frontends.joint.node_device import NodeDevice, TrialLedgers
 from scheduler_core.frontends.partitions.table import (
     HONOR,
     POLICY_LABEL,
     PREFER,
     TABLE,
     PartitionSpec,
-    Table,
+    PartitionTable,
     table_of,
 )
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import GPU, Strategy, TopologyScope
-from scheduler_core.frontends.pods.node_devices import NodeUnits
+from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.pod_request import PodAsk
 from scheduler_core.frontends.pods.scoring import Scoring
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
@@ -47,7 +47,7 @@ _DEPTHS: Final = {
 class NodeTable:
     """What a node says of partitions. Shape: ``table`` None where it has none."""
 
-    table: Table | None = None
+    table: PartitionTable | None = None
     is_honored: bool = False
 
     @property
@@ -74,14 +74,14 @@ def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedPod:
     """The devices of a pod.
 
     Shape: ``units`` by type, each in order of its number; ``devices`` what they are made of, per unit.
     """
 
     node: str
-    units: Mapping[str, tuple[Unit, ...]]
+    units: Mapping[str, tuple[NodeDevice, ...]]
     devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
 
 
@@ -91,16 +91,16 @@ def place_pod(
     node: Node,
     table: NodeTable | None = None,
     scoring: Scoring | None = None,
-) -> Placed | Refused:
+) -> PlacedPod | JointRefusal:
     """Return the devices of a pod on one node, the best there are, or why there are none.
 
     Shape: without ``scoring`` units of equal place go by their number.
     """
     seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
-    offered = NodeUnits(replace(cluster, pools=seen), node, scoring)
+    offered = NodeDevices(replace(cluster, pools=seen), node, scoring)
     demand = _demand(ask, offered, table or NodeTable())
-    found = choose(demand, Books(offered.ledgers, ask.subject))
-    if isinstance(found, Refused):
+    found = choose(demand, TrialLedgers(offered.ledgers, ask.subject))
+    if isinstance(found, JointRefusal):
         return found
     units = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
     devices = {
@@ -112,22 +112,22 @@ def place_pod(
         )
         for kind, mine in units.items()
     }
-    return Placed(node=node.name, units=units, devices=devices)
+    return PlacedPod(node=node.name, units=units, devices=devices)
 
 
-def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[Unit, ...]]:
+def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[NodeDevice, ...]]:
     """Return what the node has of each type that the pod asks for, matching or not, and why not free."""
     seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
-    found = NodeUnits(replace(cluster, pools=seen), node)
+    found = NodeDevices(replace(cluster, pools=seen), node)
     both = {kind: found.units(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
     return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
 
 
-def _unmatched(units: Sequence[Unit]) -> tuple[Unit, ...]:
+def _unmatched(units: Sequence[NodeDevice]) -> tuple[NodeDevice, ...]:
     return tuple(replace(one, takes=(), why="does not match the selector") for one in units)
 
 
-def entered(ask: PodAsk, placed: Placed, ref: ClaimRef) -> AllocatedClaim:
+def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
     """Return what a placed pod holds, and keeps others from, as the core counts it."""
     results = []
     for kind, units in placed.units.items():
@@ -146,7 +146,7 @@ def entered(ask: PodAsk, placed: Placed, ref: ClaimRef) -> AllocatedClaim:
     return AllocatedClaim(ref=ref, results=tuple(results), exclusive=exclusive)
 
 
-def _demand(ask: PodAsk, offered: NodeUnits, node: NodeTable) -> Demand:
+def _demand(ask: PodAsk, offered: NodeDevices, node: NodeTable) -> JointDemand:
     """Return how the types of a pod go together.
 
     GPUs come first among types that are placed together, whatever their order in the annotation: cards
@@ -161,7 +161,7 @@ def _demand(ask: PodAsk, offered: NodeUnits, node: NodeTable) -> Demand:
     first = joined[0] if joined else (GPU if GPU in wanted else None)
     together = tuple(replace(wanted[kind], may_grow=not ask.asks[kind].is_exact) for kind in joined[1:])
     rest = [kind for kind in wanted if kind != first and kind not in joined]
-    return Demand(
+    return JointDemand(
         first=wanted[first] if first is not None else None,
         together=together,
         apart=tuple(wanted[kind] for kind in rest),
@@ -174,7 +174,7 @@ def _takes_all(ask: PodAsk, kind: str) -> bool:
     return kind != GPU and ask.hint(kind).strategy is Strategy.APPLY_FOR_ALL
 
 
-def _wanted(kind: str, ask: PodAsk, offered: NodeUnits) -> Wanted:
+def _wanted(kind: str, ask: PodAsk, offered: NodeDevices) -> Wanted:
     hint = ask.hint(kind)
     units, others = offered.units(kind, ask.asks[kind], hint)
     return Wanted(

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from scheduler_core.frontends.joint.nearest_cards import in_turn
-from scheduler_core.frontends.joint.node_device import Unit
+from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.amounts import CARDS, MEMORY, RATIO, Amounts
 
 _DEFAULT: Final = {name: 1 for name in (RATIO, MEMORY, *CARDS.values())}
@@ -59,7 +59,7 @@ def node_score(
 
 
 def order(
-    units: Sequence[Unit], preferred_scopes: Sequence[str], preferred_numbers: Sequence[int]
+    units: Sequence[NodeDevice], preferred_scopes: Sequence[str], preferred_numbers: Sequence[int]
 ) -> list[int]:
     """Return the numbers of units as cards are tried: preferred ones, then by score, then by number.
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduler_core.engine.claims.equal_devices import Alike, Reads
-from scheduler_core.engine.tables.pool_compiler import Compiler
+from scheduler_core.engine.claims.equal_devices import EqualDevices, Reads
+from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.testing import DRIVER, device, pool
 
@@ -16,7 +16,7 @@ def board():
     whole = device("b", attributes={"kind": "whole"}, m=8)
     parts = [device(f"p{n}", sources=["b"], attributes={"kind": f"part-{n % 2}"}, m=1 + n) for n in range(2)]
     bare = device("p2", sources=["b"], m=2)
-    (component,) = Compiler().compile(pool(whole, *parts, bare)).components
+    (component,) = PoolCompiler().compile(pool(whole, *parts, bare)).components
     return component
 
 
@@ -31,13 +31,13 @@ def board():
     ],
 )
 def test_positions_are_apart_where_what_is_read_differs(board, attributes, capacity, masks):
-    alike = Alike(Reads(attributes, capacity), board)
+    alike = EqualDevices(Reads(attributes, capacity), board)
 
     assert set(alike.masks.values()) == masks
 
 
 def test_what_stands_for_devices_shows_no_more_than_is_read(board):
-    alike = Alike(Reads((KIND,), ()), board)
+    alike = EqualDevices(Reads((KIND,), ()), board)
 
     seen = [alike.view(told) for told in alike.masks]
 

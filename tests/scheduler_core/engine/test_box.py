@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.engine.solve.count_vectors import NOTHING, Box, size_of
+from scheduler_core.engine.solve.count_vectors import NOTHING, VectorSpace, size_of
 
 COUNTS = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple)
 
@@ -35,12 +35,16 @@ def members(box, found):
 def boxes_with_vectors(draw):
     counts = draw(COUNTS)
     vectors = draw(st.lists(st.sampled_from(within(counts)), min_size=1, max_size=4))
-    return Box(counts), vectors, draw(st.lists(st.sampled_from(within(counts)), min_size=1, max_size=4))
+    return (
+        VectorSpace(counts),
+        vectors,
+        draw(st.lists(st.sampled_from(within(counts)), min_size=1, max_size=4)),
+    )
 
 
 @given(COUNTS)
 def test_a_box_has_as_many_vectors_as_its_size_says(counts):
-    box = Box(counts)
+    box = VectorSpace(counts)
 
     everything = box.raised(NOTHING, counts)
 

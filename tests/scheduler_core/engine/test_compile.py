@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
-from scheduler_core.engine.tables.pool_compiler import Compiler
+from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.nodes import AllNodes, OnNode
 from scheduler_core.model.pool import PoolId
@@ -75,7 +75,7 @@ def exact(found):
 @settings(deadline=None, max_examples=150)
 @given(st.integers(0, 2**32))
 def test_pools_of_one_kind_come_back_as_they_were_published(seed):
-    chance, compiler = Random(seed), Compiler()
+    chance, compiler = Random(seed), PoolCompiler()
 
     for number in range(6):
         published = machine(number)
@@ -88,7 +88,7 @@ def test_pools_of_one_kind_come_back_as_they_were_published(seed):
 
 
 def test_further_nodes_of_a_kind_share_their_templates():
-    compiler = Compiler()
+    compiler = PoolCompiler()
 
     first, second, third = (compiler.compile(machine(number)) for number in range(3))
 

@@ -84,19 +84,21 @@ def check(answer, claims, cluster, node):
     """Judge an answer by the ledger and the rules, whoever found it."""
     problem = problem_of(claims, cluster, node)
     left = {ref: list(results) for ref, results in answer.results.items()}
-    for slot in problem.slots:
-        results = left[claims[slot.claim].ref]
-        want = next(want for want in slot.wants if want.name == results[0].request)
-        mine = [results.pop(0) for _ in range(want.count or len(want.candidates))]
-        assert all(one.request == want.name for one in mine)
+    for request in problem.requests:
+        results = left[claims[request.claim].ref]
+        alternative = next(
+            alternative for alternative in request.alternatives if alternative.name == results[0].request
+        )
+        mine = [results.pop(0) for _ in range(alternative.count or len(alternative.candidates))]
+        assert all(one.request == alternative.name for one in mine)
         for one in mine:
-            candidate = next(c for c in want.candidates if offered(c, cluster) == one.device)
+            candidate = next(c for c in alternative.candidates if offered(c, cluster) == one.device)
             assert candidate.error is None
             assert candidate.barred is None
-            if not want.admin_access:
+            if not alternative.admin_access:
                 ledger = problem.ledgers[candidate.offer.pool]
-                ledger.take(candidate.offer.device.name, want.name, candidate.share)
-            for rule in want.rules:
+                ledger.take(candidate.offer.device.name, alternative.name, candidate.share)
+            for rule in alternative.rules:
                 assert problem.rules[rule].admits(candidate.offer.device)
                 problem.rules[rule].add(candidate.offer.device)
     assert not any(left.values())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.features import ALL
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.engine.tables.pool_compiler import Compiler
+from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.state.testing import device, pool
 
 SEEDS = st.integers(0, 2**32)
@@ -42,8 +42,8 @@ def free_names(compiled, states):
     return {
         component.layout.names[position]
         for component, state in zip(compiled.components, states, strict=True)
-        for position in range(component.template.shape.size)
-        if component.template.shape.free(state) >> position & 1
+        for position in range(component.template.tables.size)
+        if component.template.tables.free(state) >> position & 1
     }
 
 
@@ -58,7 +58,7 @@ def test_after_every_device_taken_the_free_ones_are_those_the_ledger_admits(seed
     chance, features = Random(seed), replace(ALL, groups=meaning)
     flat = nested_pool(chance)
     ledger = Ledger(flat, features)
-    compiled = Compiler(features).compile(flat)
+    compiled = PoolCompiler(features).compile(flat)
     states = [0] * len(compiled.components)
 
     while admitted := sorted(admitted_names(ledger, flat)):
@@ -67,7 +67,7 @@ def test_after_every_device_taken_the_free_ones_are_those_the_ledger_admits(seed
         ledger.take(name, "claim")
         component, position = compiled.find(name)
         number = compiled.components.index(component)
-        component.template.shape.free_after(states[number], position)
+        component.template.tables.free_after(states[number], position)
         states[number] |= 1 << position
 
     assert free_names(compiled, states) == set()
@@ -80,7 +80,7 @@ def test_whatever_is_held_even_too_much_the_free_ones_are_those_the_ledger_admit
     chance, features = Random(seed), replace(ALL, groups=meaning)
     flat = nested_pool(chance)
     ledger = Ledger(flat, features)
-    compiled = Compiler(features).compile(flat)
+    compiled = PoolCompiler(features).compile(flat)
     states = [0] * len(compiled.components)
 
     for one in chance.sample(flat.devices, chance.randint(0, min(4, len(flat.devices)))):

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.frontends.pods.place import NodeTable, Placed, place_pod
+from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.model.nodes import Node
@@ -60,7 +60,7 @@ class Machine:
             pools=(pool_of("n", self.devices),), classes={}, allocated=held("n", self.uses, self.devices)
         )
         found = place_pod(ask, cluster, Node("n"), self.table)
-        if not isinstance(found, Placed):
+        if not isinstance(found, PlacedPod):
             return found
         return {kind: [unit.number for unit in units] for kind, units in found.units.items()}
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from scheduler_core.frontends.joint.choose import answers
 from scheduler_core.frontends.joint.closeness import compactness, distance
-from scheduler_core.frontends.joint.demand import Demand, Wanted
-from scheduler_core.frontends.joint.nearest_cards import chosen_beside
-from scheduler_core.frontends.joint.node_device import Take, Unit
+from scheduler_core.frontends.joint.demand import JointDemand, Wanted
+from scheduler_core.frontends.joint.nearest_cards import nearest_cards
+from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 
 places = st.lists(
     st.tuples(st.sampled_from(["a0", "b0", "c1", "d1", None]), st.booleans()), min_size=1, max_size=6
@@ -18,7 +18,7 @@ places = st.lists(
 
 def units(kind, found):
     return tuple(
-        Unit(
+        NodeDevice(
             kind=kind,
             number=number,
             pcie=scope,
@@ -31,7 +31,7 @@ def units(kind, found):
 
 
 def cost(demand, chosen):
-    cards = [chosen_beside(one, chosen, is_same_pcie=demand.is_same_pcie) for one in demand.together]
+    cards = [nearest_cards(one, chosen, is_same_pcie=demand.is_same_pcie) for one in demand.together]
     if None in cards:
         return None
     return (*distance(chosen, cards), *compactness(chosen, demand.first.units))
@@ -40,7 +40,7 @@ def cost(demand, chosen):
 @settings(max_examples=300, deadline=None)
 @given(places, places, st.integers(1, 4), st.integers(1, 3), st.booleans(), st.booleans())
 def test_no_choice_of_units_is_better_than_the_first_answer(gpus, nics, count, least, is_same, grows):
-    demand = Demand(
+    demand = JointDemand(
         first=Wanted(kind="gpu", units=units("gpu", gpus), count=count),
         together=(Wanted(kind="rdma", units=units("rdma", nics), count=least, may_grow=grows),),
         is_same_pcie=is_same,

@@ -5,7 +5,7 @@ import pytest
 from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.pods.device_object import decode_device
-from scheduler_core.frontends.pods.place import Placed, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import ask_of
 from scheduler_core.model.nodes import Node
 
@@ -47,7 +47,7 @@ def test_a_pod_is_placed_on_what_a_device_object_reports():
         device_allocate_hint=hint,
     )
 
-    assert isinstance(found, Placed)
+    assert isinstance(found, PlacedPod)
     assert [one.number for one in found.units["rdma"]] == [1]
     assert [one.device for one in found.devices["rdma"][0]] == ["rdma-1", "rdma-1-vf-0000:90:00.2"]
 
@@ -57,7 +57,7 @@ def test_the_table_and_the_policy_of_the_object_are_heeded():
     obj = device(*(reported("gpu", minor) for minor in range(3)), table=table, policy="Honor")
 
     assert [one.number for one in place(obj, {"nvidia.com/gpu": 2}).units["gpu"]] == [1, 2]
-    assert not isinstance(place(obj, {"nvidia.com/gpu": 1}), Placed)
+    assert not isinstance(place(obj, {"nvidia.com/gpu": 1}), PlacedPod)
 
 
 def test_a_device_of_another_node_is_not_given():
@@ -66,13 +66,13 @@ def test_a_device_of_another_node_is_not_given():
 
     answer = place_pod(ask, Cluster(pools=(found.pool,), classes={}), Node("node-2"))
 
-    assert not isinstance(answer, Placed)
+    assert not isinstance(answer, PlacedPod)
 
 
 def test_a_device_without_health_is_not_given():
     obj = device(reported("gpu", 0, health=None))
 
-    assert not isinstance(place(obj, {"nvidia.com/gpu": 1}), Placed)
+    assert not isinstance(place(obj, {"nvidia.com/gpu": 1}), PlacedPod)
 
 
 @pytest.mark.parametrize(

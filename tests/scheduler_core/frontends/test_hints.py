@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scheduler_core.frontends.annotations.errors import InvalidPod
-from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.pods.hints import Exclusive, hints_of, joint_of
 
 RDMA = "koordinator.sh/rdma"
@@ -20,20 +20,20 @@ def test_apply_for_all_takes_every_nic_or_none(machine):
     hint = rdma(allocateStrategy="ApplyForAll")
 
     assert machine(nics=FOUR).place({RDMA: 100}, hint=hint) == {"rdma": [0, 1, 2, 3]}
-    assert isinstance(machine(nics=FOUR).use("rdma", 2).place({RDMA: 100}, hint=hint), Refused)
+    assert isinstance(machine(nics=FOUR).use("rdma", 2).place({RDMA: 100}, hint=hint), JointRefusal)
 
 
 def test_the_strategy_is_read_before_hundreds_mean_whole_nics(machine):
     assert machine(nics=FOUR).place({RDMA: 200}) == {"rdma": [0, 1]}
     counted = machine(nics=FOUR).place({RDMA: 200}, hint=rdma(allocateStrategy="RequestsAsCount"))
-    assert isinstance(counted, Refused)
+    assert isinstance(counted, JointRefusal)
 
 
 def test_two_vfs_never_come_from_one_nic(machine):
     hint = rdma(vfSelector={}, allocateStrategy="RequestsAsCount")
 
     assert machine(nics="0:0 1:0", vfs=4).place({RDMA: 2}, hint=hint) == {"rdma": [0, 1]}
-    assert isinstance(machine(nics="0:0 1:0", vfs=4).place({RDMA: 3}, hint=hint), Refused)
+    assert isinstance(machine(nics="0:0 1:0", vfs=4).place({RDMA: 3}, hint=hint), JointRefusal)
 
 
 def test_pcie_level_stays_off_switches_that_others_use(machine):

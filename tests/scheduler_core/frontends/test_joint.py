@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.joint.choose import JointRefusal
 
 JOINT = {"deviceTypes": ["gpu", "rdma"]}
 SAME = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
@@ -52,7 +52,7 @@ def test_same_pcie_is_searched_for_not_checked_after_a_greedy_choice(machine):
 def test_same_pcie_refuses_what_cannot_stand_together(machine):
     found = machine("0:0 1:0", "0:0").place(asked(2), joint=SAME)
 
-    assert isinstance(found, Refused)
+    assert isinstance(found, JointRefusal)
     assert "same PCIe" in found.detail
 
 
@@ -60,7 +60,7 @@ def test_a_gpu_without_topology_never_meets_same_pcie(machine):
     node = machine("0:0", "0:0")
     node.devices = [type(one)(kind=one.kind, minor=one.minor, total=one.total) for one in node.devices]
 
-    assert isinstance(node.place(asked(1), joint=SAME), Refused)
+    assert isinstance(node.place(asked(1), joint=SAME), JointRefusal)
     assert node.place(asked(1), joint=JOINT) == {"gpu": [0], "rdma": [0]}
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.frontends.annotations.errors import InvalidNode
-from scheduler_core.frontends.joint.choose import Refused
+from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.result import Cause
 
@@ -67,7 +67,7 @@ def test_the_highest_score_comes_first_and_a_restricted_pod_takes_no_other(machi
 
     assert free.place(gpus(2)) == {"gpu": [0, 1]}
     assert used.place(gpus(2)) == {"gpu": [2, 3]}
-    assert isinstance(used.place(gpus(2), spec={"allocatePolicy": "Restricted"}), Refused)
+    assert isinstance(used.place(gpus(2), spec={"allocatePolicy": "Restricted"}), JointRefusal)
 
 
 def test_a_partition_of_unknown_bandwidth_never_serves_a_pod_that_names_one(machine):
@@ -75,7 +75,7 @@ def test_a_partition_of_unknown_bandwidth_never_serves_a_pod_that_names_one(mach
     node = machine("0:0 1:0 2:0 3:0", table=table, policy="Honor")
 
     assert node.place(gpus(2), spec={"ringBusBandwidth": "400Gi"}) == {"gpu": [2, 3]}
-    assert isinstance(node.place(gpus(2), spec={"ringBusBandwidth": "401Gi"}), Refused)
+    assert isinstance(node.place(gpus(2), spec={"ringBusBandwidth": "401Gi"}), JointRefusal)
 
 
 def test_a_partition_goes_where_its_nics_are_when_nothing_else_decides(machine):
@@ -163,7 +163,7 @@ def test_honor_gives_a_partition_whenever_one_is_free(machine, used, count):
     found = machine(EIGHT, table=HOPPER, policy="Honor").use("gpu", *used).place(gpus(count))
 
     whole = [one["minors"] for one in HOPPER.get(str(count), []) if not used & set(one["minors"])]
-    assert (found["gpu"] in whole) if whole else isinstance(found, Refused)
+    assert (found["gpu"] in whole) if whole else isinstance(found, JointRefusal)
 
 
 @settings(max_examples=100, deadline=None)
@@ -176,4 +176,4 @@ def test_a_partition_with_all_its_nics_is_found_whenever_there_is_one(machine, u
     found = node.place({"nvidia.com/gpu": count, "koordinator.sh/rdma": 1}, joint=joint)
 
     good = [one["minors"] for one in HOPPER[str(count)] if not (used | without) & set(one["minors"])]
-    assert (found["gpu"] in good) if good else isinstance(found, Refused)
+    assert (found["gpu"] in good) if good else isinstance(found, JointRefusal)

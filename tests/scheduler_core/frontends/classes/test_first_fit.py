@@ -5,20 +5,20 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.frontends.classes.first_fit import Want, first_fit
+from scheduler_core.frontends.classes.first_fit import ClassRequest, first_fit
 from scheduler_core.frontends.classes.model import Use
 
 DEVICES = ("a", "b", "c")
 wants = st.lists(
     st.builds(
-        Want,
+        ClassRequest,
         st.just(""),
         st.integers(1, 3),
         st.sets(st.sampled_from(DEVICES)).map(lambda names: tuple(sorted(names))),
     ),
     min_size=1,
     max_size=3,
-).map(lambda found: [Want(f"class-{n}", one.quantity, one.devices) for n, one in enumerate(found)])
+).map(lambda found: [ClassRequest(f"class-{n}", one.quantity, one.devices) for n, one in enumerate(found)])
 free = st.fixed_dictionaries({name: st.integers(0, 3) for name in DEVICES})
 
 
@@ -56,21 +56,24 @@ def test_every_request_gets_its_amount_of_its_devices_and_no_device_gives_more_t
 
 
 def test_the_first_device_with_room_for_all_is_taken_before_several_are():
-    assert first_fit([Want("c", 3, ("a", "b"))], {"a": 2, "b": 3}) == (Use("c", "b", 3),)
+    assert first_fit([ClassRequest("c", 3, ("a", "b"))], {"a": 2, "b": 3}) == (Use("c", "b", 3),)
 
 
 def test_a_request_is_spread_where_no_device_has_room_for_all():
-    assert first_fit([Want("c", 4, ("a", "b"))], {"a": 2, "b": 3}) == (Use("c", "a", 2), Use("c", "b", 2))
+    assert first_fit([ClassRequest("c", 4, ("a", "b"))], {"a": 2, "b": 3}) == (
+        Use("c", "a", 2),
+        Use("c", "b", 2),
+    )
 
 
 def test_a_broad_request_leaves_the_only_device_of_a_narrow_one_of_the_same_pod():
-    asked = [Want("broad", 1, ("a", "b")), Want("narrow", 1, ("a",))]
+    asked = [ClassRequest("broad", 1, ("a", "b")), ClassRequest("narrow", 1, ("a",))]
 
     assert first_fit(asked, {"a": 1, "b": 1}) == (Use("broad", "b", 1), Use("narrow", "a", 1))
 
 
 def test_amounts_in_the_thousands_are_as_quick_as_small_ones():
-    asked = [Want("one", 10**12, ("a", "b")), Want("other", 10**12, ("b",))]
+    asked = [ClassRequest("one", 10**12, ("a", "b")), ClassRequest("other", 10**12, ("b",))]
 
     uses = first_fit(asked, {"a": 10**12, "b": 10**12})
 

@@ -9,26 +9,26 @@ from scheduler_core.frontends.classes.events import (
     AddPod,
     DeletePod,
     Done,
-    Placed,
-    Refused,
+    EventRefused,
+    PodPlaced,
+    PodUnplaced,
     RemoveClass,
     RemoveNode,
-    Unplaced,
     UpdateClass,
 )
 from scheduler_core.frontends.classes.model import (
     ClassDevice,
     Grant,
-    Operator,
-    Requirement,
     ResourceClass,
     Use,
+    ValueOperator,
+    ValueRequirement,
 )
 from scheduler_core.frontends.classes.state import State, Status, after, in_use, selected, statuses
 from scheduler_core.frontends.classes.values import value_of
 
 CLASSES = {
-    name: ResourceClass(name, ((Requirement("Kind", Operator.IN, kinds),),))
+    name: ResourceClass(name, ((ValueRequirement("Kind", ValueOperator.IN, kinds),),))
     for name, kinds in {"gpus": ("gpu",), "nics": ("nic",), "any": ("gpu", "nic"), "none": ("fpga",)}.items()
 }
 NODES = ("n1", "n2", "n3")
@@ -109,7 +109,7 @@ def test_events_told_twice_change_nothing_the_second_time(happened):
     for event in happened:
         state, outcome = after(state, event)
         again, second = after(state, event)
-        if not isinstance(outcome, Unplaced):
+        if not isinstance(outcome, PodUnplaced):
             assert (again, second) == (state, outcome)
 
 
@@ -139,7 +139,7 @@ def test_no_device_gives_more_than_it_had_when_the_pod_came(happened):
     for event in happened:
         before = state
         state, outcome = after(state, event)
-        if isinstance(outcome, Placed) and state is not before and event.name not in before.pods:
+        if isinstance(outcome, PodPlaced) and state is not before and event.name not in before.pods:
             listed = {one.name: one.quantity for one in state.nodes[outcome.grant.node]}
             used = in_use(state, outcome.grant.node)
             assert all(used[use.device] <= listed[use.device] for use in outcome.grant.uses)
@@ -152,7 +152,9 @@ def test_a_class_cannot_be_changed_and_stays_as_it_was(class_of):
     for event in (UpdateClass(other), AddClass(other)):
         assert after(state, event) == (
             state,
-            Refused("ResourceClass c cannot be changed: its spec is immutable; delete it and create another"),
+            EventRefused(
+                "ResourceClass c cannot be changed: its spec is immutable; delete it and create another"
+            ),
         )
 
 
@@ -160,7 +162,7 @@ def test_a_class_written_again_as_it_is_is_accepted_and_one_that_is_not_there_is
     same = class_of("c", [("Kind", "Eq", "gpu")])
 
     assert after(run([AddClass(same)]), UpdateClass(same))[1] == Done()
-    assert isinstance(after(State(), UpdateClass(same))[1], Refused)
+    assert isinstance(after(State(), UpdateClass(same))[1], EventRefused)
 
 
 def test_a_node_that_comes_back_finds_its_pods_again(device):
@@ -189,14 +191,14 @@ def test_a_pod_that_does_not_fit_is_told_what_was_short_and_holds_nothing(device
 
     after_it, outcome = after(state, AddPod("p", {"gpus": 2}))
 
-    assert outcome == Unplaced("no single node has room: gpus: 2 asked, at most 1 free")
+    assert outcome == PodUnplaced("no single node has room: gpus: 2 asked, at most 1 free")
     assert after_it == state
 
 
 def test_a_pod_that_asks_for_an_unknown_class_is_told_which(device):
     state = run([AddNode("n1", (device("a", Kind="gpu"),))])
 
-    assert after(state, AddPod("p", {"gpus": 1}))[1] == Unplaced("there is no ResourceClass gpus")
+    assert after(state, AddPod("p", {"gpus": 1}))[1] == PodUnplaced("there is no ResourceClass gpus")
 
 
 def test_a_pod_cannot_move(device):
@@ -204,7 +206,7 @@ def test_a_pod_cannot_move(device):
 
     changed, outcome = after(state, AddPod("p", None, Grant("n2", (Use("gpus", "a", 1),))))
 
-    assert (changed, outcome) == (state, Refused("pod p cannot be changed: it holds devices on n1"))
+    assert (changed, outcome) == (state, EventRefused("pod p cannot be changed: it holds devices on n1"))
 
 
 def test_devices_that_others_block_are_passed_over(device):
@@ -213,4 +215,4 @@ def test_devices_that_others_block_are_passed_over(device):
 
     _, outcome = after(state, AddPod("p", {"gpus": 1}, without=frozenset({("n1", "a")})))
 
-    assert outcome == Placed(Grant("n1", (Use("gpus", "b", 1),)))
+    assert outcome == PodPlaced(Grant("n1", (Use("gpus", "b", 1),)))
