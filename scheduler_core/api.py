@@ -40,8 +40,9 @@ from scheduler_core.dialects.mixins import flatten, pools
 from scheduler_core.dialects.project import project
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
-from scheduler_core.explain.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
+from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, demands, first_fit_choices
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import (
     Considered,

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scheduler_core.explain.allocate import Cluster
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode
 from scheduler_core.model.pool import Pool
 from tangram.documents import Document, read_documents

@@ -15,8 +15,8 @@ from typing import Any, Final
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_class
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.model.cluster import Cluster
 from tangram.allocation_input import AllocationInput, nodes_of
 from tangram.cluster_options import documents_of
 from tangram.clusters import ClusterReader

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_core.base.errors import CoreError, message
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.reading import SCHEDULING
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
@@ -22,6 +21,7 @@ from scheduler_core.frontends.pods.allocated import ALLOCATED, allocated_annotat
 from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, entered, offered, place_pod
 from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
 from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from tangram.allocation_input import AllocationInput, read_present
 from tangram.documents import Document, read_documents

@@ -8,7 +8,7 @@ from typing import Final
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT as FIRST_FIT_POLICY
 from scheduler_core.engine.policy.policies import Policy, best_fit
-from scheduler_core.explain.allocate import Cluster
+from scheduler_core.model.cluster import Cluster
 from tangram.face import Parser
 
 BEST_FIT: Final = "best-fit"

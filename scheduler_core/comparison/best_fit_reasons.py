@@ -21,6 +21,7 @@ from scheduler_core.model.claim import (
     DistinctAttribute,
     MatchAttribute,
 )
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Demand, Hindrance, Obstacle
@@ -28,7 +29,6 @@ from scheduler_core.model.result import Allocation
 from scheduler_core.rules.constraints import rule_of
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
-from scheduler_core.search.problem import Cluster
 
 _NOTHING: Final = 1e-9  # prices that differ by less are one price
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler_core.comparison.remaining_parts import PartDifference, RemainingParts, States
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.result import Allocation, Reason, Unallocatable
-from scheduler_core.search.problem import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,11 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.policy.part_counts import PartKey
 from scheduler_core.engine.policy.part_kinds import PartKinds
-from scheduler_core.engine.tables.bits import positions
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.pool_compiler import PoolCompiler, is_regular
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
-from scheduler_core.search.problem import Cluster
+from scheduler_core.tables.bits import positions
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.pool_compiler import PoolCompiler, is_regular
 
 States = Mapping[Component, int]
 """Components in another state than the one before the claims came."""

@@ -15,11 +15,8 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.engine.claims.claim_signature import relaxed, without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.cluster.assignments import Assignments
-from scheduler_core.engine.cluster.node_class import NodeView
-from scheduler_core.engine.cluster.node_views import NodeViews
-from scheduler_core.engine.cluster.offers_cache import OffersCache, restored
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
+from scheduler_core.engine.offers_cache import OffersCache, restored
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy, Priced
 from scheduler_core.engine.result_writer import ResultWriter
 from scheduler_core.engine.solve.backtracking import BacktrackingSearch
@@ -28,16 +25,20 @@ from scheduler_core.engine.solve.compiled_claims import CompiledClaims
 from scheduler_core.engine.solve.plan import Answer
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.engine.solve.subproblem import TooIrregular
-from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.explain.explain import explain
 from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.search.candidates import located
-from scheduler_core.search.problem import Cluster, problem_of
+from scheduler_core.search.problem import problem_of
+from scheduler_core.state.assignments import Assignments
+from scheduler_core.state.node_class import NodeView
+from scheduler_core.state.node_views import NodeViews
+from scheduler_core.tables.pool_compiler import PoolCompiler
 
 
 class Engine:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from scheduler_core.engine.cluster.node_views import NodeViews
 from scheduler_core.engine.solve.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.subproblem import TooIrregular
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.node_views import NodeViews
 
 _NO: Final = 0
 _YES: Final = 1

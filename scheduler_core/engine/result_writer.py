@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from scheduler_core.engine.claims.claim_signature import Alternative
-from scheduler_core.engine.cluster.node_class import NodeView
 from scheduler_core.engine.solve.plan import Answer
-from scheduler_core.engine.tables.component import Component
 from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import NodeSelection, OnNode
 from scheduler_core.model.result import Allocation
 from scheduler_core.search.answer import combined, configs
+from scheduler_core.state.node_class import NodeView
+from scheduler_core.tables.component import Component
 
 _LIMIT: Final = 1 << 14  # results kept before they start afresh
 

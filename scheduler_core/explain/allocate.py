@@ -13,14 +13,15 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.explain.explain import explain
 from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import Claim
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.search.answer import ShareIds, allocation, combined
 from scheduler_core.search.candidates import located
 from scheduler_core.search.depth_first import Problem, Search
-from scheduler_core.search.problem import Cluster, books, problem_of
+from scheduler_core.search.problem import books, problem_of
 
-__all__ = ["Cluster", "allocate", "allocate_somewhere", "books", "combined", "feasible_nodes"]
+__all__ = ["allocate", "allocate_somewhere", "books", "combined", "feasible_nodes"]
 
 
 def allocate(

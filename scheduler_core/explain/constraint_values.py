@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scheduler_core.explain.first_fit_reasons import told
 from scheduler_core.model.claim import Claim, Constraint
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import ConstraintValues, Demand
 from scheduler_core.rules.constraints import applies
-from scheduler_core.search.problem import Cluster
 
 
 def constraint_values(

@@ -14,13 +14,14 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.claim import Claim
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
 from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, Search, SearchAlternative, SearchRequest
-from scheduler_core.search.problem import Cluster, problem_of
+from scheduler_core.search.problem import problem_of
 
 _SHOWN = 3  # neighbours that a sentence names before it says "and N more"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from scheduler_core.explain.replay import Replay, given_to, place_of
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, Constraint
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
@@ -20,7 +21,6 @@ from scheduler_core.rules.constraints import Rule
 from scheduler_core.rules.scopes import SameSets
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
-from scheduler_core.search.problem import Cluster
 
 NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
 """Of a device that nothing bars and that first-fit passed over: with it the search came to no end."""

@@ -12,9 +12,9 @@ from functools import cached_property
 from scheduler_core.explain.constraint_values import constraint_values
 from scheduler_core.explain.first_fit_reasons import demands
 from scheduler_core.model.claim import Claim
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import ConstraintValues, Demand, RequestOf
-from scheduler_core.search.problem import Cluster
 from scheduler_core.search.smallest_conflict import Fits, smallest_conflict
 
 

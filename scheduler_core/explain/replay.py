@@ -12,12 +12,13 @@ from dataclasses import replace
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.books.shortage import obstacle
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
-from scheduler_core.search.problem import Cluster, problem_of, untolerated
+from scheduler_core.search.problem import problem_of, untolerated
 
 
 class Replay:

@@ -13,6 +13,7 @@ from scheduler_core.model.claim import (
     DeviceRequest,
     OpaqueConfig,
 )
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.names import bare
 from scheduler_core.model.nodes import AllNodes, Matching, Node, NodeSelection, OnNode, Requirement
@@ -20,7 +21,6 @@ from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import Problem, SearchAlternative
-from scheduler_core.search.problem import Cluster
 
 Chosen = Sequence[tuple[SearchAlternative, Sequence[Candidate]]]
 ShareIds = Callable[[], str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scheduler_core.base.errors import InvalidClaim
@@ -13,7 +13,6 @@ from scheduler_core.model.claim import (
     AllocatedDevice,
     Claim,
     Constraint,
-    DeviceClass,
     DeviceRequest,
     DistinctAttribute,
     ExclusiveScope,
@@ -22,6 +21,7 @@ from scheduler_core.model.claim import (
     Request,
     SameScope,
 )
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
@@ -32,20 +32,6 @@ from scheduler_core.rules.scopes import Preferred, Reserved, SameSets, alone, ba
 from scheduler_core.rules.selectors import Selector
 from scheduler_core.search.candidates import Candidate, Offer, offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """What an allocation looks at.
-
-    Shape: ``pools`` one per (driver, name); ``classes`` by name; ``allocated`` claims that hold devices,
-           in any order.
-    """
-
-    pools: tuple[Pool, ...]
-    classes: Mapping[str, DeviceClass]
-    allocated: tuple[AllocatedClaim, ...] = ()
-    features: Features = ALL
 
 
 def problem_of(

@@ -10,7 +10,8 @@ from typing import Final
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.bench.question import Question, decode_question
 from tangram.bench.random_questions import FAMILIES, random_question

@@ -14,11 +14,11 @@ from random import Random
 from time import perf_counter_ns
 from typing import Final
 
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.pods.hints import GPU, RDMA
 from scheduler_core.frontends.pods.place import PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import PodAsk, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, held, pool_of
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from tangram.bench.report import MS, Report, Row, Unit, times
 from tangram.bench.settings import Settings

@@ -13,6 +13,7 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import Features
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.model.claim import AllocatedDevice, Claim, Constraint, DeviceRequest, MatchAttribute
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import Device, DeviceId, Scalar
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node, admits
@@ -20,7 +21,6 @@ from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import Effect
 from scheduler_core.rules.selectors import compile_selector, view
-from scheduler_core.search.problem import Cluster
 
 _Typed = tuple[type, Scalar]
 

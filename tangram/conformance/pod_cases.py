@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.base.errors import InvalidInput
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.partitions.table import HONOR, table_of
 from scheduler_core.frontends.pods.amounts import Amounts, read_amount
@@ -19,6 +18,7 @@ from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.frontends.pods.scoring import Fill, Scoring
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from tangram.conformance.pod_properties import failing
 from tangram.conformance.runs import unequal

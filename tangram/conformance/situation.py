@@ -15,8 +15,8 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.dialects.mixins import pools as composite_pools
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool

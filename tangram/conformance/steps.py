@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.explain.allocate import Cluster, books
+from scheduler_core.explain.allocate import books
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceName
 from tangram.errors import BadInput
 

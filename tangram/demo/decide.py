@@ -19,7 +19,8 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.mixins import pools as pools_of
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable

@@ -22,7 +22,8 @@ from story import DRIVER, ROOT, devices, refusal, slices
 from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, KubeApi, NotFound
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation
 

@@ -8,8 +8,9 @@ from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.dialects.layout import Layout
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Cause
 from scheduler_core.state.testing import ANY, claim, request

@@ -9,7 +9,8 @@ import pytest
 from scheduler_core.codec.allocations import allocation_result
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import best_fit
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import Binding
 from scheduler_core.model.nodes import AllNodes, OnNode
 from scheduler_core.state.testing import ANY, NODE, claim, device, pool, request

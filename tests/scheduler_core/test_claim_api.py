@@ -8,8 +8,9 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.dialects.layout import Layout
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, DeviceClass
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.policy import RequestPolicy, consumed

@@ -10,8 +10,9 @@ from scheduler_core.base.features import Features
 from scheduler_core.books.matrix import contradictions, matrix
 from scheduler_core.codec import v1
 from scheduler_core.dialects.layout import Layout
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import DeviceClass
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node, OnNode
 from scheduler_core.state.testing import claim, request
 

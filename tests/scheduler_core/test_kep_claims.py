@@ -11,8 +11,9 @@ from scheduler_core.codec.claims import decode_claim
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.codec.selections import write_selection
 from scheduler_core.dialects.mixins import flatten
-from scheduler_core.explain.allocate import Cluster, allocate, allocate_somewhere, feasible_nodes
+from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.model.claim import DeviceClass
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.base.features import Features
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.explain.constraint_values import constraint_values
 from scheduler_core.explain.first_fit_reasons import NO_ROOM_AFTER, demands, first_fit_choices
 from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAttribute, Request
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.result import Allocation
 from scheduler_core.model.taints import Taint

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.engine import Engine
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import (
     AllocatedClaim,
@@ -19,6 +19,7 @@ from scheduler_core.model.claim import (
     MatchAttribute,
     Request,
 )
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.refusal import Hindrance, NoFindings
 from scheduler_core.model.result import Cause, Reason, Unallocatable

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.engine.engine import Engine
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope, PreferScope, SameScope
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.result import Allocation, Cause
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request

@@ -8,8 +8,9 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request

@@ -7,8 +7,9 @@ import pytest
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import DeviceClass, DeviceRequest, MatchAttribute, Request
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.state.testing import DRIVER, NODE, claim, device, pool, request
 

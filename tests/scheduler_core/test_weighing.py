@@ -11,8 +11,8 @@ from scheduler_core.comparison.best_fit_reasons import best_fit_choices
 from scheduler_core.comparison.other_nodes import compare_nodes
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import best_fit
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAttribute, Request
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import Hindrance

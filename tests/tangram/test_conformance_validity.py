@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.explain.allocate import Cluster, allocate_somewhere
+from scheduler_core.explain.allocate import allocate_somewhere
 from scheduler_core.model.claim import AllocatedDevice, DeviceClass, DistinctAttribute, MatchAttribute
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId, DeviceName, Draw
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import AllNodes

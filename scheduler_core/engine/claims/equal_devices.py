@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 
-from scheduler_core.engine.tables.bits import mask_of, positions
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.structure_class import AttributeGroup, DeviceFacts, identity
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, part_view
+from scheduler_core.tables.bits import mask_of, positions
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.structure_class import AttributeGroup, DeviceFacts, identity
 
 ReadValues = tuple[object, ...]
 """What is read of a device: equal where no expression could tell two devices apart by it."""

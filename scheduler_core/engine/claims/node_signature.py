@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.structure_class import Entry, identity
 from scheduler_core.model.device import QualifiedName
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.structure_class import Entry, identity
 
 _Slot = tuple[int, int]
 """The number of a component, and of a value among its own."""

@@ -11,10 +11,10 @@ from typing import Final, NoReturn
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.equal_devices import EqualDevices, Reads, ReadValues
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import ComponentTemplate
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, Selector, view
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.component_template import ComponentTemplate
 
 Selectors = tuple[Selector, ...]
 FAILED: Final = "failed"

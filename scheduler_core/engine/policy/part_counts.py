@@ -12,8 +12,8 @@ from typing import Final
 
 from scheduler_core.base.effort import Effort, TooMuch
 from scheduler_core.engine.solve.component_view import ComponentView
-from scheduler_core.engine.tables.bits import positions
-from scheduler_core.engine.tables.occupancy import OccupancyTables
+from scheduler_core.tables.bits import positions
+from scheduler_core.tables.occupancy import OccupancyTables
 
 PartKey = tuple[object, ...]
 Fit = tuple[int, ...]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
 from scheduler_core.engine.policy.part_counts import PartCounts, PartKind, part_kinds_of, share
-from scheduler_core.engine.tables.bits import positions
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import ComponentTemplate
-from scheduler_core.engine.tables.occupancy import OccupancyTables
-from scheduler_core.engine.tables.structure_class import identity
 from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.tables.bits import positions
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.component_template import ComponentTemplate
+from scheduler_core.tables.occupancy import OccupancyTables
+from scheduler_core.tables.structure_class import identity
 
 
 class PartKinds:

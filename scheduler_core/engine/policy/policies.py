@@ -15,7 +15,7 @@ from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.policy.part_kinds import PartKinds
 from scheduler_core.engine.policy.scarcity_price import ScarcityPrice
 from scheduler_core.engine.solve.plan import Answer, NodePlan
-from scheduler_core.engine.tables.component import Component
+from scheduler_core.tables.component import Component
 
 Priced = tuple[float, Answer]
 """An answer and its price: the least is taken, on one node and between nodes."""

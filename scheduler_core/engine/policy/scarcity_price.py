@@ -19,7 +19,7 @@ from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.engine.solve.counted import CountedSubproblem
 from scheduler_core.engine.solve.plan import Answer, NodePlan, PlannedSubproblem
 from scheduler_core.engine.solve.subproblem import Progress, States, Subproblem, after
-from scheduler_core.engine.tables.component import Component
+from scheduler_core.tables.component import Component
 
 Priced = tuple[float, Answer]
 _LIMIT: Final = 1 << 14

@@ -16,13 +16,13 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, chosen_of
 from scheduler_core.engine.claims.selector_cache import fail
-from scheduler_core.engine.cluster.node_class import NodeView
 from scheduler_core.engine.solve.compiled_claim import MatchedPositions
 from scheduler_core.engine.solve.plan import Answer
-from scheduler_core.engine.tables.bits import positions
-from scheduler_core.engine.tables.component import Component
 from scheduler_core.model.claim import MatchAttribute
 from scheduler_core.model.device import QualifiedName
+from scheduler_core.state.node_class import NodeView
+from scheduler_core.tables.bits import positions
+from scheduler_core.tables.component import Component
 
 Values = frozenset[tuple[type, object]]
 _DEAD: Final = 1 << 17  # beginnings remembered before they are forgotten

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from scheduler_core.engine.claims.claim_signature import ClaimSignature, Filter
 from scheduler_core.engine.claims.node_signature import NodeSignatures, node_signatures_of
 from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
-from scheduler_core.engine.cluster.node_class import NodeClass, NodeView
 from scheduler_core.engine.solve.columns import ClaimMatches, Masks
 from scheduler_core.engine.solve.plan import NodePlan
 from scheduler_core.engine.solve.planner import Planner
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import ComponentTemplate
-from scheduler_core.engine.tables.structure_class import identity
+from scheduler_core.state.node_class import NodeClass, NodeView
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.component_template import ComponentTemplate
+from scheduler_core.tables.structure_class import identity
 
 _Values = tuple[tuple[tuple[int, int], ...], ...]
 

@@ -13,11 +13,11 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import Features
 from scheduler_core.engine.claims.claim_signature import ClaimSignature, content, signature_of
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.cluster.node_class import NodeView
 from scheduler_core.engine.solve.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.model.claim import Claim, DeviceClass
 from scheduler_core.search.candidates import located
+from scheduler_core.state.node_class import NodeView
 
 _KINDS: Final = 256  # kinds of claims kept before they start afresh
 _CLAIMS: Final = 1024  # claims whose kind is remembered by the object itself

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from scheduler_core.base.effort import Effort
-from scheduler_core.engine.tables.bits import positions
-from scheduler_core.engine.tables.occupancy import OccupancyTables
+from scheduler_core.tables.bits import positions
+from scheduler_core.tables.occupancy import OccupancyTables
 
 Counts = tuple[int, ...]
 """How many devices of each column."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from scheduler_core.engine.solve.component_view import Counts
-from scheduler_core.engine.tables.bits import positions
+from scheduler_core.tables.bits import positions
 
 LARGEST: Final = 1 << 16
 """The largest box that is worth its bits."""

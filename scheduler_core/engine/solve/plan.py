@@ -13,7 +13,7 @@ from typing import Final
 
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.subproblem import Picks, Subproblem, TooIrregular
-from scheduler_core.engine.tables.component import Component
+from scheduler_core.tables.component import Component
 
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives, ClaimSignature
-from scheduler_core.engine.cluster.node_class import NodeClass
 from scheduler_core.engine.solve.bundled import LOOSE, BundledSubproblem
 from scheduler_core.engine.solve.bundling import bundles_of, groups_by_value
 from scheduler_core.engine.solve.columns import (
@@ -27,8 +26,9 @@ from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.engine.solve.counted import CountedSubproblem
 from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem
 from scheduler_core.engine.solve.subproblem import Member
-from scheduler_core.engine.tables.occupancy import OccupancyTables
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
+from scheduler_core.state.node_class import NodeClass
+from scheduler_core.tables.occupancy import OccupancyTables
 
 _CASES: Final = 512
 """How many values of constraints and alternatives are gone through before a claim counts as irregular."""

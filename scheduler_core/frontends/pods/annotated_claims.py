@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.explain.allocate import Cluster, allocate
+from scheduler_core.explain.allocate import allocate
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.annotations.reading import SCHEDULING
 from scheduler_core.frontends.joint.choose import JointRefusal, answers, refusal, short
@@ -21,6 +21,7 @@ from scheduler_core.frontends.pods.fallback_search import searched_with_constrai
 from scheduler_core.frontends.pods.hints import HINT, JOINT, joint_of
 from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Reason, Unallocatable
 from scheduler_core.search.answer import allocation

@@ -12,10 +12,11 @@ from dataclasses import replace
 from scheduler_core.frontends.joint.choose import answers
 from scheduler_core.frontends.pods.claim_demands import Marks, Pins, SlotDemand, pinned, switches_of
 from scheduler_core.model.claim import Claim, ClaimRef, SameScope
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.nodes import Node
 from scheduler_core.search.depth_first import Problem, Search
-from scheduler_core.search.problem import Cluster, problem_of
+from scheduler_core.search.problem import problem_of
 
 
 def searched_with_constraints(

@@ -17,13 +17,14 @@ from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, scopes_of
 from scheduler_core.frontends.pods.hints import GPU, Exclusive, Hint
 from scheduler_core.frontends.pods.reported import LABELS
 from scheduler_core.frontends.pods.scoring import Scoring, device_score
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import bare, qualified
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.taints import intolerable
 from scheduler_core.rules.scopes import Reserved, Scope, bar, reserved
 from scheduler_core.search.candidates import Offer, offers
-from scheduler_core.search.problem import Cluster, books
+from scheduler_core.search.problem import books
 
 NUMA_NODE = QualifiedName("resource.kubernetes.io/numaNode")
 ADDRESS = QualifiedName("resource.kubernetes.io/pciBusID")

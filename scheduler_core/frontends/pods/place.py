@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.annotations.reading import SCHEDULING, choice
 from scheduler_core.frontends.joint.choose import JointRefusal, choose
@@ -32,6 +31,7 @@ from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.pod_request import PodAsk
 from scheduler_core.frontends.pods.scoring import Scoring
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 

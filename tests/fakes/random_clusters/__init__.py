@@ -17,12 +17,12 @@ from scheduler_core.model.claim import (
     MatchAttribute,
     Request,
 )
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.nodes import AllNodes, Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.taints import Effect, Taint, Toleration
-from scheduler_core.search.problem import Cluster
 from scheduler_core.state.testing import ANY, DRIVER, device
 
 NODES = [Node("n1", {"zone": "a"}), Node("n2", {"zone": "b"})]

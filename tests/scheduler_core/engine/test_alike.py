@@ -3,9 +3,9 @@
 import pytest
 
 from scheduler_core.engine.claims.equal_devices import EqualDevices, Reads
-from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.testing import DRIVER, device, pool
+from scheduler_core.tables.pool_compiler import PoolCompiler
 
 KIND, SIZE = QualifiedName(f"{DRIVER}/kind"), QualifiedName(f"{DRIVER}/m")
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
-from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.nodes import AllNodes, OnNode
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.taints import Taint
 from scheduler_core.state.testing import DRIVER, device, pool
+from scheduler_core.tables.pool_compiler import PoolCompiler
 
 VALUES = [
     "a",

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.engine.tables.connected import connected
 from scheduler_core.model.device import Device, DeviceName, Draw, SourceName
+from scheduler_core.tables.connected import connected
 
 NAMES = [DeviceName(f"d{number}") for number in range(7)]
 SOURCES = [SourceName(f"s{number}") for number in range(4)]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.features import ALL
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.engine.tables.pool_compiler import PoolCompiler
 from scheduler_core.state.testing import device, pool
+from scheduler_core.tables.pool_compiler import PoolCompiler
 
 SEEDS = st.integers(0, 2**32)
 MEANINGS = ["kep-4815", "kep-5963"]

@@ -15,10 +15,10 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.result import Allocation
 from scheduler_core.model.taints import Taint, Toleration
-from scheduler_core.search.problem import Cluster
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 
 STEPS = 2000

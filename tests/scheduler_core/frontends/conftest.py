@@ -2,11 +2,11 @@
 
 import pytest
 
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 
 WHOLE_GPU = {

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.partitions.table import PartitionSpec, table_of
 from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
@@ -14,6 +13,7 @@ from scheduler_core.frontends.pods.claim_demands import Marks
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import MatchAttribute
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.result import Allocation, Cause
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request

@@ -2,11 +2,11 @@
 
 import pytest
 
-from scheduler_core.explain.allocate import Cluster
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.pods.device_object import decode_device
 from scheduler_core.frontends.pods.place import PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import ask_of
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 
 PREFIX = "scheduling.koordinator.sh/"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from scheduler_core.base.features import Groups
-from scheduler_core.engine.tables.bits import mask_of
+from scheduler_core.tables.bits import mask_of
 
 Places = tuple[tuple[int, int], ...]
 """Pairs of place and amount. A *place* is one dimension of one source, by number."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from scheduler_core.engine.tables.component import CompiledPool, Component
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
+from scheduler_core.tables.component import CompiledPool, Component
 
 PoolKey = tuple[str, str]
 """Driver and name."""

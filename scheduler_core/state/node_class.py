@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.model.nodes import Node
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 
 _POOL_STEP = 1 << 32  # more than any pool lists
 

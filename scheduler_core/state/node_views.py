@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from scheduler_core.engine.cluster.node_class import NodeClass, NodeClassKey, NodeView, node_class_of
-from scheduler_core.engine.tables.bits import mask_of
-from scheduler_core.engine.tables.component import CompiledPool, Component
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
 from scheduler_core.model.pool import Pool
+from scheduler_core.state.node_class import NodeClass, NodeClassKey, NodeView, node_class_of
+from scheduler_core.tables.bits import mask_of
+from scheduler_core.tables.component import CompiledPool, Component
 
 PoolKey = tuple[str, str]
 """Driver and name."""

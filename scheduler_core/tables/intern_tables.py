@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from scheduler_core.base.features import Groups as GroupMeaning
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
-from scheduler_core.engine.tables.occupancy import OccupancyTables
-from scheduler_core.engine.tables.structure import Structure, modes_of, scaled
-from scheduler_core.engine.tables.structure_class import (
+from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
+from scheduler_core.model.taints import Taint
+from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
+from scheduler_core.tables.occupancy import OccupancyTables
+from scheduler_core.tables.structure import Structure, modes_of, scaled
+from scheduler_core.tables.structure_class import (
     NO_BINDING,
     AttributeGroup,
     DeviceFacts,
@@ -19,8 +21,6 @@ from scheduler_core.engine.tables.structure_class import (
     Policies,
     StructureClass,
 )
-from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
-from scheduler_core.model.taints import Taint
 
 Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
 FactsKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]

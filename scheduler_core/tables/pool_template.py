@@ -14,19 +14,19 @@ from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from typing import Any, Final
 
-from scheduler_core.engine.tables.component import Component
-from scheduler_core.engine.tables.component_reader import Nodes
-from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
-from scheduler_core.engine.tables.structure_class import (
+from scheduler_core.model.device import AttributeValue, QualifiedName
+from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.pool import Pool
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.component_reader import Nodes
+from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
+from scheduler_core.tables.structure_class import (
     AttributeGroup,
     Entry,
     StructureClass,
     is_constant,
     is_same,
 )
-from scheduler_core.model.device import AttributeValue, QualifiedName
-from scheduler_core.model.nodes import NodeSelection
-from scheduler_core.model.pool import Pool
 
 _FACTS: Final = attrgetter(
     "capacity", "draws", "parents", "taints", "binding", "is_shareable", "policies", "only_with"

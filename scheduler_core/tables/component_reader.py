@@ -11,9 +11,12 @@ from operator import itemgetter
 from typing import Any
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component_template import DeviceListing
-from scheduler_core.engine.tables.intern_tables import FactsKey, InternTables, Marks
-from scheduler_core.engine.tables.structure_class import (
+from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
+from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.pool import Pool
+from scheduler_core.tables.component_template import DeviceListing
+from scheduler_core.tables.intern_tables import FactsKey, InternTables, Marks
+from scheduler_core.tables.structure_class import (
     NO_BINDING,
     AttributeGroup,
     Entries,
@@ -22,9 +25,6 @@ from scheduler_core.engine.tables.structure_class import (
     StructureClass,
     spread,
 )
-from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
-from scheduler_core.model.nodes import NodeSelection
-from scheduler_core.model.pool import Pool
 
 Nodes = NodeSelection | tuple[NodeSelection, ...]
 """One selection for all devices, or one each."""

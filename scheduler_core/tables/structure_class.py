@@ -16,12 +16,12 @@ from typing import Final
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
-from scheduler_core.engine.tables.bits import mask_of
-from scheduler_core.engine.tables.occupancy import OccupancyTables
 from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.taints import Taint, Toleration, intolerable
+from scheduler_core.tables.bits import mask_of
+from scheduler_core.tables.occupancy import OccupancyTables
 
 Keys = tuple[QualifiedName, ...]
 Entry = AttributeValue | tuple[AttributeValue, ...]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from scheduler_core.engine.tables.bits import mask_of, positions
-from scheduler_core.engine.tables.structure import Places
+from scheduler_core.tables.bits import mask_of, positions
+from scheduler_core.tables.structure import Places
 
 _ANY: Final = -1
 

@@ -11,15 +11,15 @@ from typing import Final
 
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component import CompiledPool, Component
-from scheduler_core.engine.tables.component_reader import ComponentReader, ReadComponent
-from scheduler_core.engine.tables.component_template import ComponentTemplate
-from scheduler_core.engine.tables.connected import connected
-from scheduler_core.engine.tables.intern_tables import InternTables
-from scheduler_core.engine.tables.pool_template import PoolTemplate
-from scheduler_core.engine.tables.structure_class import Entries, StructureClass
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.tables.component import CompiledPool, Component
+from scheduler_core.tables.component_reader import ComponentReader, ReadComponent
+from scheduler_core.tables.component_template import ComponentTemplate
+from scheduler_core.tables.connected import connected
+from scheduler_core.tables.intern_tables import InternTables
+from scheduler_core.tables.pool_template import PoolTemplate
+from scheduler_core.tables.structure_class import Entries, StructureClass
 
 _BLUEPRINTS: Final = 64  # machines remembered by the names of their devices
 _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from scheduler_core.engine.tables.structure_class import AttributeLocation, Entries, Entry, StructureClass
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName, SourceName
+from scheduler_core.tables.structure_class import AttributeLocation, Entries, Entry, StructureClass
 
 
 class ComponentTemplate:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.engine.tables.component_template import ComponentTemplate, DeviceListing
-from scheduler_core.engine.tables.structure_class import Entries
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
+from scheduler_core.tables.structure_class import Entries
 
 
 class Component:

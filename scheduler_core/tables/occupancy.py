@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from scheduler_core.engine.tables.bits import mask_of, positions
-from scheduler_core.engine.tables.group_masks import GroupMasks
-from scheduler_core.engine.tables.structure import Structure
+from scheduler_core.tables.bits import mask_of, positions
+from scheduler_core.tables.group_masks import GroupMasks
+from scheduler_core.tables.structure import Structure
 
 _MEMORY: Final = 1 << 20  # numbers kept per shape before its tables start afresh
 Common = tuple[int, ...]

@@ -11,11 +11,11 @@ from operator import is_
 from typing import Final
 
 from scheduler_core.base.features import Features
-from scheduler_core.engine.cluster.node_views import Kept
-from scheduler_core.engine.tables.component import CompiledPool
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.search.candidates import Offer, offers
+from scheduler_core.state.node_views import Kept
+from scheduler_core.tables.component import CompiledPool
 
 _NODES: Final = 4
 
