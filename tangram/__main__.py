@@ -1,6 +1,7 @@
 """The ``tangram`` command. Here, and nowhere else in the face, the adapters are named.
 
-Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed).
+Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed),
+4 undecided (the search reached its bound of steps).
 """
 
 from __future__ import annotations
