@@ -48,14 +48,14 @@ from kube_api import (
 )
 from plugin.arguments import parser
 from plugin.assembly import assemble
-from plugin.checkpoint import RecordStore
-from plugin.claim_directory import ClaimDirectory
-from plugin.errors import ClaimUnreadable, ClaimUnusable, InvalidOptions, PluginError, ReportFailed
-from plugin.folders import made, refuse_unwritable
-from plugin.late_lines import Late
+from plugin.base.errors import ClaimUnreadable, ClaimUnusable, InvalidOptions, PluginError, ReportFailed
+from plugin.base.folders import made, refuse_unwritable
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.claim.record_store import RecordStore
+from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
-from plugin.reports import Reports
-from plugin.server import refuse_unusable, start
+from plugin.telling.deferred_log import Late
+from plugin.telling.reports import Reports
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _DONE: Final = 0

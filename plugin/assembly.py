@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.hardware.ports import Machine
-from plugin.cdi_folder import CdiFolder
-from plugin.checkpoint import RecordStore
-from plugin.driver import Driver
-from plugin.libraries import RememberedFiles
-from plugin.locks import Locks
-from plugin.node import Node
+from plugin.base.locks import Locks
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.driver import Driver
+from plugin.claim.holder_wait import Patience
+from plugin.claim.record_store import RecordStore
+from plugin.machine.libraries import RememberedFiles
+from plugin.machine.node import Node
 from plugin.options import Options
-from plugin.patience import Patience
 
 
 def assemble(

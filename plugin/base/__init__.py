@@ -1,0 +1,1 @@
+"""What every part of the plugin stands on: errors, durable files, folders, locks."""

@@ -1,0 +1,242 @@
+"""The durable record of prepared claims: one file per claim, readable with ``cat`` and ``jq``.
+
+Records enter and leave. Each line of a file is the record in one more state, the last one counts: a version,
+the SHA-256 of the stored bytes of the record, and the record. The checksum never depends on how this
+program would write the record today. What stands behind the last newline was cut off by the end of a
+process and counts as not written. A file that cannot be read otherwise is set aside and reported; it never
+stops the plugin. Writers of one claim exclude each other by its lock; readers need none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from plugin.base import files
+from plugin.base.errors import RecordTooNew
+from plugin.claim.record import HeldGpus, Record, is_uid
+from plugin.claim.states import State
+from scheduler_core.model.claim import ClaimUid
+
+VERSION: Final = 2  # 2 knows devices of several GPUs
+_SUFFIX: Final = ".json"
+_ASIDE: Final = ".corrupt"
+_MODE: Final = 0o600
+# Bytes, from which on a file holds its last state only; a claim of eight partitions does not come so far.
+_LONGEST: Final = 64 * 1024
+_log = logging.getLogger(__name__)
+
+
+class Corrupt(Exception):
+    """The bytes of a file are not a record; the text says why."""
+
+
+class _Header(msgspec.Struct):
+    version: int
+
+
+class _Stored(msgspec.Struct):
+    checksum: str
+    claim: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Census:
+    """All records at one moment.
+
+    Shape: ``records`` by claim UID; ``corrupt`` the claims whose file is no record; ``too_new`` one error
+           per file of a newer version; ``set_aside`` the claims with a file that was no record earlier;
+           ``unfinished`` those with a temporary or an empty file. A claim may stand in several.
+    """
+
+    records: tuple[Record, ...] = ()
+    corrupt: tuple[ClaimUid, ...] = ()
+    too_new: tuple[RecordTooNew, ...] = ()
+    set_aside: tuple[ClaimUid, ...] = ()
+    unfinished: tuple[ClaimUid, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStore:
+    """The records in one folder.
+
+    Records of completed claims are remembered as long as their files are the same: a prepare looks at all.
+    """
+
+    folder: Path
+    _completed: dict[ClaimUid, tuple[tuple[int, ...], Record]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def load(self, uid: ClaimUid) -> Record | None:
+        """Return a claim's record, None without one; a corrupt file is set aside and counts as none.
+
+        The caller holds the claim's lock. Raises: RecordTooNew, StorageFailed.
+        """
+        path = self._path(uid)
+        data = files.read(path)
+        if not data:  # an empty one is left where the power went before anything was done for the claim
+            return None
+        try:
+            record = decode(data, uid)
+        except Corrupt as problem:
+            self._set_aside(uid, problem)
+            return None
+        whole = data.rindex(b"\n") + 1
+        if whole < len(data):  # the next line must begin a line
+            files.shorten(path, whole)
+        return record
+
+    def peek(self, uid: ClaimUid) -> tuple[Record | None, float]:
+        """Return a claim's record and when it was written, without a lock and changing nothing.
+
+        Units: seconds since 1970, 0 without a record. Raises: RecordTooNew, StorageFailed.
+        """
+        path = self._path(uid)
+        data = files.read(path)
+        try:
+            return (None, 0.0) if not data else (decode(data, uid), path.stat().st_mtime)
+        except (Corrupt, FileNotFoundError):
+            return None, 0.0
+
+    def save(self, record: Record) -> None:
+        """Make the record of a claim that begins durable: it outlives a power cut.
+
+        The caller holds the claim's lock. Raises: StorageFailed.
+        """
+        files.replace(self._path(record.uid), encode(record), _MODE, synced=True)
+
+    def note(self, record: Record) -> None:
+        """Write down more of a claim whose record is durable already; it outlives this process.
+
+        After a power cut nothing of it would matter: whatever state it says, its instances are gone.
+        The caller holds the claim's lock. Raises: StorageFailed.
+        """
+        path, line = self._path(record.uid), encode(record)
+        if files.append(path, line, _MODE) > _LONGEST:
+            files.replace(path, line, _MODE, synced=False)
+
+    def remove(self, uid: ClaimUid) -> None:
+        """Forget a claim. The caller holds the claim's lock. Raises: StorageFailed."""
+        files.remove(self._path(uid))
+
+    def census(self) -> Census:
+        """Read all records and change nothing. Raises: StorageFailed."""
+        records, corrupt, too_new, empty = [], [], [], []
+        listed = files.names(self.folder)
+        for gone in self._completed.keys() - set(_uids(listed, _SUFFIX)):
+            self._completed.pop(gone, None)
+        for uid in _uids(listed, _SUFFIX):
+            try:
+                match self._look(uid):
+                    case Record() as record:
+                        records.append(record)
+                    case b"":
+                        empty.append(uid)
+                    case _:
+                        pass  # it went since the folder was listed
+            except Corrupt:
+                corrupt.append(uid)
+            except RecordTooNew as error:
+                too_new.append(error)
+        temporary = (files.original_name(name) for name in listed)
+        return Census(
+            records=tuple(records),
+            corrupt=tuple(corrupt),
+            too_new=tuple(too_new),
+            set_aside=_uids(listed, _SUFFIX + _ASIDE),
+            unfinished=(*_uids((name for name in temporary if name), _SUFFIX), *empty),
+        )
+
+    def _look(self, uid: ClaimUid) -> Record | bytes | None:
+        """Return a claim's record, nothing for an empty file, None without one.
+
+        Raises: Corrupt, RecordTooNew, StorageFailed.
+        """
+        path = self._path(uid)
+        identity = files.identity(path)
+        known = self._completed.get(uid)
+        if known is not None and known[0] == identity:
+            return known[1]
+        data = files.read(path)
+        if not data:
+            return data
+        record = decode(data, uid)
+        # Only these: what is still worked on changes too often for a file's times to tell.
+        if identity is not None and record.state is State.COMPLETED:
+            self._completed[uid] = identity, record
+        else:
+            self._completed.pop(uid, None)
+        return record
+
+    def _path(self, uid: ClaimUid) -> Path:
+        return self.folder / f"{uid}{_SUFFIX}"
+
+    def _set_aside(self, uid: ClaimUid, problem: Corrupt) -> None:
+        path = self._path(uid)
+        aside = path.with_name(path.name + _ASIDE)
+        files.move(path, aside)
+        _log.error(
+            "claim %s: its record cannot be read (%s) and was set aside as %s; "
+            "the operator checks the disk and removes what the claim left on the hardware",
+            uid,
+            problem,
+            aside,
+        )
+
+
+def encode(record: Record) -> bytes:
+    """Return a record's line."""
+    payload = msgspec.json.encode(record)
+    head = f'{{"version":{_least_version(record)},"checksum":"{_digest(payload)}","claim":'
+    return head.encode() + payload + b"}\n"
+
+
+def _least_version(record: Record) -> int:
+    """Return the version that a reader needs: an older plugin goes on reading what it can understand."""
+    return 2 if any(isinstance(device, HeldGpus) for device in record.devices) else 1
+
+
+def decode(data: bytes, uid: ClaimUid) -> Record:
+    """Read a record's file, of which the last whole line counts.
+
+    Raises: Corrupt; RecordTooNew for a version that this program does not know.
+    """
+    *lines, _cut_off = data.split(b"\n")
+    if not lines:
+        raise Corrupt("it has no whole line")
+    return _decode_line(lines[-1], uid)
+
+
+def _decode_line(data: bytes, uid: ClaimUid) -> Record:
+    try:
+        version = msgspec.json.decode(data, type=_Header).version
+        if version > VERSION:
+            reason = f"it has version {version}; this plugin reads versions up to {VERSION}"
+            error = RecordTooNew("read", f"the record of claim {uid}", reason)
+            error.claim_uid = uid
+            raise error
+        stored = msgspec.json.decode(data, type=_Stored)
+        if _digest(bytes(stored.claim)) != stored.checksum:
+            raise Corrupt("its checksum does not fit its content")
+        record = msgspec.json.decode(stored.claim, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Corrupt(str(error)) from error
+    if record.uid != uid:
+        raise Corrupt(f"it is the record of claim {record.uid}")
+    return record
+
+
+def _digest(payload: bytes) -> str:
+    return hashlib.sha256(payload).hexdigest()
+
+
+def _uids(names: Iterable[str], suffix: str) -> tuple[ClaimUid, ...]:
+    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return tuple(ClaimUid(stem) for stem in stems if is_uid(stem))

@@ -1,0 +1,1 @@
+"""What users are told of their claims: status, events, log."""

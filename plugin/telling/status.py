@@ -1,0 +1,101 @@
+"""PURE: a record, or why there is none, to what the claim's status says of its devices.
+
+A record and the time at which it was completed enter, or a failure; entries of ``status.devices`` leave.
+Source: resource.k8s.io/v1, AllocatedDeviceStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from plugin.claim.record import HeldDevice, HeldGpu, HeldGpus, HeldPartition, Record
+from plugin.claim.states import State
+from scheduler_core.model.claim import AllocatedDevice
+
+_MESSAGE: Final = 1024
+"""What a condition's message has at most here, in characters; the API takes 32 times as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a claim's devices are not prepared.
+
+    Shape: ``devices`` as its allocation names them, ours only. Units: ``since_s`` seconds since 1970.
+    """
+
+    devices: tuple[AllocatedDevice, ...]
+    message: str
+    since_s: float
+
+
+def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[str, Any], ...]:
+    """Return what is to be said of a claim: nothing unless it is prepared.
+
+    Units: ``completed_at_s`` seconds since 1970.
+    """
+    if record is None or record.state is not State.COMPLETED:
+        return ()
+    since = _time(completed_at_s)
+    return tuple(_status(record.driver, device, since) for device in record.devices)
+
+
+def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:
+    """Return what is to be said of a claim that could not be prepared: why, of every device once."""
+    text = failure.message
+    condition = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "PrepareFailed",
+        "message": text if len(text) <= _MESSAGE else f"{text[: _MESSAGE - 3]}...",
+        "lastTransitionTime": _time(failure.since_s),
+    }
+    return tuple({**named, "conditions": [condition]} for named in _named(failure.devices))
+
+
+def _named(devices: Iterable[AllocatedDevice]) -> Iterable[dict[str, str]]:
+    """Name each device as a status does: no two entries of it may name the same."""
+    seen: set[tuple[object, str | None]] = set()
+    for one in devices:
+        if (one.device, one.share_id) in seen:
+            continue
+        seen.add((one.device, one.share_id))
+        share = {} if one.share_id is None else {"shareID": one.share_id}
+        yield {"driver": one.device.driver, "pool": one.device.pool, "device": one.device.device, **share}
+
+
+def _time(at_s: float) -> str:
+    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _status(driver: str, device: HeldDevice, since: str) -> dict[str, Any]:
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Prepared",
+        "message": f"containers get it as CDI device {device.cdi_id}",
+        "lastTransitionTime": since,
+    }
+    return {
+        "driver": driver,
+        "pool": device.pool,
+        "device": device.device,
+        "conditions": [ready],
+        "data": {"cdiDeviceIDs": [device.cdi_id], **_hardware(device)},
+    }
+
+
+def _hardware(device: HeldDevice) -> dict[str, Any]:
+    match device:
+        case HeldGpu():
+            return {"uuid": device.gpu_uuid}
+        case HeldGpus():
+            return {"uuids": list(device.gpu_uuids)}
+        case HeldPartition():
+            return {
+                "uuid": device.mig_uuid,
+                "parentUUID": device.parent_uuid,
+                "placement": {"start": device.start, "size": device.size},
+            }
