@@ -54,7 +54,7 @@ from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.record_store import RecordStore
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
-from plugin.telling.deferred_log import Late
+from plugin.telling.deferred_log import DeferLines
 from plugin.telling.reports import Reports
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -95,7 +95,7 @@ def _log_to_standard_error() -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    handler.addFilter(Late(handler))
+    handler.addFilter(DeferLines(handler))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

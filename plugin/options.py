@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.inventory.model import LinkedGpus
+from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.base.errors import InvalidOptions
-from plugin.claim.record import UID_RULE, is_uid
 from plugin.kubelet import sockets
 from plugin.kubelet.sockets import PATH_BYTES
 from scheduler_core.base.limits import DOMAIN_LENGTH

@@ -17,8 +17,8 @@ import msgspec
 
 from agent.hardware.types import DeviceNode, HostFile
 from plugin.base.errors import InvalidCdi
+from plugin.cdi import names
 
-_CLASS: Final = "claim"
 _MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "bind")
 # Keeps a runtime with hooks of its own from adding every GPU to an image that asks for all of them.
 _NOTHING_ELSE: Final = "NVIDIA_VISIBLE_DEVICES=void"
@@ -85,18 +85,13 @@ class Injection:
     files: tuple[HostFile, ...]
 
 
-def kind(driver: str) -> str:
-    """Return the kind of our documents: vendor and class."""
-    return f"{driver}/{_CLASS}"
-
-
-def document(driver: str, injections: Sequence[Injection]) -> Document:
+def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
     """Return the document of one claim. Raises: InvalidCdi naming the field, the value and the rule."""
     devices = tuple(_device(injection) for injection in injections)
     common = Edits(env=(_NOTHING_ELSE,))
     found = Document(
-        cdi_version=minimum_version(kind(driver), devices),
-        kind=kind(driver),
+        cdi_version=minimum_version(names.kind(driver), devices),
+        kind=names.kind(driver),
         devices=devices,
         container_edits=common,
     )
@@ -150,8 +145,8 @@ def _check(found: Document) -> None:
     _rule(_VENDOR.fullmatch(vendor), "kind", vendor, "its vendor must be a name that starts with a letter")
     _rule(_CLASS_NAME.fullmatch(class_name), "kind", class_name, "its class must start with a letter")
     _rule(found.devices, "devices", found.devices, "must not be empty")
-    names = [device.name for device in found.devices]
-    _rule(len(set(names)) == len(names), "devices", names, "names must be unique")
+    used = [device.name for device in found.devices]
+    _rule(len(set(used)) == len(used), "devices", used, "names must be unique")
     _check_edits("containerEdits", found.container_edits)
     for device in found.devices:
         where = f"devices[{device.name}]"

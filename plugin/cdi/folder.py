@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from plugin.base import files
+from plugin.base.claim_uid import is_uid
 from plugin.base.errors import NotReady
-from plugin.cdi import document as cdi
-from plugin.claim.record import is_uid
+from plugin.cdi.document import Document, encode
 from scheduler_core.model.claim import ClaimUid
 
 _MODE: Final = 0o644
@@ -31,12 +31,12 @@ class CdiFolder:
         """Return where a claim's document is."""
         return self.folder / f"{self._prefix}{uid}{_SUFFIX}"
 
-    def ensure(self, uid: ClaimUid, document: cdi.Document) -> None:
+    def ensure(self, uid: ClaimUid, document: Document) -> None:
         """Write a claim's document unless this very one is there, and read it back.
 
         Raises: StorageFailed; NotReady where something else stands on disk afterwards.
         """
-        path, wanted = self.path(uid), cdi.encode(document)
+        path, wanted = self.path(uid), encode(document)
         if files.read(path) == wanted:
             return
         # Not synced: a document of an earlier boot is removed at the start, whatever is in it.

@@ -1,8 +1,9 @@
-"""How long a call waits for devices that another claim is about to let go.
+"""How long a call waits for devices that another claim holds and is about to release.
 
-Who forces a pod away frees its devices for the scheduler before the kubelet has undone them: the next
-claim's call comes a moment too early. The kubelet would repeat a refused call in seconds, so the call itself
-looks again meanwhile, without any lock, until its time is up or nobody wants the answer any more.
+Deleting a pod by force frees its devices for the scheduler before the kubelet has unprepared them, so the
+next claim's call comes a moment too early. The kubelet would repeat a refused call only seconds later. So the
+call itself tries again, without holding any other lock than its claim's, until its time is up or the caller
+hung up.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-_LOOK_AGAIN_S: Final = 0.05
+_TRY_AGAIN_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """The patience of one call. Units: ``ends_at`` seconds of ``clock``."""
+class HolderWait:
+    """The wait of one call. Units: ``ends_at`` seconds of ``clock``."""
 
     ends_at: float
     clock: Callable[[], float]
@@ -24,21 +25,24 @@ class Wait:
     is_wanted: Callable[[], bool]
 
     def once_more(self) -> bool:
-        """Let a moment pass and say that it is worth another look; without a pause that it is not."""
+        """Sleep a moment and return True to try again; return False at once where the wait is over."""
         if self.clock() >= self.ends_at or not self.is_wanted():
             return False
-        self.sleep(_LOOK_AGAIN_S)
+        self.sleep(_TRY_AGAIN_S)
         return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """The patience of every call. Units: ``wait_s`` seconds of ``clock``, for all its claims together."""
+class HolderWaits:
+    """Begins the wait of each call.
+
+    Units: ``wait_s`` seconds of ``clock``, for all claims of a call together.
+    """
 
     wait_s: float
     clock: Callable[[], float]
     sleep: Callable[[float], None]
 
-    def begin(self, is_wanted: Callable[[], bool]) -> Wait:
-        """Begin to count. Shape: ``is_wanted`` says whether somebody still waits for the answer."""
-        return Wait(self.clock() + self.wait_s, self.clock, self.sleep, is_wanted)
+    def begin(self, is_wanted: Callable[[], bool]) -> HolderWait:
+        """Begin a call's wait. Shape: ``is_wanted`` whether the caller still waits for the answer."""
+        return HolderWait(self.clock() + self.wait_s, self.clock, self.sleep, is_wanted)

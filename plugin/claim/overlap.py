@@ -1,7 +1,7 @@
-"""PURE: whether a claim's devices are free of every other claim's, counted as the scheduler counts.
+"""PURE: whether a plan's devices are free of every other claim's, counted as the scheduler counts.
 
-Records, the node's devices and a plan enter; silence or the holder's name leaves. A scheduler race or a
-force-deleted pod can hand out what is still prepared: the node is where that ends.
+Records, the node's devices and a plan enter; nothing or an error with the holder's name leaves. A scheduler
+race or a force-deleted pod can allocate a device that is still prepared: the plugin refuses it here.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 
-from agent.inventory.model import Hardware, NodeDevices, gpus_of
+from agent.inventory.model import NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
-from plugin.claim.plan import PreparePlan
-from plugin.claim.record import HeldDevice, HeldPartition, Record
+from plugin.claim.record import Record
+from plugin.machine.claimed_device import ClaimedDevice, ClaimedMigPartition
 from scheduler_core.base.errors import Overdrawn
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.device import DeviceName
 
 
-def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevices) -> None:
-    """Check a plan against all records, started and completed ones alike.
+def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -> None:
+    """Check a plan against all records, whatever their state.
 
     Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
             devices overlap.
@@ -29,40 +29,40 @@ def refuse_overlap(plan: PreparePlan, records: Iterable[Record], node: NodeDevic
     for record in records:
         if record.uid != plan.uid:
             _record_all(ledger, record, node)
-    for planned in plan.devices:
+    for device in plan.devices:
         try:
-            ledger.take(planned.name, f"claim {plan.ref}")
+            ledger.take(DeviceName(device.device), f"claim {plan.ref}")
         except Overdrawn as error:
             _refuse_own_overlap(plan, node)
-            subject = f"device {planned.name} for claim {plan.ref}"
+            subject = f"device {device.device} for claim {plan.ref}"
             raise DeviceHeld("prepare", subject, error.reason) from error
 
 
-def _refuse_own_overlap(plan: PreparePlan, node: NodeDevices) -> None:
-    """Check a plan against itself alone: no other claim's end would ever help it."""
+def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
+    """Check a plan against itself alone: waiting for another claim's end would not help it."""
     ledger = copy(node.books)
-    for planned in plan.devices:
+    for device in plan.devices:
         try:
-            ledger.take(planned.name, "the claim itself")
+            ledger.take(DeviceName(device.device), "the claim itself")
         except Overdrawn as error:
-            subject = f"device {planned.name} for claim {plan.ref}"
+            subject = f"device {device.device} for claim {plan.ref}"
             raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
 
 
 def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
-    """Count a record's devices by what they are on the hardware: names may have moved since.
+    """Count a record's devices by their hardware: their names may have changed since.
 
     A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
     for device in record.devices:
-        name = node.by_hardware.get(_hardware(device))
-        for held in _still_there(device, node) if name is None else [name]:
+        name = node.by_hardware.get(device.hardware)
+        for held in _remaining_gpus(device, node) if name is None else [name]:
             ledger.record(held, f"claim {record.ref} ({record.state})")
 
 
-def _still_there(device: HeldDevice, node: NodeDevices) -> set[DeviceName]:
-    """Return the GPUs of a device that is not offered any more: another table, or one GPU of it was lost."""
-    if isinstance(device, HeldPartition):
+def _remaining_gpus(device: ClaimedDevice, node: NodeDevices) -> set[DeviceName]:
+    """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
+    if isinstance(device, ClaimedMigPartition):
         return set()
     return {
         gpu_name(gpu.minor)
@@ -70,7 +70,3 @@ def _still_there(device: HeldDevice, node: NodeDevices) -> set[DeviceName]:
         for gpu in gpus_of(published)
         if gpu.uuid in device.gpus
     }
-
-
-def _hardware(device: HeldDevice) -> Hardware:
-    return device.spec if isinstance(device, HeldPartition) else frozenset(device.gpus)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.hardware.types import GpuInstance, GpuUuid
-from plugin.claim.record import HeldPartition, Record
+from plugin.claim.record import Record
 from plugin.claim.record_store import Census
 from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedMigPartition
 from plugin.machine.mig import is_ours
 from scheduler_core.model.claim import ClaimUid
 
@@ -98,7 +99,7 @@ def _foreign(
         for record in records
         if record.boot_id == boot_id
         for device in record.devices
-        if isinstance(device, HeldPartition)
+        if isinstance(device, ClaimedMigPartition)
     ]
     for found in instances.values():
         for instance in found:

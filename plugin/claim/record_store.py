@@ -1,49 +1,33 @@
-"""The durable record of prepared claims: one file per claim, readable with ``cat`` and ``jq``.
+"""The durable records of claims: one file per claim, readable with ``cat`` and ``jq``.
 
-Records enter and leave. Each line of a file is the record in one more state, the last one counts: a version,
-the SHA-256 of the stored bytes of the record, and the record. The checksum never depends on how this
-program would write the record today. What stands behind the last newline was cut off by the end of a
-process and counts as not written. A file that cannot be read otherwise is set aside and reported; it never
-stops the plugin. Writers of one claim exclude each other by its lock; readers need none.
+Records enter and leave. Each line of a file is the record in one more state, and the last whole line counts:
+text after the last newline was cut off by the end of a process. Any other file that cannot be read is set
+aside and logged; it never stops the plugin. Writers of one claim exclude each other by its lock; readers need
+none.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from plugin.base import files
+from plugin.base.claim_uid import is_uid
 from plugin.base.errors import RecordTooNew
-from plugin.claim.record import HeldGpus, Record, is_uid
+from plugin.claim.record import Record
+from plugin.claim.record_format import Corrupt, decode, encode
 from plugin.claim.states import State
 from scheduler_core.model.claim import ClaimUid
 
-VERSION: Final = 2  # 2 knows devices of several GPUs
 _SUFFIX: Final = ".json"
 _ASIDE: Final = ".corrupt"
 _MODE: Final = 0o600
-# Bytes, from which on a file holds its last state only; a claim of eight partitions does not come so far.
+# Bytes. A longer file is replaced by its last line. A claim of eight MIG partitions does not reach it.
 _LONGEST: Final = 64 * 1024
 _log = logging.getLogger(__name__)
-
-
-class Corrupt(Exception):
-    """The bytes of a file are not a record; the text says why."""
-
-
-class _Header(msgspec.Struct):
-    version: int
-
-
-class _Stored(msgspec.Struct):
-    checksum: str
-    claim: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +50,8 @@ class Census:
 class RecordStore:
     """The records in one folder.
 
-    Records of completed claims are remembered as long as their files are the same: a prepare looks at all.
+    Records of completed claims are cached as long as their files stay the same: every prepare reads all of
+    them.
     """
 
     folder: Path
@@ -81,7 +66,7 @@ class RecordStore:
         """
         path = self._path(uid)
         data = files.read(path)
-        if not data:  # an empty one is left where the power went before anything was done for the claim
+        if not data:  # a power cut before anything was done for the claim leaves an empty file
             return None
         try:
             record = decode(data, uid)
@@ -189,52 +174,6 @@ class RecordStore:
             problem,
             aside,
         )
-
-
-def encode(record: Record) -> bytes:
-    """Return a record's line."""
-    payload = msgspec.json.encode(record)
-    head = f'{{"version":{_least_version(record)},"checksum":"{_digest(payload)}","claim":'
-    return head.encode() + payload + b"}\n"
-
-
-def _least_version(record: Record) -> int:
-    """Return the version that a reader needs: an older plugin goes on reading what it can understand."""
-    return 2 if any(isinstance(device, HeldGpus) for device in record.devices) else 1
-
-
-def decode(data: bytes, uid: ClaimUid) -> Record:
-    """Read a record's file, of which the last whole line counts.
-
-    Raises: Corrupt; RecordTooNew for a version that this program does not know.
-    """
-    *lines, _cut_off = data.split(b"\n")
-    if not lines:
-        raise Corrupt("it has no whole line")
-    return _decode_line(lines[-1], uid)
-
-
-def _decode_line(data: bytes, uid: ClaimUid) -> Record:
-    try:
-        version = msgspec.json.decode(data, type=_Header).version
-        if version > VERSION:
-            reason = f"it has version {version}; this plugin reads versions up to {VERSION}"
-            error = RecordTooNew("read", f"the record of claim {uid}", reason)
-            error.claim_uid = uid
-            raise error
-        stored = msgspec.json.decode(data, type=_Stored)
-        if _digest(bytes(stored.claim)) != stored.checksum:
-            raise Corrupt("its checksum does not fit its content")
-        record = msgspec.json.decode(stored.claim, type=Record)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Corrupt(str(error)) from error
-    if record.uid != uid:
-        raise Corrupt(f"it is the record of claim {record.uid}")
-    return record
-
-
-def _digest(payload: bytes) -> str:
-    return hashlib.sha256(payload).hexdigest()
 
 
 def _uids(names: Iterable[str], suffix: str) -> tuple[ClaimUid, ...]:

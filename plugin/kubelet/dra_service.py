@@ -1,13 +1,13 @@
-"""gRPC to model and back, for both versions of the kubelet's contract from one implementation.
+"""The kubelet's calls about claims, whatever version of its contract they came in.
 
-Requests enter, an entry for every claim of them leaves: one claim's failure stays its own. Claims are
-read here, and refused where they are not allocated or not the ones that the kubelet means.
+The names of claims enter; an entry for each of them leaves, so one claim's failure affects no other. Claims
+are read here, and refused where they are not allocated or are not those that the kubelet means.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -15,17 +15,15 @@ from typing import Protocol
 
 import grpc
 
-from plugin._pb.dra_v1 import api_pb2 as v1
-from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
-from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
-from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
+from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
 from plugin.claim.driver import Driver
+from plugin.claim.holder_wait import HolderWait
 from plugin.claim.plan import PreparedDevice
-from plugin.claim.preparation import Begun
-from plugin.claim.record import checked_uid, is_uid
-from plugin.telling.deferred_log import held_back
-from plugin.telling.ports import ClaimReader, Witness
+from plugin.claim.ports import ClaimReader
+from plugin.claim.preparation import Preparation
+from plugin.telling.deferred_log import deferred
+from plugin.telling.ports import ClaimObserver
 from scheduler_core.base.errors import CoreError, InvalidInput
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
@@ -46,88 +44,109 @@ class WireClaim(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one claim is told. Shape: ``error`` empty on success; ``devices`` empty on failure."""
+    """The answer for one claim. Shape: ``error`` empty on success; ``devices`` empty on failure."""
 
     devices: tuple[PreparedDevice, ...] = ()
     error: str = ""
 
 
-Deed = Callable[[ClaimUid, ClaimRef], tuple[PreparedDevice, ...]]
+@dataclass(slots=True, kw_only=True)
+class _ClaimCall:
+    """One claim of one call.
+
+    Shape: ``ours`` its devices of this driver, empty until its allocation is read.
+    """
+
+    attempted: str
+    ref: ClaimRef
+    uid: str
+    context: grpc.ServicerContext
+    ours: tuple[AllocatedDevice, ...] = ()
+
+    def checked_uid(self) -> ClaimUid:
+        """Return the UID. Raises: ClaimUnusable where it cannot be used."""
+        return checked_uid(self.uid, self.ref)
+
+
+Action = Callable[[_ClaimCall], tuple[PreparedDevice, ...]]
 
 
 class Service:
-    """Prepare and unprepare for lists of claims, whatever version asks."""
+    """Prepares and unprepares lists of claims, for every version of the contract."""
 
-    def __init__(self, driver: Driver, claims: ClaimReader, witness: Witness) -> None:
+    def __init__(self, driver: Driver, claims: ClaimReader, observer: ClaimObserver) -> None:
         self._driver = driver
         self._claims = claims
-        self._witness = witness
+        self._observer = observer
 
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Prepare claims, one after the other. Shape: an entry for each, by UID."""
-        ours: dict[str, tuple[AllocatedDevice, ...]] = {}
-        wait = self._driver.patience.begin(context.is_active)
-
-        def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
-            # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
-            if not context.is_active():
-                raise ClaimUnreadable("prepare", f"claim {ref}", "the kubelet gave up waiting")
-            with ExitStack() as block:
-                begun: list[Begun] = []
-                # Locking, looking and writing down what is coming take as long as the API server's answer.
-                allocated = self._read(
-                    uid, ref, lambda: begun.append(block.enter_context(self._driver.begun(uid, ref, wait)))
-                )
-                ours[uid] = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
-                devices = begun[0].prepare(allocated)
-            if devices:
-                _afterwards(context, partial(self._witness.changed, uid, ref))
-            return devices
-
-        with held_back() as lines:
-            outcomes = {claim.uid: self._outcome("prepare", claim, deed, ours) for claim in wanted}
-        _afterwards(context, lines.write)
-        return outcomes
+        wait = self._driver.holder_waits.begin(context.is_active)
+        return self._outcomes("prepare", wanted, context, partial(self._prepare, wait))
 
     def unprepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
-        """Unprepare claims. Shape: an entry for each, by UID, also for claims never heard of."""
+        """Unprepare claims. Shape: an entry for each, by UID, also for claims that are not known."""
+        return self._outcomes("unprepare", wanted, context, self._unprepare)
 
-        def deed(uid: ClaimUid, ref: ClaimRef) -> tuple[PreparedDevice, ...]:
-            self._driver.unprepare(uid, ref)
-            # One that was never prepared may say in its status why.
-            _afterwards(context, partial(self._witness.changed, uid, ref))
-            return ()
+    def _prepare(self, wait: HolderWait, call: _ClaimCall) -> tuple[PreparedDevice, ...]:
+        uid, ref = call.checked_uid(), call.ref
+        # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
+        if not call.context.is_active():
+            raise ClaimUnreadable("prepare", f"claim {ref}", "the kubelet gave up waiting")
+        with ExitStack() as block:
+            opened: list[Preparation] = []
+            # Opening takes about as long as the API server's answer, so both happen at the same time.
+            allocated = self._read(
+                uid, ref, lambda: opened.append(block.enter_context(self._driver.opened(uid, ref, wait)))
+            )
+            call.ours = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
+            devices = self._driver.finish(opened[0], allocated)
+        if devices:
+            _after_answer(call.context, partial(self._observer.changed, uid, ref))
+        return devices
 
-        with held_back() as lines:
-            outcomes = {claim.uid: self._outcome("unprepare", claim, deed, {}) for claim in wanted}
-        _afterwards(context, lines.write)
+    def _unprepare(self, call: _ClaimCall) -> tuple[PreparedDevice, ...]:
+        uid = call.checked_uid()
+        self._driver.unprepare(uid, call.ref)
+        # The status of a claim that was never prepared may say why: that goes, too.
+        _after_answer(call.context, partial(self._observer.changed, uid, call.ref))
+        return ()
+
+    def _outcomes(
+        self, attempted: str, wanted: Iterable[WireClaim], context: grpc.ServicerContext, action: Action
+    ) -> Mapping[str, Outcome]:
+        with deferred() as lines:
+            outcomes = {
+                claim.uid: self._outcome(
+                    _ClaimCall(
+                        attempted=attempted,
+                        ref=ClaimRef(claim.namespace, claim.name),
+                        uid=claim.uid,
+                        context=context,
+                    ),
+                    action,
+                )
+                for claim in wanted
+            }
+        _after_answer(context, lines.write)
         return outcomes
 
-    def _outcome(
-        self,
-        attempted: str,
-        claim: WireClaim,
-        deed: Deed,
-        ours: Mapping[str, Sequence[AllocatedDevice]],
-    ) -> Outcome:
-        """Run a deed for one claim and turn whatever comes out of it into its entry.
-
-        Shape: ``ours`` are the devices that are not ready where the deed fails, by UID, as far as known.
-        """
-        ref = ClaimRef(claim.namespace, claim.name)
+    def _outcome(self, call: _ClaimCall, action: Action) -> Outcome:
+        """Run an action for one claim and turn its result or its error into the claim's entry."""
         try:
-            return Outcome(devices=deed(checked_uid(claim.uid, ref), ref))
+            return Outcome(devices=action(call))
         except PluginError as error:
-            told = _told(ref, error)
-            _log.warning("%s", told)
+            text = _with_claim(call.ref, error)
+            _log.warning("%s", text)
             failure = error
         except Exception as error:  # noqa: BLE001 - the outermost loop: the other claims must get their answer
-            _log.exception("claim %s: %s failed unexpectedly", ref, attempted)
-            failure = Unexpected(attempted, f"claim {ref}", f"unexpected {type(error).__name__}: {error}")
-            told = str(failure)
-        if is_uid(claim.uid):
-            self._witness.failed(ClaimUid(claim.uid), ref, attempted, failure, ours.get(claim.uid, ()))
-        return Outcome(error=told)
+            _log.exception("claim %s: %s failed unexpectedly", call.ref, call.attempted)
+            reason = f"unexpected {type(error).__name__}: {error}"
+            failure = Unexpected(call.attempted, f"claim {call.ref}", reason)
+            text = str(failure)
+        if is_uid(call.uid):
+            self._observer.failed(ClaimUid(call.uid), call.ref, call.attempted, failure, call.ours)
+        return Outcome(error=text)
 
     def _read(self, uid: ClaimUid, ref: ClaimRef, meanwhile: Callable[[], None]) -> AllocatedClaim:
         try:
@@ -142,70 +161,18 @@ class Service:
         return claim
 
 
-def _afterwards(context: grpc.ServicerContext, tell: Callable[[], None]) -> None:
-    """Tell somebody once the answer is out: a thread that wakes before would hold it up."""
-    if not context.add_callback(tell):  # the caller is gone
-        tell()
+def _after_answer(context: grpc.ServicerContext, action: Callable[[], None]) -> None:
+    """Run an action once the answer is out: a thread that it wakes earlier would delay the answer."""
+    if not context.add_callback(action):  # the caller is gone
+        action()
 
 
 def _without_subject(error: CoreError) -> str:
-    """Return what is wrong with an object for a sentence that names it already."""
+    """Return an error's text without the object that it is about: the caller's sentence names it already."""
     text = str(error)
     return text.removeprefix(f"{error.subject}: ") if isinstance(error, InvalidInput) else text
 
 
-def _told(ref: ClaimRef, error: PluginError) -> str:
-    """Return an error's text with the claim named, once."""
+def _with_claim(ref: ClaimRef, error: PluginError) -> str:
+    """Return an error's text, with the claim named exactly once."""
     return str(error) if error.subject.endswith(f"claim {ref}") else f"claim {ref}: {error}"
-
-
-class DraV1(v1_grpc.DRAPluginServicer):
-    """``k8s.io.kubelet.pkg.apis.dra.v1``."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def NodePrepareResources(  # noqa: D102, N802 - the wire's name
-        self, request: v1.NodePrepareResourcesRequest, context: grpc.ServicerContext
-    ) -> v1.NodePrepareResourcesResponse:
-        response = v1.NodePrepareResourcesResponse()
-        for uid, outcome in self._service.prepare(request.claims, context).items():
-            entry = response.claims[uid]
-            entry.error = outcome.error
-            for device in outcome.devices:
-                entry.devices.add(
-                    request_names=device.requests,
-                    pool_name=device.pool,
-                    device_name=device.device,
-                    cdi_device_ids=device.cdi_ids,
-                )
-        return response
-
-    def NodeUnprepareResources(  # noqa: D102, N802 - the wire's name
-        self, request: v1.NodeUnprepareResourcesRequest, context: grpc.ServicerContext
-    ) -> v1.NodeUnprepareResourcesResponse:
-        response = v1.NodeUnprepareResourcesResponse()
-        for uid, outcome in self._service.unprepare(request.claims, context).items():
-            response.claims[uid].error = outcome.error
-        return response
-
-
-class DraV1Beta1(v1beta1_grpc.DRAPluginServicer):
-    """``k8s.io.kubelet.pkg.apis.dra.v1beta1``: the same bytes on the wire, but for what v1 added."""
-
-    def __init__(self, newer: DraV1) -> None:
-        self._newer = newer
-
-    def NodePrepareResources(  # noqa: D102, N802 - the wire's name
-        self, request: v1beta1.NodePrepareResourcesRequest, context: grpc.ServicerContext
-    ) -> v1beta1.NodePrepareResourcesResponse:
-        asked = v1.NodePrepareResourcesRequest.FromString(request.SerializeToString())
-        answered = self._newer.NodePrepareResources(asked, context)
-        return v1beta1.NodePrepareResourcesResponse.FromString(answered.SerializeToString())
-
-    def NodeUnprepareResources(  # noqa: D102, N802 - the wire's name
-        self, request: v1beta1.NodeUnprepareResourcesRequest, context: grpc.ServicerContext
-    ) -> v1beta1.NodeUnprepareResourcesResponse:
-        asked = v1.NodeUnprepareResourcesRequest.FromString(request.SerializeToString())
-        answered = self._newer.NodeUnprepareResources(asked, context)
-        return v1beta1.NodeUnprepareResourcesResponse.FromString(answered.SerializeToString())

@@ -46,7 +46,7 @@ class HealthReader:
 
     def read(self) -> tuple[DeviceHealth, ...]:
         """Return every device that was ever there, in the order in which they came."""
-        devices = self._node.picture.devices
+        devices = self._node.snapshot.devices
         known = self._known | dict(devices.by_name)
         self._known = known  # several streams may read at once: nobody's dictionary changes
         pool = devices.pool.id.name

@@ -1,7 +1,7 @@
-"""The MIG mode of a GPU: on for partitions, off for whole GPUs and for GPUs that nothing is cut from.
+"""The MIG mode of a GPU: on for MIG partitions, off for whole GPUs and for GPUs without any instance.
 
-A change that cannot happen now is taken back, so that a refused call leaves no change waiting for a
-reset that somebody makes for other reasons. The caller holds the GPU's lock.
+A change that cannot happen now is taken back: a refused call must leave no change pending that the next
+reset of the GPU, made for another reason, would carry out. The caller holds the GPU's lock.
 """
 
 from __future__ import annotations
@@ -12,37 +12,38 @@ from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Gpus
 from agent.hardware.types import Gpu, ModeChange
 from plugin.base.errors import GpuBusy, ModeBlocked, PlacementTaken
-from plugin.machine.mig import gpu_text, named
+from plugin.machine.texts import gpu_text, instances_text
 
 _log = logging.getLogger(__name__)
 
 
 def turn_on(gpus: Gpus, gpu: Gpu) -> None:
-    """Make sure that partitions can be cut.
+    """Turn the mode on, so that instances can be created.
 
     Raises: ModeBlocked, GpuBusy; NotSupported on a model without MIG.
     """
     _set(gpus, gpu, enabled=True)
 
 
-def make_whole(gpus: Gpus, *together: Gpu) -> None:
-    """Make sure that GPUs can be used whole; no mode is touched before all of them were looked at.
+def turn_off_together(gpus: Gpus, *together: Gpu) -> None:
+    """Turn the mode of several GPUs off, so that they can be used whole. All are checked before any changes.
 
     Raises: PlacementTaken naming the instances that are left; ModeBlocked, GpuBusy; HardwareError.
     """
     for gpu in together:
         instances = gpus.gpu_instances(gpu.uuid)
         if instances:
-            raise PlacementTaken("use", f"{gpu_text(gpu)} whole", f"it is cut into {named(instances)}")
+            reason = f"it is cut into {instances_text(instances)}"
+            raise PlacementTaken("use", f"{gpu_text(gpu)} whole", reason)
     for gpu in together:
         if gpu.mig is not None:
             _set(gpus, gpu, enabled=False)
 
 
-def rest(gpus: Gpus, gpu: Gpu) -> None:
-    """Turn the mode off where nothing is cut from the GPU; a refusal is logged and hurts nobody.
+def turn_off_if_unused(gpus: Gpus, gpu: Gpu) -> None:
+    """Turn the mode off where the GPU has no instance. A refusal is logged only: nothing depends on it.
 
-    Never where only an operator could turn it on again.
+    The mode stays on where only an operator could turn it on again.
     """
     if gpu.mig is None or gpu.mode_needs_operator:
         return

@@ -1,35 +1,33 @@
-"""What the plugin knows of its node: the agent's inventory, read once and again when it has to be.
+"""The devices of this node: the agent's inventory, read once and again where it must be.
 
-Readers enter, devices leave. Reading touches every GPU, a slow one too, so nothing on the path of a claim
-waits for it, unless the claim names a device that was not there before.
+Readers enter, a snapshot leaves. Reading touches every GPU, a slow one too. So no claim waits for it, unless
+the claim names a device that the last snapshot lacks.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import Inventory, LinkedGpus, NodeDevices
+from agent.inventory.model import LinkedGpus, NodeDevices
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """One reading of the node."""
+class NodeSnapshot:
+    """One reading of the node.
 
-    inventory: Inventory
+    Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
+           each of them.
+    """
+
     devices: NodeDevices
-
-    def gpu(self, uuid: GpuUuid) -> Gpu | None:
-        """Return a GPU, None where it could not be read."""
-        return next((entry.gpu for entry in self.inventory.gpus if entry.gpu.uuid == uuid), None)
-
-    def instances(self) -> dict[GpuUuid, tuple[GpuInstance, ...]]:
-        """Return what every GPU was cut into."""
-        return {entry.gpu.uuid: entry.instances for entry in self.inventory.gpus}
+    gpus: Mapping[GpuUuid, Gpu]
+    instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
 
 
 class Node:
@@ -41,16 +39,20 @@ class Node:
         self._driver = driver
         self._linked = linked
         self._reading = threading.Lock()
-        self._picture: Picture | None = None
+        self._snapshot: NodeSnapshot | None = None
 
     @property
-    def picture(self) -> Picture:
+    def snapshot(self) -> NodeSnapshot:
         """Return the last reading; the first is made here."""
-        return self._picture or self.read_again()
+        return self._snapshot or self.read_again()
 
-    def read_again(self) -> Picture:
-        """Read the node anew. Readers of one moment share a reading one after the other."""
+    def read_again(self) -> NodeSnapshot:
+        """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = replace(discover(self._readers, self._name), linked=self._linked)
-            self._picture = Picture(inventory, describe(inventory, self._driver))
-            return self._picture
+            self._snapshot = NodeSnapshot(
+                describe(inventory, self._driver),
+                {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
+                {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+            )
+            return self._snapshot

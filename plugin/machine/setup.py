@@ -1,112 +1,116 @@
-"""The deed: a record made real on the machine, and undone again.
+"""The devices of a claim, set up on the machine and taken down again, each by its kind.
 
-Records enter, records that know more leave, for the caller to write down; the id of a GI is written down
-here, before anything is made in it. Nothing is decided here about the life of a claim. The caller holds the
-locks of the claim and of its GPUs.
+Claimed devices enter, devices that know their instance leave, for the caller to record. The id of a GI is
+handed over earlier, before a CI is created in it. Nothing here decides about a claim's state. The caller
+holds the locks of the claim and of its GPUs, so the instances of each GPU are listed once for all its
+devices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
-from agent.hardware.ports import Machine
-from agent.hardware.types import Gpu, GpuUuid
-from agent.inventory.model import GpuPartition, MigPartition, WholeGpu
-from plugin.cdi import document as cdi
-from plugin.cdi.folder import CdiFolder
-from plugin.claim.plan import PlannedDevice, PreparePlan
-from plugin.claim.record import HeldPartition, Record
-from plugin.claim.record_store import RecordStore
-from plugin.machine import mig
-from plugin.machine import mig_mode as mode
-from plugin.machine.injection import injection, refuse_dead
-from plugin.machine.node import Node
+from agent.hardware.ports import Gpus
+from agent.hardware.types import Gpu, GpuInstance, GpuUuid
+from plugin.base.errors import NotReady
+from plugin.machine import mig, mig_mode
+from plugin.machine.claimed_device import (
+    ClaimedDevice,
+    ClaimedGpu,
+    ClaimedGpuPartition,
+    ClaimedMigPartition,
+)
+
+KnownGpus = Mapping[GpuUuid, Gpu]
+NoteDevices = Callable[[Sequence[ClaimedDevice]], None]
+"""Makes durable what is known of all devices of a claim so far. Whatever it raises stops the work."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """Everything that is done to one machine.
+@dataclass(frozen=True, slots=True)
+class DeviceSetup:
+    """Sets the devices of claims up on one machine."""
 
-    Shape: ``host_root`` where the host's files are seen from here.
-    """
+    gpus: Gpus
 
-    machine: Machine
-    node: Node
-    store: RecordStore
-    cdi: CdiFolder
-    host_root: Path
+    def refuse_occupied(self, devices: Sequence[ClaimedDevice], known: KnownGpus) -> None:
+        """Check that no instance is at a placement that the devices need, before the plan is recorded.
 
-    def refuse_occupied(self, plan: PreparePlan) -> None:
-        """Check, before the intention is recorded, that nobody else's instances are in the way.
-
-        What is found later at a recorded placement, without a CI, is then ours.
+        A GI without a CI that is found later at a recorded placement is then known to be ours.
         Raises: PlacementTaken; HardwareError.
         """
-        for planned in plan.devices:
-            match planned.device:
-                case WholeGpu() | GpuPartition():
-                    pass  # making it whole looks, and leaves nothing that would have to be told apart
-                case MigPartition(gpu=gpu) as partition:
-                    mig.refuse_occupied(self.machine.gpus, gpu, partition.spec)
+        present = self._instances(devices)
+        for device in _mig_partitions(devices):
+            mig.refuse_occupied(present[device.gpu], known[device.gpu], device)
 
-    def do(self, record: Record, plan: PreparePlan) -> Record:
-        """Make every device real and its CDI document stand on disk; what is so already stays.
+    def set_up(
+        self, devices: Sequence[ClaimedDevice], known: KnownGpus, note: NoteDevices
+    ) -> tuple[ClaimedDevice, ...]:
+        """Set up every device and return it with its instance; what is set up already stays.
 
-        Postcondition: every instance is alive by its UUID, every device node is there or can be made, the
-        document on disk is the one that was meant.
-        Raises: PluginError, HardwareError.
+        Raises: PluginError, HardwareError. What was created before stays for ``take_down``.
         """
-        for planned in plan.devices:
-            record = self._realise(record, planned)
-        injections = [
-            injection(self.machine, record.uid, held, host_root=self.host_root) for held in record.devices
-        ]
-        self.cdi.ensure(record.uid, cdi.document(record.driver, injections))
-        for held in record.devices:
-            refuse_dead(self.machine, held)
-        return record
+        self._set_modes(devices, known)
+        present = self._instances(devices)
+        found = tuple(devices)
+        for device in devices:
+            match device:
+                case ClaimedGpu() | ClaimedGpuPartition():
+                    pass
+                case ClaimedMigPartition(gpu=uuid):
+                    note_gi = partial(_note_gi, note, found, device)
+                    instance = mig.ensure(self.gpus, present[uuid], known[uuid], device, note_gi)
+                    found = _replaced(found, device.with_instance(instance))
+        return found
 
-    def undo(self, record: Record) -> None:
-        """Take everything back; what is gone already is no error. The record itself stays.
+    def refuse_dead(self, devices: Sequence[ClaimedDevice]) -> None:
+        """Check that every MIG device is alive, by its UUID. Raises: NotReady; HardwareError."""
+        present = self._instances(devices)
+        for device in _mig_partitions(devices):
+            if not mig.is_alive(present[device.gpu], device):
+                raise NotReady("use", f"device {device.device}", f"there is no MIG device {device.mig_uuid}")
 
-        The document goes first, so that no container starts with what is about to vanish.
-        Raises: HardwareError, StorageFailed. A second call goes on from there.
+    def take_down(self, devices: Sequence[ClaimedDevice]) -> None:
+        """Destroy every instance of the devices, the last one first; what is gone already is no error.
+
+        Raises: HardwareError. A second call goes on from there.
         """
-        self.cdi.remove(record.uid)
-        for held in reversed(record.devices):
-            if isinstance(held, HeldPartition):
-                mig.destroy(self.machine.gpus, held)
-        self.rest(record.gpus)
+        for device in reversed(tuple(_mig_partitions(devices))):
+            mig.destroy(self.gpus, device)
 
-    def rest(self, gpus: Iterable[GpuUuid]) -> None:
-        """Turn MIG mode off where nothing is cut any more, best effort."""
-        for uuid in sorted(gpus):
-            gpu = self.node.picture.gpu(uuid)
-            if gpu is not None:
-                mode.rest(self.machine.gpus, gpu)
+    def turn_off_unused_mig_modes(self, uuids: Iterable[GpuUuid], known: KnownGpus) -> None:
+        """Turn the MIG mode off on GPUs without instances, where that is possible."""
+        for uuid in sorted(uuids):
+            if uuid in known:
+                mig_mode.turn_off_if_unused(self.gpus, known[uuid])
 
-    def _realise(self, record: Record, planned: PlannedDevice) -> Record:
-        match planned.device:
-            case WholeGpu(gpu=gpu):
-                mode.make_whole(self.machine.gpus, gpu)
-                return record
-            case GpuPartition(gpus=gpus):
-                mode.make_whole(self.machine.gpus, *gpus)
-                return record
-            case MigPartition(gpu=gpu):
-                return self._realise_partition(record, _held(record, planned), gpu)
+    def _set_modes(self, devices: Iterable[ClaimedDevice], known: KnownGpus) -> None:
+        cut: set[GpuUuid] = set()
+        for device in devices:
+            match device:
+                case ClaimedGpu() | ClaimedGpuPartition():
+                    mig_mode.turn_off_together(self.gpus, *(known[uuid] for uuid in device.gpus))
+                case ClaimedMigPartition(gpu=uuid) if uuid not in cut:
+                    mig_mode.turn_on(self.gpus, known[uuid])
+                    cut.add(uuid)
+                case ClaimedMigPartition():
+                    pass
 
-    def _realise_partition(self, record: Record, held: HeldPartition, gpu: Gpu) -> Record:
-        def note(gi_id: int | None) -> None:
-            self.store.note(record.with_device(held.with_gpu_instance(gi_id)))
-
-        mode.turn_on(self.machine.gpus, gpu)
-        return record.with_device(held.with_instance(mig.realise(self.machine.gpus, gpu, held, note)))
+    def _instances(self, devices: Iterable[ClaimedDevice]) -> dict[GpuUuid, tuple[GpuInstance, ...]]:
+        parents = {device.gpu for device in _mig_partitions(devices)}
+        return {uuid: self.gpus.gpu_instances(uuid) for uuid in parents}
 
 
-def _held(record: Record, planned: PlannedDevice) -> HeldPartition:
-    """Return what a record says of a MIG partition of its plan."""
-    held = (one for one in record.devices if isinstance(one, HeldPartition))
-    return next(one for one in held if one.device == planned.name)
+def _mig_partitions(devices: Iterable[ClaimedDevice]) -> Iterable[ClaimedMigPartition]:
+    return (device for device in devices if isinstance(device, ClaimedMigPartition))
+
+
+def _replaced(devices: Sequence[ClaimedDevice], new: ClaimedDevice) -> tuple[ClaimedDevice, ...]:
+    return tuple(new if old.device == new.device else old for old in devices)
+
+
+def _note_gi(
+    note: NoteDevices, devices: Sequence[ClaimedDevice], device: ClaimedMigPartition, gi_id: int | None
+) -> None:
+    note(_replaced(devices, device.with_gpu_instance(gi_id)))

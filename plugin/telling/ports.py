@@ -1,36 +1,23 @@
-"""What the plugin needs of the cluster: claims to read, and somebody to tell what became of them.
+"""What the plugin needs to tell users about claims.
 
-Adapters (a folder of files, an API server) implement these; ``plugin.__main__`` names them. Objects are
-plain documents as the API has them.
+The API server implements ``ClaimWriter`` and ``ClaimEvents``. ``ClaimObserver`` stands between the kubelet's
+calls and both of them, so that no call waits for the API server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from plugin.base.errors import PluginError
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 
-class ClaimReader(Protocol):
-    """Reads ResourceClaims."""
-
-    def read(self, ref: ClaimRef, meanwhile: Callable[[], None]) -> Mapping[str, Any]:
-        """Return a claim as it is now.
-
-        Shape: ``meanwhile`` is called once before this returns, as a rule while the answer is awaited.
-        Raises: ClaimUnusable where there is none; ClaimUnreadable where nobody can tell; what ``meanwhile``
-                raises.
-        """
-        ...
-
-
 class ClaimWriter(Protocol):
-    """Writes what users read of prepared devices."""
+    """Writes the status of claims."""
 
     def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
-        """Make ``devices`` all that ``status.devices`` of a claim says in this driver's name.
+        """Make ``devices`` the whole of what this driver says in ``status.devices`` of a claim.
 
         A claim that is gone, or replaced by one of the same name, is left alone. Raises: ReportFailed.
         """
@@ -38,18 +25,18 @@ class ClaimWriter(Protocol):
 
 
 class ClaimEvents(Protocol):
-    """Tells users of failures."""
+    """Writes events on claims."""
 
     def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
-        """Write an event on a claim, some time. Returns at once and never fails."""
+        """Write an event on a claim later. Returns at once and never fails."""
         ...
 
 
-class Witness(Protocol):
-    """Is told what became of a claim; returns at once and never fails."""
+class ClaimObserver(Protocol):
+    """Is told what happened to claims. Its methods return at once and never fail."""
 
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
-        """Take note that a claim was prepared or undone."""
+        """Take note that a claim was prepared or unprepared."""
         ...
 
     def failed(
@@ -62,16 +49,16 @@ class Witness(Protocol):
     ) -> None:
         """Take note that preparing or unpreparing a claim failed.
 
-        Shape: ``devices`` are those of ours that are not prepared now, none where nobody knows them.
+        Shape: ``devices`` are this driver's devices that are not prepared now; empty where they are unknown.
         """
         ...
 
 
-class NoWitness:
-    """Nobody to tell: claims come from files."""
+class NoObserver:
+    """The observer where claims come from files: there is no status to write."""
 
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
-        """Take no note."""
+        """Do nothing."""
 
     def failed(
         self,
@@ -81,4 +68,4 @@ class NoWitness:
         error: PluginError,
         devices: Sequence[AllocatedDevice] = (),
     ) -> None:
-        """Take no note."""
+        """Do nothing."""

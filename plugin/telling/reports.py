@@ -41,7 +41,7 @@ class _Due:
 
 
 class Reports:
-    """The ``Witness`` that writes to the API server: ``begin`` and ``close`` it, a thread of its own writes.
+    """The ``ClaimObserver`` that writes to the API server, on a thread between ``begin`` and ``close``.
 
     Units: ``clock`` counts seconds, ``wall`` seconds since 1970.
     """

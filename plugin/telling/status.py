@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from plugin.claim.record import HeldDevice, HeldGpu, HeldGpus, HeldPartition, Record
+from plugin.claim.record import Record
 from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedDevice
 from scheduler_core.model.claim import AllocatedDevice
 
 _MESSAGE: Final = 1024
@@ -70,7 +71,7 @@ def _time(at_s: float) -> str:
     return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _status(driver: str, device: HeldDevice, since: str) -> dict[str, Any]:
+def _status(driver: str, device: ClaimedDevice, since: str) -> dict[str, Any]:
     ready = {
         "type": "Ready",
         "status": "True",
@@ -83,19 +84,5 @@ def _status(driver: str, device: HeldDevice, since: str) -> dict[str, Any]:
         "pool": device.pool,
         "device": device.device,
         "conditions": [ready],
-        "data": {"cdiDeviceIDs": [device.cdi_id], **_hardware(device)},
+        "data": {"cdiDeviceIDs": [device.cdi_id], **device.status_data},
     }
-
-
-def _hardware(device: HeldDevice) -> dict[str, Any]:
-    match device:
-        case HeldGpu():
-            return {"uuid": device.gpu_uuid}
-        case HeldGpus():
-            return {"uuids": list(device.gpu_uuids)}
-        case HeldPartition():
-            return {
-                "uuid": device.mig_uuid,
-                "parentUUID": device.parent_uuid,
-                "placement": {"start": device.start, "size": device.size},
-            }

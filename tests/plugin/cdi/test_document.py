@@ -31,7 +31,7 @@ def injection(
 
 
 def test_a_document_says_what_a_container_gets() -> None:
-    document = json.loads(cdi.encode(cdi.document("tangram.dev", [injection()])))
+    document = json.loads(cdi.encode(cdi.claim_document("tangram.dev", [injection()])))
 
     assert document == {
         "cdiVersion": "0.3.0",
@@ -59,7 +59,7 @@ def test_a_document_says_what_a_container_gets() -> None:
 def test_a_node_that_is_elsewhere_on_the_host_says_where() -> None:
     node = DeviceNode("/dev/nvidia0", Path("/run/driver/dev/nvidia0"))
 
-    document = cdi.document("tangram.dev", [injection(nodes=(node,))])
+    document = cdi.claim_document("tangram.dev", [injection(nodes=(node,))])
 
     assert document.devices[0].container_edits.device_nodes[0].host_path == "/run/driver/dev/nvidia0"
 
@@ -67,7 +67,7 @@ def test_a_node_that_is_elsewhere_on_the_host_says_where() -> None:
 def test_a_node_that_is_not_there_is_made_from_its_numbers() -> None:
     node = DeviceNode("/dev/nvidia-caps/nvidia-cap30", None, 235, 30)
 
-    document = cdi.document("tangram.dev", [injection(nodes=(node,))])
+    document = cdi.claim_document("tangram.dev", [injection(nodes=(node,))])
 
     made = document.devices[0].container_edits.device_nodes[0]
     assert (made.type, made.major, made.minor, made.host_path) == ("c", 235, 30, None)
@@ -86,7 +86,7 @@ def test_a_node_that_is_not_there_is_made_from_its_numbers() -> None:
 def test_the_version_is_the_lowest_that_knows_every_field_in_use(
     driver_class: str, name: str, nodes: tuple[DeviceNode, ...], version: str
 ) -> None:
-    devices = cdi.document("tangram.dev", [injection(name=name, nodes=nodes)]).devices
+    devices = cdi.claim_document("tangram.dev", [injection(name=name, nodes=nodes)]).devices
 
     assert cdi.minimum_version(f"tangram.dev/{driver_class}", devices) == version
 
@@ -114,7 +114,7 @@ def test_a_document_that_a_runtime_would_refuse_is_never_made(
     driver: str, injections: list[cdi.Injection], field: str
 ) -> None:
     with pytest.raises(InvalidCdi, match=field):
-        cdi.document(driver, injections)
+        cdi.claim_document(driver, injections)
 
 
 def test_variables_of_two_devices_differ() -> None:
@@ -125,7 +125,7 @@ def test_variables_of_two_devices_differ() -> None:
 
 def test_a_document_on_disk_that_is_right_is_not_written_again(tmp_path: Path) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    document = cdi.document("tangram.dev", [injection()])
+    document = cdi.claim_document("tangram.dev", [injection()])
     folder.ensure(UID, document)
     before = folder.path(UID).stat()
 
@@ -139,7 +139,7 @@ def test_a_document_on_disk_that_is_right_is_not_written_again(tmp_path: Path) -
 @pytest.mark.parametrize("damage", ["missing", "edited", "truncated"])
 def test_a_document_on_disk_that_is_wrong_is_written_again(tmp_path: Path, damage: str) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    document = cdi.document("tangram.dev", [injection()])
+    document = cdi.claim_document("tangram.dev", [injection()])
     folder.ensure(UID, document)
     path = folder.path(UID)
     if damage == "missing":
@@ -165,12 +165,12 @@ def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
     monkeypatch.setattr(os, "replace", somebody_writes_after_us)
 
     with pytest.raises(NotReady, match=r"claim_uid-1\.json: what is on disk is not what was written"):
-        folder.ensure(UID, cdi.document("tangram.dev", [injection()]))
+        folder.ensure(UID, cdi.claim_document("tangram.dev", [injection()]))
 
 
 def test_only_files_of_this_driver_are_ours(tmp_path: Path) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    folder.ensure(UID, cdi.document("tangram.dev", [injection()]))
+    folder.ensure(UID, cdi.claim_document("tangram.dev", [injection()]))
     for name in (
         "nvidia.json",
         "other.dev-claim_uid-2.json",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plugin.base.errors import DeviceHeld, PlacementTaken
-from plugin.claim.record import HeldPartition
+from plugin.machine.claimed_device import ClaimedMigPartition
 
 SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-0-mig-3g-20gb-4-7"
@@ -50,7 +50,7 @@ def test_a_started_claim_holds_its_devices_too(bench: Any) -> None:
 def test_somebody_elses_instance_in_the_place_is_refused_by_name_and_left_alone(bench: Any) -> None:
     gpus = bench.simulated.gpus
     gpus.set_mig_mode(bench.uuid(0), enabled=True)
-    wanted = HeldPartition(
+    wanted = ClaimedMigPartition(
         requests=(), pool="", device="", cdi_id="", parent_uuid=bench.uuid(0), profile_id=9, start=4, size=4
     )
     gi_id = gpus.create_gpu_instance(wanted.spec)

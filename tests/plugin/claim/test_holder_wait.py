@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from plugin.base.errors import DeviceHeld
-from plugin.claim.holder_wait import Patience, Wait
+from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.plan import PreparedDevice
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-0"
-PATIENCE_S = 5.0
+WAIT_S = 5.0
 
 
 @dataclass
@@ -33,13 +33,14 @@ class Meanwhile:
         if len(self.slept) == 3:
             self.happens()
 
-    def wait(self, *, is_wanted: bool = True) -> Wait:
-        return Patience(wait_s=PATIENCE_S, clock=self.clock, sleep=self.sleep).begin(lambda: is_wanted)
+    def wait(self, *, is_wanted: bool = True) -> HolderWait:
+        return HolderWaits(wait_s=WAIT_S, clock=self.clock, sleep=self.sleep).begin(lambda: is_wanted)
 
 
-def prepare(bench: Any, uid: str, device: str, wait: Wait) -> tuple[PreparedDevice, ...]:
-    with bench.driver.begun(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"), wait) as begun:
-        prepared: tuple[PreparedDevice, ...] = begun.prepare(bench.claim(uid, device))
+def prepare(bench: Any, uid: str, device: str, wait: HolderWait) -> tuple[PreparedDevice, ...]:
+    driver = bench.driver
+    with driver.opened(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"), wait) as preparation:
+        prepared: tuple[PreparedDevice, ...] = driver.finish(preparation, bench.claim(uid, device))
     return prepared
 
 
@@ -63,7 +64,7 @@ def test_after_the_wait_the_holder_is_named_and_nothing_has_changed(bench: Any) 
     with pytest.raises(DeviceHeld, match=r"held by claim default/claim-u1 \(completed\)"):
         prepare(bench, "u2", HALF, meanwhile.wait())
 
-    assert meanwhile.clock() == pytest.approx(PATIENCE_S, abs=0.1)
+    assert meanwhile.clock() == pytest.approx(WAIT_S, abs=0.1)
     assert (bench.instances(), bench.records()) == before
 
 
@@ -113,12 +114,12 @@ def test_what_an_earlier_allocation_left_is_undone_once_and_not_waited_for(
     assert bench.leftovers() == []
 
 
-def test_the_claims_of_one_call_share_its_patience() -> None:
+def test_the_claims_of_one_call_share_its_wait() -> None:
     meanwhile = Meanwhile()
     wait = meanwhile.wait()
 
     while wait.once_more():
         pass
 
-    assert meanwhile.clock() == pytest.approx(PATIENCE_S, abs=0.1)
+    assert meanwhile.clock() == pytest.approx(WAIT_S, abs=0.1)
     assert not wait.once_more()

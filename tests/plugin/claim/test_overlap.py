@@ -9,24 +9,23 @@ import pytest
 
 from agent.inventory.model import NodeDevices
 from plugin.base.errors import ClaimUnusable, DeviceHeld
-from plugin.claim import plan as claims
 from plugin.claim.overlap import refuse_overlap
-from plugin.claim.plan import PreparePlan
+from plugin.claim.plan import resolve
 from plugin.claim.record import Record
 from plugin.claim.states import State
 
-Claims = Callable[..., PreparePlan]
+Claims = Callable[..., Record]
 HALF, OTHER_HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-3g-20gb-0-3", "gpu-0-mig-1g-5gb-4"
 
 
 @pytest.fixture
 def plan_of(dgx_devices: NodeDevices, claim_of: Callable[..., object]) -> Claims:
-    return lambda uid, *devices: claims.resolve(claim_of(uid, "dgx-a100", devices), dgx_devices)  # type: ignore[arg-type]
+    return lambda uid, *devices: resolve(claim_of(uid, "dgx-a100", devices), dgx_devices, "boot-1")  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def record_of(plan_of: Claims) -> Callable[..., Record]:
-    return lambda uid, *devices: claims.started(plan_of(uid, *devices), "tangram.dev", "boot-1")
+    return plan_of
 
 
 def test_what_lies_beside_other_claims_is_free(

@@ -10,11 +10,13 @@ import pytest
 
 from agent.inventory.model import MigPartition, NodeDevices, WholeGpu
 from plugin.base.errors import ClaimUnusable, UnknownDevice
-from plugin.claim import plan as claims
+from plugin.claim.plan import is_same_allocation, resolve
 from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedGpu, ClaimedMigPartition
 from scheduler_core.model.claim import AllocatedClaim, OpaqueConfig
+from scheduler_core.model.device import DeviceName
 
-UID = "uid-1"
+UID, BOOT = "uid-1", "boot-1"
 Claims = Callable[..., AllocatedClaim]
 
 
@@ -24,18 +26,23 @@ def node(dgx_devices: NodeDevices) -> NodeDevices:
 
 
 def test_names_become_gpus_and_placements(node: NodeDevices, claim_of: Claims) -> None:
-    plan = claims.resolve(claim_of(UID, "dgx-a100", ["gpu-3", "gpu-0-mig-3g-20gb-4-7"]), node)
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-3", "gpu-0-mig-3g-20gb-4-7"]), node, BOOT)
 
-    whole, partition = (planned.device for planned in plan.devices)
-    assert isinstance(whole, WholeGpu)
-    assert whole.gpu.minor == 3
+    whole, mig = plan.devices
+    gpu, partition = (node.by_name[DeviceName(device.device)] for device in plan.devices)
+    assert isinstance(gpu, WholeGpu)
+    assert gpu.gpu.minor == 3
+    assert isinstance(whole, ClaimedGpu)
+    assert whole.gpu_uuid == gpu.gpu.uuid
     assert isinstance(partition, MigPartition)
-    assert (partition.profile.name, partition.placement.start, partition.placement.size) == ("3g.20gb", 4, 4)
-    assert len(plan.gpus) == 2
+    assert partition.profile.name == "3g.20gb"
+    assert isinstance(mig, ClaimedMigPartition)
+    assert (mig.profile_id, mig.start, mig.size) == (partition.profile.profile_id, 4, 4)
+    assert plan.gpus == {gpu.gpu.uuid, partition.gpu.uuid}
 
 
 def test_a_result_of_a_subrequest_answers_its_request(node: NodeDevices, claim_of: Claims) -> None:
-    plan = claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0"], request="req/sub"), node)
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-0"], request="req/sub"), node, BOOT)
 
     assert plan.devices[0].requests == ("req",)
 
@@ -44,13 +51,13 @@ def test_results_of_other_drivers_and_pools_are_passed_over(node: NodeDevices, c
     foreign = claim_of(UID, "dgx-a100", ["gpu-0"], driver="other.example.com")
     elsewhere = claim_of(UID, "another-node", ["gpu-0"])
 
-    assert claims.resolve(foreign, node).devices == ()
-    assert claims.resolve(elsewhere, node).devices == ()
+    assert resolve(foreign, node, BOOT).devices == ()
+    assert resolve(elsewhere, node, BOOT).devices == ()
 
 
 def test_an_unknown_device_is_refused_by_name(node: NodeDevices, claim_of: Claims) -> None:
     with pytest.raises(UnknownDevice, match=r"gpu-77 of claim default/claim-uid-1.*no such device.*agent"):
-        claims.resolve(claim_of(UID, "dgx-a100", ["gpu-77"]), node)
+        resolve(claim_of(UID, "dgx-a100", ["gpu-77"]), node, BOOT)
 
 
 @pytest.mark.parametrize(("is_kind", "kind"), [("WholeNic", "a NIC"), ("NicVf", "virtual function")])
@@ -58,7 +65,7 @@ def test_a_nic_is_refused_by_kind(node: NodeDevices, claim_of: Claims, is_kind: 
     name = next(name for name, device in node.by_name.items() if type(device).__name__ == is_kind)
 
     with pytest.raises(ClaimUnusable, match=f"{name}.*{kind}"):
-        claims.resolve(claim_of(UID, "dgx-a100", [name]), node)
+        resolve(claim_of(UID, "dgx-a100", [name]), node, BOOT)
 
 
 def test_parameters_for_this_driver_are_refused_and_those_of_others_are_not(
@@ -68,13 +75,13 @@ def test_parameters_for_this_driver_are_refused_and_those_of_others_are_not(
     theirs = OpaqueConfig(driver="other.example.com", parameters={"sharing": "yes"})
 
     with pytest.raises(ClaimUnusable, match=r"opaque parameters for tangram\.dev"):
-        claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs, ours)), node)
-    assert claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs,)), node).devices
+        resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs, ours)), node, BOOT)
+    assert resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs,)), node, BOOT).devices
 
 
 def test_a_device_that_is_named_twice_is_refused(node: NodeDevices, claim_of: Claims) -> None:
     with pytest.raises(ClaimUnusable, match=r"names device .*gpu-0 twice"):
-        claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0", "gpu-0"]), node)
+        resolve(claim_of(UID, "dgx-a100", ["gpu-0", "gpu-0"]), node, BOOT)
 
 
 @pytest.mark.parametrize("sharing", [{"admin_access": True}, {"share_id": "share-1"}])
@@ -87,37 +94,46 @@ def test_a_device_that_others_may_use_too_is_refused(
     with pytest.raises(
         ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*no admin access and no shares"
     ):
-        claims.resolve(shared, node)
+        resolve(shared, node, BOOT)
 
 
 def test_a_uid_that_cannot_name_files_is_refused(node: NodeDevices, claim_of: Claims) -> None:
     with pytest.raises(ClaimUnusable, match="UID"):
-        claims.resolve(claim_of("../../etc", "dgx-a100", ["gpu-0"]), node)
+        resolve(claim_of("../../etc", "dgx-a100", ["gpu-0"]), node, BOOT)
 
 
-def test_the_record_of_a_plan_holds_everything_that_undoing_needs(
+def test_a_plan_holds_everything_that_undoing_needs(node: NodeDevices, claim_of: Claims) -> None:
+    name = DeviceName("gpu-0-mig-2g-10gb-2-3")
+
+    plan = resolve(claim_of(UID, "dgx-a100", [name, "gpu-1"]), node, BOOT)
+
+    partition, claimed = node.by_name[name], plan.devices[0]
+    assert isinstance(partition, MigPartition)
+    assert isinstance(claimed, ClaimedMigPartition)
+    assert (plan.state, plan.boot_id, plan.driver) == (State.STARTED, BOOT, "tangram.dev")
+    assert claimed.gpu == partition.gpu.uuid
+    assert claimed.spec == partition.spec
+
+
+def test_a_record_is_of_the_allocation_of_its_plan_whatever_instance_it_has(
     node: NodeDevices, claim_of: Claims
 ) -> None:
-    plan = claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-2-3", "gpu-1"]), node)
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-2-3"]), node, BOOT)
+    (claimed,) = plan.devices
+    assert isinstance(claimed, ClaimedMigPartition)
 
-    record = claims.started(plan, "tangram.dev", "boot-1")
-
-    partition = plan.devices[0].device
-    assert isinstance(partition, MigPartition)
-    assert record.state is State.STARTED
-    assert record.devices[0].gpu == partition.gpu.uuid
-    assert record.devices[0].spec == partition.spec  # type: ignore[union-attr]
-    assert claims.matches(record, plan)
+    assert is_same_allocation(plan, plan)
+    assert is_same_allocation(plan.with_device(claimed.with_gpu_instance(7)), plan)
 
 
 def test_a_record_of_another_allocation_does_not_match(node: NodeDevices, claim_of: Claims) -> None:
-    plan = claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-2-3"]), node)
-    other = claims.resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-4-5"]), node)
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-2-3"]), node, BOOT)
+    other = resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-4-5"]), node, BOOT)
 
-    assert not claims.matches(claims.started(other, "tangram.dev", "boot-1"), plan)
+    assert not is_same_allocation(other, plan)
 
 
 def test_resolving_has_no_memory(node: NodeDevices, claim_of: Claims) -> None:
     claim = claim_of(UID, "dgx-a100", ["gpu-0"])
 
-    assert claims.resolve(claim, node) == claims.resolve(claim, node)
+    assert resolve(claim, node, BOOT) == resolve(claim, node, BOOT)

@@ -11,7 +11,7 @@ import pytest
 
 from agent.hardware.simulated.calls import Calls
 from plugin.base.errors import UnknownDevice
-from plugin.claim import plan as claims
+from plugin.claim.plan import placeholder
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
 from scheduler_core.model.claim import ClaimRef, ClaimUid
@@ -40,13 +40,13 @@ def test_that_a_claim_is_coming_is_durable_before_the_hardware_is_touched(
     assert happened[:3] == ["u1.json", "claims", "hardware"]
 
 
-def test_a_claim_that_is_begun_and_not_prepared_leaves_nothing(bench: Any) -> None:
+def test_a_claim_that_is_opened_and_not_prepared_leaves_nothing(bench: Any) -> None:
     uid, ref = ClaimUid("u1"), ClaimRef("default", "claim-u1")
 
-    with bench.driver.begun(uid, ref):
+    with bench.driver.opened(uid, ref):
         (record,) = bench.records()
-    with pytest.raises(UnknownDevice), bench.driver.begun(uid, ref) as begun:
-        begun.prepare(bench.claim("u1", "gpu-9"))
+    with pytest.raises(UnknownDevice), bench.driver.opened(uid, ref) as preparation:
+        bench.driver.finish(preparation, bench.claim("u1", "gpu-9"))
 
     assert (record.state, record.devices) == (State.STARTED, ())
     assert bench.leftovers() == []
@@ -55,7 +55,7 @@ def test_a_claim_that_is_begun_and_not_prepared_leaves_nothing(bench: Any) -> No
 def test_a_process_that_dies_before_it_knows_the_devices_leaves_a_claim_that_can_be_prepared(
     bench: Any,
 ) -> None:
-    wanted = claims.wanted(
+    wanted = placeholder(
         ClaimUid("u1"), ClaimRef("default", "claim-u1"), "tangram.dev", bench.machine.boot.boot_id()
     )
     RecordStore(bench.options.claims_dir).save(wanted)

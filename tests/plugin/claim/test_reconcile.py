@@ -5,17 +5,18 @@ from __future__ import annotations
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
 from plugin.base.errors import RecordTooNew
 from plugin.claim.reconcile import Forget, ReportForeign, SetAside, Sweep, Undo, repairs
-from plugin.claim.record import HeldPartition, Record
+from plugin.claim.record import Record
 from plugin.claim.record_store import Census
 from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedMigPartition
 from scheduler_core.model.claim import ClaimUid
 
 GPU = GpuUuid("GPU-1")
 NONE: frozenset[ClaimUid] = frozenset()
 
 
-def partition(start: int = 0, gi_id: int | None = 7, uuid: str | None = "MIG-1") -> HeldPartition:
-    return HeldPartition(
+def partition(start: int = 0, gi_id: int | None = 7, uuid: str | None = "MIG-1") -> ClaimedMigPartition:
+    return ClaimedMigPartition(
         requests=("r",),
         pool="node-1",
         device=f"gpu-0-mig-1g-5gb-{start}",
@@ -31,7 +32,7 @@ def partition(start: int = 0, gi_id: int | None = 7, uuid: str | None = "MIG-1")
 
 
 def record(
-    uid: str, state: State = State.COMPLETED, boot_id: str = "boot-1", held: HeldPartition | None = None
+    uid: str, state: State = State.COMPLETED, boot_id: str = "boot-1", held: ClaimedMigPartition | None = None
 ) -> Record:
     return Record(
         claim_uid=uid,

@@ -13,14 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import ClaimUnusable, RecordTooNew
-from plugin.claim.record import HeldGpu, HeldPartition, Record, checked_uid, is_uid
-from plugin.claim.record_store import Corrupt, RecordStore, decode, encode
+from plugin.claim.record import Record
+from plugin.claim.record_format import Corrupt, decode, encode
+from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedGpu, ClaimedMigPartition
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 UID = ClaimUid("0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11")
-PARTITION = HeldPartition(
+PARTITION = ClaimedMigPartition(
     requests=("train",),
     pool="node-1",
     device="gpu-0-mig-3g-20gb-4-7",
@@ -33,7 +36,7 @@ PARTITION = HeldPartition(
     ci_id=0,
     mig_uuid="MIG-1",
 )
-GPU = HeldGpu(requests=("a", "b"), pool="node-1", device="gpu-1", cdi_id="x/claim=y", gpu_uuid="GPU-2")
+GPU = ClaimedGpu(requests=("a", "b"), pool="node-1", device="gpu-1", cdi_id="x/claim=y", gpu_uuid="GPU-2")
 RECORD = Record(
     claim_uid=UID,
     namespace="default",

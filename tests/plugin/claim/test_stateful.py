@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 )
 
 from plugin.base.errors import PluginError
-from plugin.claim.record import HeldPartition
 from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedMigPartition
 
 DEVICES = (
     "gpu-0",
@@ -120,15 +120,15 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
         @invariant()
         def no_instance_exists_that_no_record_speaks_of(self) -> None:
             held = [device for record in self.bench.records() for device in record.devices]
-            specs = {device.spec for device in held if isinstance(device, HeldPartition)}
+            specs = {device.spec for device in held if isinstance(device, ClaimedMigPartition)}
             existing = {instance.spec for minor in (0, 1) for instance in self.bench.instances(minor)}
             assert existing <= specs
 
         @invariant()
         def no_whole_gpu_is_held_twice_or_beside_its_partitions(self) -> None:
             held = [device for record in self.bench.records() for device in record.devices]
-            whole = [gpu for one in held if not isinstance(one, HeldPartition) for gpu in one.gpus]
-            cut = {one.gpu for one in held if isinstance(one, HeldPartition)}
+            whole = [gpu for one in held if not isinstance(one, ClaimedMigPartition) for gpu in one.gpus]
+            cut = {one.gpu for one in held if isinstance(one, ClaimedMigPartition)}
             assert not set(whole) & cut
             assert len(set(whole)) == len(whole)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from plugin.telling import deferred_log as late_lines
+from plugin.telling import deferred_log
 
 _log = logging.getLogger("late")
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("late")
 def written() -> Iterator[io.StringIO]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.addFilter(late_lines.Late(handler))
+    handler.addFilter(deferred_log.DeferLines(handler))
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
     yield stream
@@ -27,7 +27,7 @@ def written() -> Iterator[io.StringIO]:
 
 
 def test_lines_of_a_call_are_written_after_it_in_their_order(written: io.StringIO) -> None:
-    with late_lines.held_back() as lines:
+    with deferred_log.deferred() as lines:
         _log.info("one")
         _log.info("two")
         assert written.getvalue() == ""
@@ -39,7 +39,7 @@ def test_lines_of_a_call_are_written_after_it_in_their_order(written: io.StringI
 
 
 def test_a_warning_waits_for_nobody_and_takes_earlier_lines_along(written: io.StringIO) -> None:
-    with late_lines.held_back() as lines:
+    with deferred_log.deferred() as lines:
         _log.info("before")
         _log.warning("now")
         _log.info("after")
@@ -53,7 +53,7 @@ def test_a_warning_waits_for_nobody_and_takes_earlier_lines_along(written: io.St
 def test_each_of_several_handlers_writes_a_line_once(written: io.StringIO) -> None:
     at_once = io.StringIO()
     _log.addHandler(logging.StreamHandler(at_once))
-    with late_lines.held_back() as lines:
+    with deferred_log.deferred() as lines:
         _log.info("one")
 
     lines.write()
@@ -62,7 +62,7 @@ def test_each_of_several_handlers_writes_a_line_once(written: io.StringIO) -> No
 
 
 def test_other_threads_write_meanwhile(written: io.StringIO) -> None:
-    with late_lines.held_back():
+    with deferred_log.deferred():
         other = threading.Thread(target=_log.info, args=("elsewhere",))
         other.start()
         other.join()
