@@ -1,8 +1,8 @@
-"""What can go wrong while claims are prepared, by who has to act.
+"""The errors of the plugin, one class for each thing that somebody must do about them.
 
-One class per thing that somebody must do differently. Every message says what was attempted, on which
-object, why it failed and who acts; ``retry`` says whether the same call may work later, ``claim_uid``
-which claim it was for. Translation to the kubelet's answer happens in ``plugin.kubelet.dra_service`` only.
+Every message says what was attempted, on which object, why it failed and who acts. ``retry`` says whether the
+same call may succeed later, ``claim_uid`` which claim it was for. Only ``plugin.kubelet.dra_service``
+translates them to the kubelet's answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scheduler_core.model.claim import ClaimUid
 class PluginError(Exception):
     """The base of everything the plugin raises.
 
-    Shape: ``attempted`` is a verb with what it needs (``prepare``, ``turn MIG mode on for``).
+    Shape: ``attempted`` is a verb that the subject can follow (``prepare``, ``turn MIG mode on for``).
     """
 
     retry = False
@@ -38,17 +38,17 @@ class UnknownDevice(ClaimUnusable):
     """An allocated device that this node does not have (any more)."""
 
     retry = True
-    remedy = "it is retried; if it stays, the node's ResourceSlices are out of date: look at the agent"
+    remedy = "it is retried; if it stays, the node's ResourceSlices are out of date: look at the agent's log"
 
 
 class ClaimUnreadable(PluginError):
-    """A claim that could not be read from where claims come from."""
+    """A claim that could not be read from the API server or the claims folder."""
 
     retry = True
 
 
 class ReportFailed(PluginError):
-    """A claim's status that could not be written; the claim itself is as it should be."""
+    """A claim's status that could not be written. The claim's devices are not affected."""
 
     def __init__(self, attempted: str, subject: str, reason: str, remedy: str, *, retry: bool) -> None:
         self.retry = retry
@@ -56,21 +56,21 @@ class ReportFailed(PluginError):
 
 
 class DeviceHeld(PluginError):
-    """A device that another prepared claim holds, whole or in part."""
+    """A device that another claim holds, whole or in part."""
 
     retry = True
     remedy = "it is retried until the other claim is unprepared"
 
 
 class PlacementTaken(PluginError):
-    """Hardware that an instance occupies which no claim of ours made."""
+    """A placement or a GPU with an instance that no claim of this driver created."""
 
     retry = True
-    remedy = "whoever made the instance removes it, or the operator does"
+    remedy = "the operator, or whoever created the instance, destroys it"
 
 
 class ModeBlocked(PluginError):
-    """A MIG mode that only the operator can change, because the GPU must be reset from outside."""
+    """A MIG mode that only the operator can change: the GPU must be reset from outside."""
 
     remedy = "the operator changes the mode and resets the GPU"
 
@@ -79,11 +79,11 @@ class GpuBusy(PluginError):
     """A MIG mode that cannot change while somebody uses the GPU."""
 
     retry = True
-    remedy = "it is retried; whatever uses the GPU (a monitor, a daemon, a process) must let go of it"
+    remedy = "it is retried; stop what uses the GPU (a monitor, a daemon, another process)"
 
 
 class HardwareFailed(PluginError):
-    """The hardware refused; the reason is its own message, ``retry`` what the hardware says of it."""
+    """The hardware refused. Reason and ``retry`` are those of the hardware's error."""
 
     def __init__(self, attempted: str, subject: str, reason: str, *, retry: bool) -> None:
         self.retry = retry
@@ -91,14 +91,14 @@ class HardwareFailed(PluginError):
 
 
 class NotReady(PluginError):
-    """Everything was done and yet the result is not usable: a node or a file is missing."""
+    """Every step succeeded, but the result cannot be used: a device node, file or instance is missing."""
 
     retry = True
     remedy = "it is retried; if it stays, the operator checks the driver installation"
 
 
 class LockTimeout(PluginError):
-    """Another operation held a lock for too long."""
+    """A lock that another operation did not release in time."""
 
     retry = True
     remedy = "it is retried"
@@ -118,18 +118,18 @@ class RecordTooNew(PluginError):
 
 
 class InvalidCdi(PluginError):
-    """A CDI document that breaks the rules of the specification: our mistake."""
+    """A CDI document that breaks the rules of the specification: a mistake of this program."""
 
 
 class Unexpected(PluginError):
-    """Something that no class of ours describes: our mistake."""
+    """Any other exception: a mistake of this program."""
 
     retry = True
     remedy = "it is retried; if it stays, report it with the plugin's log"
 
 
 class IllegalEvent(PluginError):
-    """An event that the state of a claim does not know: our mistake. Nothing has changed."""
+    """An event that a claim's state does not allow: a mistake of this program. Nothing has changed."""
 
 
 class InvalidOptions(PluginError):

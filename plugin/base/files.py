@@ -1,9 +1,9 @@
-"""Durable files: written whole or not at all, or longer by a part.
+"""Durable files: replaced whole or not at all, or appended to.
 
 A path and bytes enter. A process that dies at any moment leaves the old file or the new one, and at most a
-temporary file beside it that no reader takes for a record or a CDI document; dying while it appends, it may
-leave half of the part. What must outlive the machine, too, is on the disk when the call returns; waiting
-for the disk is most of what a call costs.
+temporary file beside it, which no reader takes for a record or a CDI document. A process that dies while it
+appends may leave half of the appended bytes. A file that must survive a power cut is on the disk when the
+call returns; waiting for the disk is most of what such a call costs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def temporary_path(path: Path) -> Path:
 
 
 def original_name(temporary: str) -> str | None:
-    """Return the name of the file that a temporary file was to become, None for other names."""
+    """Return the final name of a temporary file, None for other names."""
     if temporary.startswith(".") and temporary.endswith(_TEMPORARY):
         return temporary[1 : -len(_TEMPORARY)]
     return None
@@ -34,9 +34,9 @@ def original_name(temporary: str) -> str | None:
 def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """Write a file in one step. Two writers of one path must exclude each other.
 
-    Shape: ``synced`` whether the file outlives a power cut once this returns. One before that may leave an
-           empty file: content and name reach the disk together, which takes half as long as in turn.
-    Raises: StorageFailed; the file then has its old content, or where only the sync failed the new one.
+    Shape: ``synced`` whether the file survives a power cut once this returns. A power cut before that may
+           leave an empty file: content and name are synced together, which takes half as long as in turn.
+    Raises: StorageFailed; the file then has its old content, or the new one if only the sync failed.
     """
     folder, name = os.path.split(path)
     temporary = f"{folder}/{_temporary(name)}"
@@ -53,10 +53,10 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
 
 
 def append(path: Path, data: bytes, mode: int) -> int:
-    """Write to the end of a file, one that is not there is made; return its length in bytes.
+    """Append to a file, which is created where it is missing, and return its length in bytes.
 
-    It outlives the process, and not a power cut. A file system has less to do for it than for a file that
-    takes another's name. Raises: StorageFailed; the file may then end with half of the data.
+    The data survives the end of the process, but no power cut. This costs a file system less than replacing
+    the file. Raises: StorageFailed; the file may then end with half of the data.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
@@ -68,7 +68,7 @@ def append(path: Path, data: bytes, mode: int) -> int:
 
 
 def shorten(path: Path, length: int) -> None:
-    """Cut a file off after so many bytes. Raises: StorageFailed."""
+    """Truncate a file to ``length`` bytes. Raises: StorageFailed."""
     try:
         os.truncate(path, length)
     except OSError as error:
@@ -76,9 +76,9 @@ def shorten(path: Path, length: int) -> None:
 
 
 def remove(path: Path) -> bool:
-    """Remove a file and its temporary sibling; say whether there was a file.
+    """Remove a file and its temporary file; return whether there was a file.
 
-    A power cut may bring it back. Raises: StorageFailed.
+    After a power cut it may exist again. Raises: StorageFailed.
     """
     folder, name = os.path.split(path)
     try:
@@ -89,7 +89,7 @@ def remove(path: Path) -> bool:
 
 
 def read(path: Path) -> bytes | None:
-    """Return a file's bytes, None where it is not there. Raises: StorageFailed."""
+    """Return a file's bytes, None where it does not exist. Raises: StorageFailed."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.readall()
@@ -100,7 +100,7 @@ def read(path: Path) -> bytes | None:
 
 
 def identity(path: Path) -> tuple[int, ...] | None:
-    """Return what tells a file from one that replaces it, None where it is not there.
+    """Return a value that changes when the file changes or is replaced, None where it does not exist.
 
     Raises: StorageFailed.
     """
@@ -144,28 +144,28 @@ def _temporary(name: str) -> str:
 
 
 def _write(file: io.FileIO, data: bytes) -> None:
-    """Write all of the data: one call may take less of it."""
+    """Write all of the data: one call may write only a part."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 def _unlink(path: str | Path) -> bool:
-    """Unlink a file; say whether there was one."""
+    """Unlink a file; return whether there was one."""
     try:
         os.unlink(path)
         return True
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        # A read-only file system refuses also where there is nothing: then nothing is left to do.
+        # A read-only file system refuses even where there is no file: then nothing is left to do.
         if error.errno == errno.EROFS and not os.path.lexists(path):
             return False
         raise
 
 
 def _opened(path: str, mode: int, flags: int) -> int:
-    """Return a file to write to; a folder that went away is made again."""
+    """Open a file for writing; its folder is created again where it is missing."""
     try:
         return os.open(path, flags, mode)
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def _opened(path: str, mode: int, flags: int) -> int:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make a new name durable: it lives in the folder, not in the file."""
+    """Make a new name durable: a name is part of the folder, not of the file."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

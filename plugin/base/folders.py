@@ -1,7 +1,7 @@
-"""The folders of a start: all of them usable, or none of those that were missing left behind.
+"""The folders that a start creates, and removes again where the start fails.
 
-Paths enter, folders are there afterwards. What was there before is never removed, and of what was made
-only what is still empty, unless its content is of the start, too.
+Paths enter, folders exist afterwards. A folder that existed before is never removed. A folder that the start
+created is removed only while it is empty, unless its content comes from the start, too.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import Final
 
 from plugin.base.errors import StorageFailed
 
-# The kubelet and container runtimes watch some of the folders; names that begin with a dot mean nothing
-# to them.
+# The kubelet and container runtimes watch some of the folders and ignore names that begin with a dot.
 _PROBE: Final = ".tangram-probe-"
 
 
 def refuse_unwritable(folders: Iterable[Path]) -> None:
-    """Check that folders can be written, or made where they are missing; leave no trace.
+    """Check that folders can be written, or created where they are missing; leave nothing behind.
 
     Raises: StorageFailed naming the folder.
     """
@@ -34,9 +33,9 @@ def refuse_unwritable(folders: Iterable[Path]) -> None:
 
 @contextmanager
 def made(folders: Sequence[Path], mode: int, *, with_content: bool = False) -> Iterator[Sequence[Path]]:
-    """Make folders with their parents; a block that fails takes back those that were missing.
+    """Create folders with their parents; those that were missing are removed again where the block fails.
 
-    Shape: the folders that were missing; ``with_content`` whether what the block put into one goes, too.
+    Shape: yields the folders that were missing; ``with_content`` whether their content is removed, too.
     Raises: StorageFailed naming the folder.
     """
     fresh: list[Path] = []
@@ -46,7 +45,7 @@ def made(folders: Sequence[Path], mode: int, *, with_content: bool = False) -> I
         yield fresh
     except BaseException:
         for folder in reversed(fresh):
-            if with_content and folder in folders:  # never what lies beside it in a new parent
+            if with_content and folder in folders:  # never other files in a new parent
                 shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):
                 folder.rmdir()
@@ -56,7 +55,7 @@ def made(folders: Sequence[Path], mode: int, *, with_content: bool = False) -> I
 def _make(folder: Path, mode: int, fresh: list[Path]) -> None:
     try:
         for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-            with suppress(FileExistsError):  # another plugin that starts was faster, and it is that one's
+            with suppress(FileExistsError):  # another plugin that starts created it first
                 missing.mkdir(mode=mode if missing == folder else 0o777)
                 fresh.append(missing)
     except OSError as error:
@@ -64,5 +63,5 @@ def _make(folder: Path, mode: int, fresh: list[Path]) -> None:
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest above it that is there."""
+    """Return the folder, or its nearest parent that exists."""
     return next(path for path in (folder, *folder.parents) if path.exists())

@@ -1,8 +1,8 @@
 """Named locks that hold between threads and between processes.
 
-A lock is a byte of one file, locked by an open file description of its own (``F_OFD_SETLK``): it goes away
-with the holder, however that ends, and no file comes or goes with it. Waiting is bounded, its clock and its
-sleep are handed in, and whoever gives up names the holder.
+A lock is a byte of one file, locked by an open file description of its own (``F_OFD_SETLK``). The kernel
+releases it when the holder ends, however it ends, and no file is created or removed for it. Waiting is
+bounded; clock and sleep are arguments. The error of a wait that timed out names the holder.
 Source: fcntl_locking(2), "Open file description locks".
 """
 
@@ -30,7 +30,7 @@ _LAST_BYTE: Final = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locks:
-    """The locks of one file, which is made where it is missing.
+    """The locks of one file, which is created where it is missing.
 
     Units: ``wait_s`` seconds of ``clock``; below the kubelet's 45 s for a call.
     """
@@ -39,16 +39,16 @@ class Locks:
     wait_s: float
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    # What the threads of this process hold: the kernel tells nobody who holds such a lock.
+    # What the threads of this process hold: the kernel does not say who holds such a lock.
     _purposes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @contextmanager
     def hold(self, name: str, subject: str, purpose: str) -> Iterator[None]:
         """Hold the lock ``name`` for the length of a ``with`` block.
 
-        Shape: ``subject`` how people call what is locked; ``purpose`` what it is held to do, for those who
-               wait.
-        Raises: LockTimeout naming subject and holder; StorageFailed.
+        Shape: ``subject`` what is locked, for messages; ``purpose`` what the holder does, for messages of
+               those who wait.
+        Raises: LockTimeout naming the subject and the holder; StorageFailed.
         """
         descriptor = self._acquire(name, subject, purpose)
         self._purposes[name] = purpose
@@ -66,12 +66,12 @@ class Locks:
             if descriptor is not None:
                 return descriptor
             if self.clock() >= give_up_at:
-                reason = f"it was not free within {self.wait_s:g} s; {self._holder(name)}"
+                reason = f"it was not released within {self.wait_s:g} s; {self._holder(name)}"
                 raise LockTimeout("lock", f"{subject} to {purpose}", reason)
             self.sleep(_POLL_S)
 
     def _try(self, wish: bytes) -> int | None:
-        """Return a descriptor that holds the lock, None where somebody else does. Raises: StorageFailed."""
+        """Return a descriptor that holds the lock, None where another holds it. Raises: StorageFailed."""
         descriptor, is_held = self._opened(), False
         try:
             is_held = self._is_granted(descriptor, wish)
@@ -83,16 +83,16 @@ class Locks:
     def _is_granted(self, descriptor: int, wish: bytes) -> bool:
         try:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wish)
-            # A plugin whose start failed may have taken its new folder away since the file was opened.
+            # A plugin whose start failed may have removed its new folder since the file was opened.
             return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
-        except (BlockingIOError, PermissionError, FileNotFoundError):  # it is locked: EAGAIN or EACCES
+        except (BlockingIOError, PermissionError, FileNotFoundError):  # locked (EAGAIN, EACCES), or gone
             return False
         except OSError as error:
             raise StorageFailed("lock", str(self.path), error.strerror or str(error)) from error
 
     def _holder(self, name: str) -> str:
         purpose = self._purposes.get(name)
-        return f"it is held to {purpose}" if purpose else "another process of this driver holds it"
+        return f"this process holds it to {purpose}" if purpose else "another process of this driver holds it"
 
     def _opened(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -107,5 +107,5 @@ class Locks:
 
 
 def _byte(name: str) -> int:
-    """Return the byte of a name: by its hash, so that two names have one only in theory."""
+    """Return the byte of a name, from a 62-bit hash: two names with one byte are not to be expected."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") % _LAST_BYTE

@@ -1,8 +1,8 @@
 """PURE: prepared devices to the CDI document that a container runtime reads.
 
-What a container needs of each device enters; a document of the lowest version that its fields need
-leaves, because a runtime skips a document whose version it does not know. It is checked by the rules of
-the specification before it leaves: the published JSON schema lets nearly everything pass.
+What a container needs of each device enters; a document leaves. Its version is the lowest that its fields
+allow, because a runtime skips a document whose version it does not know. The document is checked against the
+rules of the specification: the published JSON schema accepts nearly everything.
 Source: Container Device Interface specification 1.1.0, its rules for names and minimum versions.
 """
 
@@ -20,7 +20,7 @@ from plugin.base.errors import InvalidCdi
 from plugin.cdi import names
 
 _MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "bind")
-# Keeps a runtime with hooks of its own from adding every GPU to an image that asks for all of them.
+# Keeps a runtime with hooks of its own from adding every GPU where the image asks for all of them.
 _NOTHING_ELSE: Final = "NVIDIA_VISIBLE_DEVICES=void"
 _VENDOR: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 _CLASS_NAME: Final = _VENDOR
@@ -29,7 +29,7 @@ _ENVIRONMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*", re.ASCII)
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A device node of a container; without numbers the runtime takes those of the host's node."""
+    """A device node of a container. Without numbers the runtime uses those of the host's node."""
 
     path: str
     host_path: str | None = None
@@ -62,7 +62,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One file. Shape: device names unique, at least one; the document's own edits go with any of them."""
+    """One file. Shape: device names unique, at least one; the document's own edits apply with each device."""
 
     cdi_version: str
     kind: str
@@ -115,7 +115,7 @@ def minimum_version(kind_name: str, devices: Sequence[Device]) -> str:
 
 
 def environment_name(device: str) -> str:
-    """Return the variable that tells a container the UUID of a device."""
+    """Return the name of the variable that holds a device's UUID in a container."""
     return "TANGRAM_DEVICE_" + re.sub(r"[^A-Z0-9]", "_", device.upper())
 
 

@@ -1,7 +1,7 @@
-"""The CDI documents of this driver: one file per claim in a folder that belongs to everybody.
+"""The CDI documents of this driver: one file per claim, in a folder that all CDI vendors share.
 
-Only files of our own name form are ever touched. Documents are written whole; whether the one on disk is
-the one that was meant is read back, never assumed.
+Only files whose names have this driver's form are changed. Documents are replaced whole, and read back to
+check that the file has the wanted content.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ _SUFFIX: Final = ".json"
 
 @dataclass(frozen=True, slots=True)
 class CdiFolder:
-    """The folder that container runtimes read, as far as it is ours."""
+    """This driver's documents in the folder that container runtimes read."""
 
     folder: Path
     driver: str
 
     def path(self, uid: ClaimUid) -> Path:
-        """Return where a claim's document is."""
+        """Return the path of a claim's document."""
         return self.folder / f"{self._prefix}{uid}{_SUFFIX}"
 
     def ensure(self, uid: ClaimUid, document: Document) -> None:
-        """Write a claim's document unless this very one is there, and read it back.
+        """Write a claim's document unless the file has this content already, and read it back.
 
-        Raises: StorageFailed; NotReady where something else stands on disk afterwards.
+        Raises: StorageFailed; NotReady where the file has other content afterwards.
         """
         path, wanted = self.path(uid), encode(document)
         if files.read(path) == wanted:
             return
-        # Not synced: a document of an earlier boot is removed at the start, whatever is in it.
+        # Not synced: a document of an earlier boot is removed at the start, whatever its content.
         files.replace(path, wanted, _MODE, synced=False)
         if files.read(path) != wanted:
-            raise NotReady("use", f"CDI document {path}", "what is on disk is not what was written")
+            reason = "its content is not what was written"
+            raise NotReady(
+                "use", f"CDI document {path}", reason, "it is retried; something else writes the file"
+            )
 
     def remove(self, uid: ClaimUid) -> bool:
-        """Remove a claim's document; say whether there was one. Raises: StorageFailed."""
+        """Remove a claim's document; return whether there was one. Raises: StorageFailed."""
         return files.remove(self.path(uid))
 
     def claims(self) -> frozenset[ClaimUid]:

@@ -1,8 +1,8 @@
 """Claims from a folder of YAML files.
 
-A namespace and a name enter, the object as the API has it leaves. The folder is read anew at each call,
-since people edit files. A file that cannot be read hides no claim of the others: it is named in the log
-once, and not read again until it changes.
+A namespace and a name enter; a claim leaves as a plain document, in the form of the API. The folder is read
+anew at each call, because people edit files. A file that cannot be read does not hide the claims of other
+files: it is logged once and not read again until it changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why a file is no use. Shape: ``state`` what it looked like then, None where it must be tried again."""
+    """Why a file cannot be used. Shape: ``state`` of the file then, None where it must be tried again."""
 
     reason: str
     state: tuple[int, ...] | None
@@ -42,9 +42,9 @@ class ClaimDirectory:
         self._broken: dict[Path, _Trouble] = {}
 
     def read(self, ref: ClaimRef, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, Any]:
-        """Return the claim, after ``meanwhile``: there is nothing to wait for.
+        """Return the claim; ``meanwhile`` is called first, because a file needs no waiting.
 
-        Raises: ClaimUnusable where it is not there, or there twice; ClaimUnreadable.
+        Raises: ClaimUnusable where it does not exist, or exists twice; ClaimUnreadable.
         """
         meanwhile()
         found: list[tuple[Path, Mapping[str, Any]]] = []
@@ -58,11 +58,11 @@ class ClaimDirectory:
         self._note(troubles)
         if len(found) > 1:
             places = " and ".join(str(path) for path, _ in found)
-            raise ClaimUnusable("read", f"claim {ref}", f"it is there more than once: {places}")
+            raise ClaimUnusable("read", f"claim {ref}", f"it exists more than once: {places}")
         if not found and troubles:
             told = "; ".join(trouble.reason for trouble in troubles.values())
-            reason = f"it is in no readable file; not readable: {told}"
-            raise ClaimUnreadable("read", f"claim {ref}", reason, "whoever wrote the file mends it")
+            reason = f"no readable file has it; files that cannot be read: {told}"
+            raise ClaimUnreadable("read", f"claim {ref}", reason, "correct the file")
         if not found:
             raise ClaimUnusable("read", f"claim {ref}", f"no file in {self.folder} has it")
         return found[0][1]
@@ -92,17 +92,17 @@ class ClaimDirectory:
             return _Trouble(str(error), state)
 
     def _note(self, troubles: dict[Path, _Trouble]) -> None:
-        """Remember what is broken now, and log what was not so, or otherwise so, at the last call."""
+        """Remember which files cannot be read, and log those for which that or the reason is new."""
         with self._changing:
             for path, trouble in troubles.items():
                 before = self._broken.get(path)
                 if before is None or before.reason != trouble.reason:
-                    _log.warning("a file of claims was passed over: %s", trouble.reason)
+                    _log.warning("a claim file was skipped: %s", trouble.reason)
             self._broken = troubles
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file, or a pipe without a writer, for which opening would otherwise wait for ever."""
+    """Open a file without blocking: opening a pipe without a writer would wait for ever."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 

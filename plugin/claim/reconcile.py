@@ -1,7 +1,7 @@
-"""PURE: at the start, what is remembered against what is there, to the repairs that are due.
+"""PURE: which repairs are due at the start, from the records and what is on the machine.
 
-Records, hardware, boot id and CDI files enter; repairs leave, for the driver to do under the locks of
-each claim. An instance that no record names is reported and never destroyed: somebody made it.
+Records, instances, boot id and CDI files enter; repairs leave, which the driver does under the locks of each
+claim. An instance that no record names is logged and never destroyed: somebody else created it.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from scheduler_core.model.claim import ClaimUid
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """A claim that a crash left half-done: it is undone."""
+    """A claim that a crash left half prepared or half undone: it is undone."""
 
     uid: ClaimUid
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """A claim of an earlier boot: its instances are gone, its document and record go too."""
+    """A claim of an earlier boot: its instances are gone, its CDI document and record are removed."""
 
     uid: ClaimUid
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A CDI document or a half-written file whose claim has no record."""
+    """A CDI document or a half-written file whose claim has no record: it is removed."""
 
     uid: ClaimUid
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A file that is no record."""
+    """A record that cannot be read: its file is renamed."""
 
     uid: ClaimUid
 
 
 @dataclass(frozen=True, slots=True)
 class ReportForeign:
-    """An instance that no record names."""
+    """An instance that no record names: it is logged."""
 
     instance: GpuInstance
 
@@ -62,10 +62,10 @@ def repairs(
     documents: frozenset[ClaimUid],
     boot_id: str,
 ) -> tuple[Repair, ...]:
-    """Return what has to be done, claims before leftovers before reports.
+    """Return the repairs: claims first, then files without a claim, then instances to log.
 
     Shape: ``instances`` of the GPUs that could be read; ``documents`` the claims that have a CDI file.
-           A claim whose record is of a newer version is left alone altogether.
+           Nothing is done for a claim whose record is of a newer version.
     """
     return (
         *(SetAside(uid) for uid in census.corrupt),
@@ -86,7 +86,7 @@ def _of_claims(records: Iterable[Record], boot_id: str) -> Iterator[Repair]:
 def _ownerless(census: Census, documents: frozenset[ClaimUid]) -> frozenset[ClaimUid]:
     known = {record.uid for record in census.records}
     known |= {error.claim_uid for error in census.too_new if error.claim_uid is not None}
-    # The claim of a corrupt record may have a container that still runs: its document goes with unprepare.
+    # The claim of a corrupt record may have a container that still runs: unprepare removes its document.
     known |= {*census.corrupt, *census.set_aside}
     return (documents | frozenset(census.unfinished)) - known
 

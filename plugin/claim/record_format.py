@@ -19,7 +19,7 @@ VERSION: Final = 2  # 2 knows partitions: devices of several GPUs
 
 
 class Corrupt(Exception):
-    """The bytes of a file are not a record; the text says why."""
+    """The bytes of a file are no record; the text says why."""
 
 
 class _Header(msgspec.Struct):
@@ -39,7 +39,7 @@ def encode(record: Record) -> bytes:
 
 
 def _least_version(record: Record) -> int:
-    """Return the version that a reader needs: an older plugin goes on reading what it can understand."""
+    """Return the lowest version that can express a record, so that an older plugin can still read it."""
     return max((device.RECORD_VERSION for device in record.devices), default=1)
 
 
@@ -64,7 +64,7 @@ def _decode_line(data: bytes, uid: ClaimUid) -> Record:
             raise error
         stored = msgspec.json.decode(data, type=_Stored)
         if _digest(bytes(stored.claim)) != stored.checksum:
-            raise Corrupt("its checksum does not fit its content")
+            raise Corrupt("its checksum does not match its content")
         record = msgspec.json.decode(stored.claim, type=Record)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Corrupt(str(error)) from error

@@ -34,9 +34,10 @@ _log = logging.getLogger(__name__)
 class Census:
     """All records at one moment.
 
-    Shape: ``records`` by claim UID; ``corrupt`` the claims whose file is no record; ``too_new`` one error
-           per file of a newer version; ``set_aside`` the claims with a file that was no record earlier;
-           ``unfinished`` those with a temporary or an empty file. A claim may stand in several.
+    Shape: ``records`` by claim UID; ``corrupt`` the claims whose file cannot be read; ``too_new`` one error
+           per
+           file of a newer version; ``set_aside`` the claims with a renamed corrupt file; ``unfinished`` those
+           with a temporary or an empty file. A claim may be in several of them.
     """
 
     records: tuple[Record, ...] = ()
@@ -60,7 +61,7 @@ class RecordStore:
     )
 
     def load(self, uid: ClaimUid) -> Record | None:
-        """Return a claim's record, None without one; a corrupt file is set aside and counts as none.
+        """Return a claim's record, None without one. A corrupt file is renamed and counts as none.
 
         The caller holds the claim's lock. Raises: RecordTooNew, StorageFailed.
         """
@@ -74,12 +75,12 @@ class RecordStore:
             self._set_aside(uid, problem)
             return None
         whole = data.rindex(b"\n") + 1
-        if whole < len(data):  # the next line must begin a line
+        if whole < len(data):  # the next record must begin a new line
             files.shorten(path, whole)
         return record
 
     def peek(self, uid: ClaimUid) -> tuple[Record | None, float]:
-        """Return a claim's record and when it was written, without a lock and changing nothing.
+        """Return a claim's record and when it was written. Needs no lock and changes nothing.
 
         Units: seconds since 1970, 0 without a record. Raises: RecordTooNew, StorageFailed.
         """
@@ -91,16 +92,16 @@ class RecordStore:
             return None, 0.0
 
     def save(self, record: Record) -> None:
-        """Make the record of a claim that begins durable: it outlives a power cut.
+        """Write the first record of a claim. It survives a power cut.
 
         The caller holds the claim's lock. Raises: StorageFailed.
         """
         files.replace(self._path(record.uid), encode(record), _MODE, synced=True)
 
     def note(self, record: Record) -> None:
-        """Write down more of a claim whose record is durable already; it outlives this process.
+        """Append a later record of a claim that has been saved. It survives the end of this process.
 
-        After a power cut nothing of it would matter: whatever state it says, its instances are gone.
+        It need not survive a power cut: no instance does either, so the first record is enough then.
         The caller holds the claim's lock. Raises: StorageFailed.
         """
         path, line = self._path(record.uid), encode(record)
@@ -108,7 +109,7 @@ class RecordStore:
             files.replace(path, line, _MODE, synced=False)
 
     def remove(self, uid: ClaimUid) -> None:
-        """Forget a claim. The caller holds the claim's lock. Raises: StorageFailed."""
+        """Remove a claim's record. The caller holds the claim's lock. Raises: StorageFailed."""
         files.remove(self._path(uid))
 
     def census(self) -> Census:
@@ -125,7 +126,7 @@ class RecordStore:
                     case b"":
                         empty.append(uid)
                     case _:
-                        pass  # it went since the folder was listed
+                        pass  # it was removed since the folder was listed
             except Corrupt:
                 corrupt.append(uid)
             except RecordTooNew as error:
@@ -140,7 +141,7 @@ class RecordStore:
         )
 
     def _look(self, uid: ClaimUid) -> Record | bytes | None:
-        """Return a claim's record, nothing for an empty file, None without one.
+        """Return a claim's record, empty bytes for an empty file, None without one.
 
         Raises: Corrupt, RecordTooNew, StorageFailed.
         """
@@ -153,7 +154,7 @@ class RecordStore:
         if not data:
             return data
         record = decode(data, uid)
-        # Only these: what is still worked on changes too often for a file's times to tell.
+        # Only these: a file that still changes may change twice within the resolution of its times.
         if identity is not None and record.state is State.COMPLETED:
             self._completed[uid] = identity, record
         else:
@@ -168,8 +169,8 @@ class RecordStore:
         aside = path.with_name(path.name + _ASIDE)
         files.move(path, aside)
         _log.error(
-            "claim %s: its record cannot be read (%s) and was set aside as %s; "
-            "the operator checks the disk and removes what the claim left on the hardware",
+            "claim %s: its record cannot be read (%s) and its file was renamed to %s; "
+            "the operator checks the disk and destroys the instances that the claim left",
             uid,
             problem,
             aside,

@@ -1,7 +1,7 @@
 """The life of a claim on its node, as a table.
 
-States and events enter, states leave. Everything that decides about transitions stands here; this file
-knows neither hardware nor files nor gRPC. An event that a state does not know raises and changes nothing.
+States and events enter, states leave. This table alone decides about transitions; it knows no hardware, no
+files and no gRPC. An event that a state does not allow is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from plugin.base.errors import IllegalEvent
 
 
 class State(StrEnum):
-    """Where a claim stands. ``absent`` is never stored: it is the lack of a record."""
+    """The state of a claim. ``absent`` is never stored: the claim then has no record."""
 
     ABSENT = "absent"
     STARTED = "started"
@@ -24,7 +24,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What happens to a claim: two wishes of the kubelet, two reports of our own work."""
+    """What happens to a claim: two calls of the kubelet, two results of the plugin's own work."""
 
     PREPARE = "prepare"
     DONE = "done"
@@ -32,7 +32,7 @@ class Event(StrEnum):
     UNDONE = "undone"
 
 
-# A started claim that is asked for again is undone first: what a crash left is never built upon.
+# A started claim that is asked for again is undone first: what a crash left is never used.
 TABLE: Final[Mapping[State, Mapping[Event, State]]] = MappingProxyType(
     {
         State.ABSENT: {
@@ -62,5 +62,5 @@ def next_state(state: State, event: Event) -> State:
     following = TABLE[state].get(event)
     if following is None:
         known = ", ".join(TABLE[state])
-        raise IllegalEvent("apply", f"event {event}", f"a claim that is {state} knows only {known}")
+        raise IllegalEvent("apply", f"event {event}", f"a claim that is {state} allows only {known}")
     return following

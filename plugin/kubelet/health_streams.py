@@ -1,8 +1,8 @@
 """The health of devices as a stream to the kubelet, in both versions of its contract.
 
-Each message is the complete list: at once, when it changes, and again before the kubelet takes it for too
-old. Streams last as long as the connection, so they have threads of their own: none of those that prepare
-claims is ever kept by one.
+Each message is the complete list. It is sent at once, when it changes, and again before the kubelet considers
+it stale. A stream lasts as long as its connection, so streams have threads of their own: they never occupy
+one that prepares claims.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NUMBERS: Final = {Health.UNKNOWN: 0, Health.HEALTHY: 1, Health.UNHEALTHY: 2}
 class HealthStreams:
     """All streams of one server. ``close`` ends them.
 
-    Units: ``clock`` seconds since 1970; ``poll_s`` how long a change may go unnoticed.
+    Units: ``clock`` seconds since 1970; ``poll_s`` seconds between two looks at the machine.
     """
 
     def __init__(self, reader: HealthReader, clock: Callable[[], float], poll_s: float = POLL_S) -> None:
@@ -52,7 +52,7 @@ class HealthStreams:
         v1alpha1_grpc.add_DRAResourceHealthServicer_to_server(older, server)
 
     def reports(self, context: grpc.ServicerContext) -> Iterator[tuple[DeviceHealth, ...]]:
-        """Yield complete lists until the caller or this server goes away."""
+        """Yield complete lists until the caller hangs up or this server closes."""
         over = Event()
         if not context.add_callback(over.set):
             return
@@ -91,12 +91,12 @@ class HealthStreams:
 
 
 class _Method:
-    """``NodeWatchResources`` of one version. gRPC runs it on the threads that it names."""
+    """``NodeWatchResources`` of one version. gRPC runs it on its ``experimental_thread_pool``."""
 
     def __init__(self, streams: HealthStreams, messages: Any) -> None:
         self._streams = streams
         self._messages = messages
-        self.experimental_thread_pool = streams.threads  # grpcio's name for what a handler runs on
+        self.experimental_thread_pool = streams.threads  # the name is grpcio's
 
     def __call__(self, _request: object, context: grpc.ServicerContext) -> Iterator[Any]:
         for report in self._streams.reports(context):

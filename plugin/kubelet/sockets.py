@@ -1,7 +1,7 @@
-"""PURE: what the sockets of a plugin are called, so that two versions of it can serve side by side.
+"""PURE: the names of a plugin's sockets, so that two versions of it can serve side by side.
 
-A folder, a driver and perhaps the UID of the plugin's pod enter, a path leaves. With a UID every instance
-has names of its own; the kubelet calls the one that registered last.
+A folder, a driver and perhaps the UID of the plugin's pod enter, a path leaves. With a UID every instance has
+its own sockets; the kubelet calls the instance that registered last.
 Source: k8s.io/dynamic-resource-allocation, kubeletplugin, rolling updates; unix(7), sun_path.
 """
 
@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Final
 
 PATH_BYTES: Final = 107
-"""What a unix socket's path may have: 108 bytes with the NUL. Source: unix(7), sun_path."""
+"""The longest path of a unix socket: 108 bytes with the NUL. Source: unix(7), sun_path."""
 
 _DRA: Final = "dra"
 _SUFFIX: Final = ".sock"
 
 
 def dra(folder: Path, pod_uid: str | None) -> Path:
-    """Return where the kubelet calls."""
+    """Return the path of the socket that the kubelet calls."""
     return folder / (f"{_DRA}{_SUFFIX}" if pod_uid is None else f"{_DRA}-{pod_uid}{_SUFFIX}")
 
 
 def registration(folder: Path, driver: str, pod_uid: str | None) -> Path:
-    """Return where the kubelet finds out about a plugin: of the names of an instance the first that fits."""
+    """Return the path of the socket by which the kubelet finds a plugin: the first that is short enough."""
     if pod_uid is None:
         return folder / f"{driver}-reg{_SUFFIX}"
     stems = (
@@ -41,7 +41,7 @@ def registration(folder: Path, driver: str, pod_uid: str | None) -> Path:
 def instance(dra_socket: str) -> str | None:
     """Return the UID of the pod whose DRA socket has this name.
 
-    Shape: empty for that of a plugin without one, None where the name is no DRA socket's.
+    Shape: empty for the socket of a plugin without a UID, None where the name is no DRA socket's.
     """
     if not dra_socket.startswith(_DRA) or not dra_socket.endswith(_SUFFIX):
         return None

@@ -1,7 +1,7 @@
-"""Which devices work: every device that this process ever described, against what the machine says now.
+"""Which devices work: every device that this process ever described, checked on the machine now.
 
-The node and its readers enter, one entry per device leaves. Only GPUs and NICs are asked for, which is
-cheap, and nothing that claims depend on is changed by it.
+The node and its readers enter, one entry per device leaves. Only GPUs and NICs are listed, which is cheap.
+The snapshot that claims are resolved with does not change.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class HealthReader:
         self._known: dict[DeviceName, PublishedDevice] = {}
 
     def read(self) -> tuple[DeviceHealth, ...]:
-        """Return every device that was ever there, in the order in which they came."""
+        """Return every device that was ever described, in the order in which they appeared."""
         devices = self._node.snapshot.devices
         known = self._known | dict(devices.by_name)
-        self._known = known  # several streams may read at once: nobody's dictionary changes
+        self._known = known  # several streams may read at once, so a dictionary is never changed
         pool = devices.pool.id.name
         try:
             seen = _Seen.on(self._readers)
@@ -59,7 +59,7 @@ class HealthReader:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The hardware that answered, and why some did not."""
+    """The hardware that answered, and the hardware that could not be read."""
 
     gpus: frozenset[GpuUuid]
     functions: frozenset[Bdf]
@@ -75,11 +75,11 @@ class _Seen:
         )
 
     def why_not(self, *names: str) -> str:
-        """Return why a piece of hardware with one of these names did not answer."""
+        """Return why the hardware with one of these names did not answer."""
         for found in self.unreadable:
             if {found.what, *found.hints} & set(names):
                 return found.reason
-        return f"{names[0]} is not there any more"
+        return f"{names[0]} no longer exists"
 
 
 def _functions(nics: Iterable[PhysicalFunction | Unreadable]) -> Iterable[Bdf]:

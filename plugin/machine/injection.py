@@ -100,12 +100,14 @@ def _refuse_unmakeable(node: DeviceNode) -> None:
     if node.host_path is not None:
         _refuse_missing(node.path, node.host_path)
     elif node.major is None or node.minor is None:
-        raise NotReady("hand on", f"device node {node.path}", "it is not there and its numbers are unknown")
+        raise NotReady(
+            "give containers", f"device node {node.path}", "it does not exist and its numbers are unknown"
+        )
 
 
 def _refuse_missing(path: str, host_path: Path) -> None:
     if not host_path.exists():
-        raise NotReady("hand on", path, f"{host_path} is not there")
+        raise NotReady("give containers", path, f"{host_path} does not exist")
 
 
 def _node_on_host(node: DeviceNode, host_root: Path) -> DeviceNode:

@@ -1,7 +1,7 @@
-"""The driver's files as they were found last: looking through all library folders takes longer than a claim.
+"""A cache of the driver's libraries: searching all library folders takes longer than preparing a claim.
 
-The port of a machine's files enters and leaves again, its answer about libraries remembered as long as the
-driver's version is the same and every file of it is still there.
+The port of a machine's files enters; the same port leaves, with its answer about libraries cached as long as
+the driver's version is the same and every file still exists.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agent.hardware.types import DeviceNode, HostFile
 
 
 class RememberedFiles:
-    """Implements ``DriverFiles``; device nodes are looked for each time."""
+    """Implements ``DriverFiles``. Device nodes are not cached."""
 
     def __init__(self, files: DriverFiles) -> None:
         self._files = files

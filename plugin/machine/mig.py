@@ -65,7 +65,7 @@ def ensure(
     existing = _ours(present, claimed)
     if existing is None:
         if claimed.gi_id is not None:
-            _log.warning("%s of %s is gone and is made again", claimed.device, gpu_text(gpu))
+            _log.warning("%s of %s no longer exists and is created again", claimed.device, gpu_text(gpu))
             note(None)
         return _create(gpus, gpu, claimed.spec, note)
     for compute in existing.compute_instances:
@@ -87,10 +87,10 @@ def destroy(gpus: Gpus, claimed: ClaimedMigPartition) -> None:
             _ignore_gone(gpus.destroy_compute_instance, claimed.gpu, instance.gi_id, compute.ci_id)
         _ignore_gone(gpus.destroy_gpu_instance, claimed.gpu, instance.gi_id)
         if _ours(gpus.gpu_instances(claimed.gpu), claimed) is not None:
-            raise HardwareFault("destroy", instances_text([instance]), "it is still there")
+            raise HardwareFault("destroy", instances_text([instance]), "it still exists")
     except NotFound as error:
         # The GPU itself is no longer there, and its instances went with it.
-        _log.warning("%s had nothing left to destroy: %s", claimed.device, error)
+        _log.warning("%s: nothing to destroy, its GPU is gone: %s", claimed.device, error)
 
 
 def _ours(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> GpuInstance | None:
@@ -104,8 +104,8 @@ def _at(present: Sequence[GpuInstance], spec: MigSpec) -> Iterable[GpuInstance]:
 def _refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> None:
     in_the_way = tuple(found)
     if in_the_way:
-        reason = f"{instances_text(in_the_way)} lies there, which is not of this claim"
-        raise PlacementTaken("make", mig_partition_text(spec, gpu), reason)
+        reason = f"{instances_text(in_the_way)} is there, which no claim of this driver created"
+        raise PlacementTaken("create", mig_partition_text(spec, gpu), reason)
 
 
 def _create(gpus: Gpus, gpu: Gpu, spec: MigSpec, note: Note) -> MigInstance:
@@ -114,7 +114,7 @@ def _create(gpus: Gpus, gpu: Gpu, spec: MigSpec, note: Note) -> MigInstance:
     except InsufficientResources as error:
         present = instances_text(gpus.gpu_instances(spec.parent))
         reason = f"{error.reason}; on the GPU: {present or 'no instance'}"
-        raise PlacementTaken("make", mig_partition_text(spec, gpu), reason) from error
+        raise PlacementTaken("create", mig_partition_text(spec, gpu), reason) from error
     return _fill(gpus, spec, gi_id, note)
 
 
@@ -134,14 +134,14 @@ def _destroy_empty(gpus: Gpus, parent: GpuUuid, gi_id: int) -> None:
         gpus.destroy_gpu_instance(parent, gi_id)
     except HardwareError as error:
         # The record names the GI: unpreparing the claim finds it again.
-        _log.warning("GI %d of %s stays for now: %s", gi_id, parent, error)
+        _log.warning("GI %d of %s could not be destroyed yet: %s", gi_id, parent, error)
 
 
 def _ignore_gone(destroy_instance: Callable[..., None], *identity: GpuUuid | int) -> None:
     try:
         destroy_instance(*identity)
     except NotFound as error:
-        _log.info("nothing to destroy: %s", error)
+        _log.info("already destroyed: %s", error)
 
 
 def _overlap(one: Placement, other: Placement) -> bool:

@@ -1,8 +1,8 @@
-"""What users are told of their claims, written beside the kubelet's calls and never in their way.
+"""The status of claims and events on them, written on a thread of their own, so that no call waits for them.
 
-Claims that changed enter; what is to be said of each is read from its record when it is said, so that the
-last state wins, whatever was missed. A claim that could not be prepared has no record: why is remembered
-here. A write that fails is tried again, ever later and then once a minute, as long as time may mend it.
+Claims that changed enter. A claim's status is made from its record when it is written, so the last state is
+written, whatever was missed before. A claim that could not be prepared has no record: its error is kept here.
+A write that fails is repeated with a growing delay of up to a minute, unless repeating it cannot help.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 _MOST: Final = 1024
 _SETTLING_S: Final = 0.5
-"""How long a claim's status waits: the kubelet's answer is not delayed by the work, and a claim that went
+"""How long a status is not written yet: the kubelet's answer is not delayed, and a claim that is unprepared
 meanwhile costs the API server no write."""
-_ATTEMPTS: Final = 6  # after which somebody is told
+_ATTEMPTS: Final = 6  # after which the failure is logged
 _FIRST_DELAY_S: Final = 1.0
 _LONGEST_DELAY_S: Final = 60.0
 _GOODBYE_S: Final = 5.0
@@ -67,7 +67,7 @@ class Reports:
         self._thread = Thread(target=self._work, name="reports", daemon=True)
 
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
-        """Write the claim's status soon."""
+        """Have the claim's status written soon."""
         with self._changing:
             self._failures.pop(uid, None)
             self._put(uid, ref)
@@ -81,7 +81,7 @@ class Reports:
         error: PluginError,
         devices: Sequence[AllocatedDevice] = (),
     ) -> None:
-        """Write an event on the claim, and in its status why these devices are not ready."""
+        """Have an event written on the claim, and the error in the status of these devices."""
         self._events.warn(ref, uid, _REASONS[attempted], str(error))
         if not devices:
             return
@@ -91,20 +91,20 @@ class Reports:
             if len(self._failures) >= _MOST:
                 del self._failures[next(iter(self._failures))]
             failure = self._failures[uid] = Failure(tuple(devices), str(error), since_s)
-            if failure == known:  # the kubelet calls again and again: the status says it already
+            if failure == known:  # the kubelet repeats its call: the status has the error already
                 return
             self._put(uid, ref)
         self._wake.set()
 
     def all_again(self) -> None:
-        """Write the status of every claim that has a record: what an earlier process left unsaid."""
+        """Have the status of every claim with a record written: an earlier process may not have done it."""
         for record in self._store.census().records:
             self.changed(record.uid, record.ref)
 
     def deliver(self, *, is_last: bool = False) -> float | None:
-        """Write what is due and return after how many seconds more will be, None for never.
+        """Write each status that is due; return the seconds until the next one is, None where there is none.
 
-        Shape: ``is_last`` writes what has not been tried yet, too, due or not.
+        Shape: ``is_last`` writes also what is not due yet, unless a write of it has failed before.
         """
         now = self._clock()
         with self._changing:
@@ -126,7 +126,7 @@ class Reports:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is due once more, as far as it goes, and end the thread."""
+        """Write a last time what can be written within a few seconds, and end the thread."""
         self._is_over = True
         self._wake.set()
         if self._thread.is_alive():
@@ -166,7 +166,7 @@ class Reports:
         attempts = due.attempts + 1
         if not error.retry or attempts == _ATTEMPTS:
             _log.warning("%s", error)
-        if not error.retry:  # the next attempt would end the same
+        if not error.retry:  # another attempt would fail in the same way
             return
         delay_s = _FIRST_DELAY_S * 2 ** min(due.attempts, _ATTEMPTS)
         later = _Due(due.ref, self._clock() + min(delay_s, _LONGEST_DELAY_S), attempts)

@@ -1,6 +1,6 @@
-"""PURE: a record, or why there is none, to what the claim's status says of its devices.
+"""PURE: a claim's record, or its failure, to the entries of ``status.devices``.
 
-A record and the time at which it was completed enter, or a failure; entries of ``status.devices`` leave.
+A record and the time at which it was completed enter, or the error that kept a claim from being prepared.
 Source: resource.k8s.io/v1, AllocatedDeviceStatus.
 """
 
@@ -17,7 +17,7 @@ from plugin.machine.claimed_device import ClaimedDevice
 from scheduler_core.model.claim import AllocatedDevice
 
 _MESSAGE: Final = 1024
-"""What a condition's message has at most here, in characters; the API takes 32 times as much."""
+"""The longest message of a condition, in characters. The API accepts 32 times as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Failure:
 
 
 def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[str, Any], ...]:
-    """Return what is to be said of a claim: nothing unless it is prepared.
+    """Return the entries of a claim: none unless it is prepared.
 
     Units: ``completed_at_s`` seconds since 1970.
     """
@@ -44,7 +44,7 @@ def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[
 
 
 def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:
-    """Return what is to be said of a claim that could not be prepared: why, of every device once."""
+    """Return the entries of a claim that could not be prepared: the error, once for each device."""
     text = failure.message
     condition = {
         "type": "Ready",
@@ -57,7 +57,7 @@ def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:
 
 
 def _named(devices: Iterable[AllocatedDevice]) -> Iterable[dict[str, str]]:
-    """Name each device as a status does: no two entries of it may name the same."""
+    """Return the keys of each device's entry: no two entries may have the same keys."""
     seen: set[tuple[object, str | None]] = set()
     for one in devices:
         if (one.device, one.share_id) in seen:

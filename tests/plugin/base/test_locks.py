@@ -40,7 +40,7 @@ def test_who_waits_too_long_gives_up_and_names_the_holder(locks: Locks, clock: A
 
     text = str(refusal.value)
     assert "GPU 3 to unprepare claim default/mine" in text
-    assert "held to prepare claim default/slow" in text
+    assert "holds it to prepare claim default/slow" in text
     assert refusal.value.retry
     assert 5.0 <= clock.now < 5.1
 
@@ -128,7 +128,7 @@ def test_a_lock_whose_file_went_away_between_opening_and_locking_it_is_not_the_l
     with locks.hold("gpu-0", "GPU 0", "prepare claim default/first"):
         assert clock.slept, "the orphan was given up and the path opened again"
         with (
-            pytest.raises(LockTimeout, match="held to prepare claim default/first"),
+            pytest.raises(LockTimeout, match="holds it to prepare claim default/first"),
             locks.hold("gpu-0", "GPU 0", "prepare claim default/second"),
         ):
             pass

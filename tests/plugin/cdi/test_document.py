@@ -164,7 +164,7 @@ def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
 
     monkeypatch.setattr(os, "replace", somebody_writes_after_us)
 
-    with pytest.raises(NotReady, match=r"claim_uid-1\.json: what is on disk is not what was written"):
+    with pytest.raises(NotReady, match=r"claim_uid-1\.json: its content is not what was written"):
         folder.ensure(UID, cdi.claim_document("tangram.dev", [injection()]))
 
 

@@ -114,7 +114,7 @@ def test_an_instance_with_our_ids_and_another_uuid_is_not_ours_to_destroy(bench:
     assert gpus.create_gpu_instance(held.spec) == held.gi_id
     gpus.create_compute_instance(held.gpu, held.gi_id)
 
-    with pytest.raises(PluginError, match=r"lies there, which is not of this claim"):
+    with pytest.raises(PluginError, match=r"is there, which no claim of this driver created"):
         bench.prepare("u1", HALF)
     bench.unprepare("u1")
 
@@ -125,7 +125,7 @@ def test_an_instance_with_our_ids_and_another_uuid_is_not_ours_to_destroy(bench:
 def test_a_gpu_in_use_refuses_the_mode_and_keeps_no_change_pending(bench: Any) -> None:
     bench.inject("gpu-0:in-use")
 
-    with pytest.raises(GpuBusy, match=r"GPU 0 .*in use.* must let go of it") as refusal:
+    with pytest.raises(GpuBusy, match=r"GPU 0 .*in use.*; it is retried; stop what uses the GPU") as refusal:
         bench.prepare("u1", HALF)
 
     assert refusal.value.retry
