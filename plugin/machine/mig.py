@@ -24,7 +24,7 @@ Note = Callable[[int | None], None]
 
 
 def is_ours(instance: GpuInstance, claimed: ClaimedMigPartition) -> bool:
-    """Whether a GI is the one of a claimed partition.
+    """Whether a GI is the one of a claimed MIG partition.
 
     A GI's id is recorded before a CI is created in it. So a GI that has a CI, but no recorded id, was made by
     somebody else. So was one whose CI has another UUID than the recorded one: the driver reused our id.
@@ -40,7 +40,7 @@ def is_ours(instance: GpuInstance, claimed: ClaimedMigPartition) -> bool:
 
 
 def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bool:
-    """Whether the MIG device that a claimed partition names by UUID is among the instances of its GPU."""
+    """Whether the MIG device that a claimed MIG partition names by UUID is among the instances of its GPU."""
     instance = _ours(present, claimed)
     return instance is not None and any(
         compute.uuid == claimed.mig_uuid for compute in instance.compute_instances
@@ -48,14 +48,14 @@ def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bo
 
 
 def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:
-    """Check that no instance is at a partition's placement, whoever made it. Raises: PlacementTaken."""
+    """Check that no instance is at the placement of a MIG partition, whoever made it. Raises: PlacementTaken."""
     _refuse_in_the_way(_at(present, claimed.spec), gpu, claimed.spec)
 
 
 def ensure(
     gpus: Gpus, present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition, note: Note
 ) -> MigInstance:
-    """Return the instance of a claimed partition: the one that exists, else a new one. MIG mode is on.
+    """Return the instance of a claimed MIG partition: the one that exists, else a new one. MIG mode is on.
 
     Shape: ``present`` the instances of the GPU before any of this claim is created.
     Raises: PlacementTaken; HardwareError. What was created here is then undone.
@@ -75,9 +75,9 @@ def ensure(
 
 
 def destroy(gpus: Gpus, claimed: ClaimedMigPartition) -> None:
-    """Destroy the CIs and the GI of a claimed partition; what is gone already is no error.
+    """Destroy the CIs and the GI of a claimed MIG partition; what is gone already is no error.
 
-    Raises: HardwareError, InUse while a process uses the partition. A second call goes on from there.
+    Raises: HardwareError, InUse while a process uses it. A second call goes on from there.
     """
     try:
         instance = _ours(gpus.gpu_instances(claimed.gpu), claimed)

@@ -12,7 +12,6 @@ from agent.hardware.types import Placement
 from plugin.base.errors import GpuBusy, HardwareFailed, ModeBlocked, NotReady, PluginError
 from plugin.cdi.folder import CdiFolder
 
-SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-0-mig-3g-20gb-4-7"
 
 
@@ -34,14 +33,15 @@ def test_a_prepare_that_fails_leaves_nothing_and_succeeds_when_it_is_repeated(
     assert bench.prepare("u1", HALF)
 
 
-def test_the_second_of_two_partitions_failing_takes_the_first_back(bench: Any) -> None:
+def test_where_the_second_of_two_mig_partitions_fails_the_first_is_destroyed(bench: Any) -> None:
     bench.prepare("u0", "gpu-0-mig-1g-5gb-0")
-    bench.inject("gpu-0:create-compute-instance:slow=1:1", "gpu-0:create-compute-instance:hardware-fault:1")
+    bench.inject("gpu-1:create-compute-instance:hardware-fault:1")
 
     with pytest.raises(HardwareFailed):
-        bench.prepare("u1", HALF, SMALL)
+        bench.prepare("u1", HALF, "gpu-1-mig-1g-5gb-2")
 
     assert [instance.placement for instance in bench.instances()] == [Placement(0, 1)]
+    assert bench.instances(1) == ()
     assert [record.claim_uid for record in bench.records()] == ["u0"]
 
 
