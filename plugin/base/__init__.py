@@ -1,1 +1,1 @@
-"""What every part of the plugin stands on: errors, durable files, folders, locks."""
+"""What the other folders use: errors, claim UIDs, durable files, folders, locks."""

@@ -1,1 +1,1 @@
-"""CDI documents: what a container runtime reads of prepared devices."""
+"""CDI documents: what a container runtime reads about prepared devices."""

@@ -1,1 +1,1 @@
-"""A claim on this node: what is wanted, what is recorded, and the steps from one state to the next."""
+"""One claim on this node: what is planned, what is recorded, and the steps from one state to the next."""

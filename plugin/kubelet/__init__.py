@@ -1,1 +1,1 @@
-"""The kubelet's side: sockets, registration, the services that it calls."""
+"""The kubelet's side: sockets, registration, the services that the kubelet calls."""

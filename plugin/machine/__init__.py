@@ -1,1 +1,1 @@
-"""The node's devices: what is there, how it is set up for a claim and taken down again."""
+"""The node's devices: which exist, how they are set up for a claim and taken down again, what containers need."""

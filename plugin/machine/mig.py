@@ -48,7 +48,7 @@ def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bo
 
 
 def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:
-    """Check that no instance is at the placement of a MIG partition, whoever made it. Raises: PlacementTaken."""
+    """Check that no instance, whoever created it, is at a placement. Raises: PlacementTaken."""
     _refuse_in_the_way(_at(present, claimed.spec), gpu, claimed.spec)
 
 

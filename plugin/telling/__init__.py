@@ -1,1 +1,1 @@
-"""What users are told of their claims: status, events, log."""
+"""What users learn about their claims: status, events, log lines."""

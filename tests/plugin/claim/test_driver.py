@@ -17,7 +17,7 @@ HALF = "gpu-0-mig-3g-20gb-4-7"
 KEP_CLAIM = ("gpu-0-mig-1g-5gb-0", "gpu-0-mig-1g-5gb-1", "gpu-0-mig-2g-10gb-2-3", "gpu-0-mig-3g-20gb-4-7")
 
 
-def test_a_partition_becomes_an_instance_a_record_and_a_cdi_device(bench: Any) -> None:
+def test_a_mig_partition_becomes_an_instance_a_record_and_a_cdi_device(bench: Any) -> None:
     answer = bench.prepare("u1", HALF)
 
     (instance,) = bench.instances()
@@ -45,7 +45,7 @@ def test_the_document_has_the_nodes_of_driver_gpu_and_instance(bench: Any) -> No
     assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in {mount["containerPath"] for mount in edits["mounts"]}
 
 
-def test_four_partitions_of_one_claim_lie_on_one_gpu(bench: Any) -> None:
+def test_four_mig_partitions_of_one_claim_lie_on_one_gpu(bench: Any) -> None:
     answer = bench.prepare("u1", *KEP_CLAIM)
 
     assert tuple(device.device for device in answer) == KEP_CLAIM
@@ -109,7 +109,7 @@ def test_the_mode_stays_on_until_the_last_claim_of_a_gpu_is_gone(bench: Any) -> 
 
 
 @pytest.mark.parametrize("node", ["a100x2", "hgx-h100", "a30x4"])
-def test_every_partition_that_is_published_can_be_made_and_undone(
+def test_every_mig_partition_that_is_published_can_be_made_and_undone(
     bench_of: Callable[..., Any], node: str
 ) -> None:
     bench = bench_of(node)

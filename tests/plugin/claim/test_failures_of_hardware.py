@@ -80,7 +80,7 @@ def test_a_gpu_that_is_lost_between_two_steps_is_cleaned_when_it_is_back(bench: 
     assert len(bench.instances()) == 1
 
 
-def test_a_partition_in_use_stays_prepared_for_undoing_until_it_is_free(bench: Any) -> None:
+def test_a_mig_partition_in_use_stays_prepared_for_undoing_until_it_is_free(bench: Any) -> None:
     bench.prepare("u1", HALF)
     bench.inject("gpu-0:destroy-compute-instance:in-use:1")
 

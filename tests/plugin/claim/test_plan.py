@@ -29,16 +29,16 @@ def test_names_become_gpus_and_placements(node: NodeDevices, claim_of: Claims) -
     plan = resolve(claim_of(UID, "dgx-a100", ["gpu-3", "gpu-0-mig-3g-20gb-4-7"]), node, BOOT)
 
     whole, mig = plan.devices
-    gpu, partition = (node.by_name[DeviceName(device.device)] for device in plan.devices)
+    gpu, cut = (node.by_name[DeviceName(device.device)] for device in plan.devices)
     assert isinstance(gpu, WholeGpu)
     assert gpu.gpu.minor == 3
     assert isinstance(whole, ClaimedGpu)
     assert whole.gpu_uuid == gpu.gpu.uuid
-    assert isinstance(partition, MigPartition)
-    assert partition.profile.name == "3g.20gb"
+    assert isinstance(cut, MigPartition)
+    assert cut.profile.name == "3g.20gb"
     assert isinstance(mig, ClaimedMigPartition)
-    assert (mig.profile_id, mig.start, mig.size) == (partition.profile.profile_id, 4, 4)
-    assert plan.gpus == {gpu.gpu.uuid, partition.gpu.uuid}
+    assert (mig.profile_id, mig.start, mig.size) == (cut.profile.profile_id, 4, 4)
+    assert plan.gpus == {gpu.gpu.uuid, cut.gpu.uuid}
 
 
 def test_a_result_of_a_subrequest_answers_its_request(node: NodeDevices, claim_of: Claims) -> None:
@@ -107,12 +107,12 @@ def test_a_plan_holds_everything_that_undoing_needs(node: NodeDevices, claim_of:
 
     plan = resolve(claim_of(UID, "dgx-a100", [name, "gpu-1"]), node, BOOT)
 
-    partition, claimed = node.by_name[name], plan.devices[0]
-    assert isinstance(partition, MigPartition)
+    cut, claimed = node.by_name[name], plan.devices[0]
+    assert isinstance(cut, MigPartition)
     assert isinstance(claimed, ClaimedMigPartition)
     assert (plan.state, plan.boot_id, plan.driver) == (State.STARTED, BOOT, "tangram.dev")
-    assert claimed.gpu == partition.gpu.uuid
-    assert claimed.spec == partition.spec
+    assert claimed.gpu == cut.gpu.uuid
+    assert claimed.spec == cut.spec
 
 
 def test_a_record_is_of_the_allocation_of_its_plan_whatever_instance_it_has(

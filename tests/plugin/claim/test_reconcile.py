@@ -15,7 +15,7 @@ GPU = GpuUuid("GPU-1")
 NONE: frozenset[ClaimUid] = frozenset()
 
 
-def partition(start: int = 0, gi_id: int | None = 7, uuid: str | None = "MIG-1") -> ClaimedMigPartition:
+def mig_partition(start: int = 0, gi_id: int | None = 7, uuid: str | None = "MIG-1") -> ClaimedMigPartition:
     return ClaimedMigPartition(
         requests=("r",),
         pool="node-1",
@@ -41,7 +41,7 @@ def record(
         driver="tangram.dev",
         boot_id=boot_id,
         state=state,
-        devices=(held or partition(),),
+        devices=(held or mig_partition(),),
     )
 
 
@@ -109,7 +109,7 @@ def test_an_instance_in_our_place_with_another_uuid_is_foreign() -> None:
 
 
 def test_a_gpu_instance_without_a_ci_at_a_started_placement_is_ours() -> None:
-    begun = record("a", State.STARTED, held=partition(gi_id=None, uuid=None))
+    begun = record("a", State.STARTED, held=mig_partition(gi_id=None, uuid=None))
 
     found = repairs(Census(records=(begun,)), {GPU: (instance(uuid=None),)}, NONE, "boot-1")
 
@@ -117,7 +117,7 @@ def test_a_gpu_instance_without_a_ci_at_a_started_placement_is_ours() -> None:
 
 
 def test_an_instance_with_a_ci_at_a_placement_whose_gi_was_never_recorded_is_foreign() -> None:
-    begun = record("a", State.STARTED, held=partition(gi_id=None, uuid=None))
+    begun = record("a", State.STARTED, held=mig_partition(gi_id=None, uuid=None))
 
     found = repairs(Census(records=(begun,)), {GPU: (instance(),)}, NONE, "boot-1")
 

@@ -23,7 +23,7 @@ from plugin.machine.claimed_device import ClaimedGpu, ClaimedMigPartition
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 UID = ClaimUid("0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11")
-PARTITION = ClaimedMigPartition(
+MIG_PARTITION = ClaimedMigPartition(
     requests=("train",),
     pool="node-1",
     device="gpu-0-mig-3g-20gb-4-7",
@@ -44,7 +44,7 @@ RECORD = Record(
     driver="tangram.dev",
     boot_id="boot-1",
     state=State.STARTED,
-    devices=(PARTITION, GPU),
+    devices=(MIG_PARTITION, GPU),
 )
 
 
@@ -66,13 +66,13 @@ def test_a_record_comes_back_as_it_was_saved(store: RecordStore) -> None:
 
 def test_a_record_is_moved_and_never_loses_whom_it_is_of(store: RecordStore) -> None:
     store.save(RECORD)
-    store.save(RECORD.in_state(State.COMPLETED).with_device(PARTITION.with_gpu_instance(7)))
+    store.save(RECORD.in_state(State.COMPLETED).with_device(MIG_PARTITION.with_gpu_instance(7)))
 
     found = store.load(UID)
 
     assert found is not None
     assert (found.ref, found.state) == (ClaimRef("default", "train"), State.COMPLETED)
-    assert found.devices == (PARTITION.with_gpu_instance(7), GPU)
+    assert found.devices == (MIG_PARTITION.with_gpu_instance(7), GPU)
 
 
 def test_a_removed_record_is_unknown(store: RecordStore) -> None:
@@ -116,10 +116,10 @@ def test_what_was_cut_off_counts_as_not_written_and_what_follows_it_does(length:
 def test_a_record_that_says_more_and_more_does_not_grow_without_end(store: RecordStore) -> None:
     store.save(RECORD)
     for gi_id in range(1000):
-        store.note(RECORD.with_device(PARTITION.with_gpu_instance(gi_id)))
+        store.note(RECORD.with_device(MIG_PARTITION.with_gpu_instance(gi_id)))
 
     assert path_of(store).stat().st_size < 100_000
-    assert store.load(UID) == RECORD.with_device(PARTITION.with_gpu_instance(999))
+    assert store.load(UID) == RECORD.with_device(MIG_PARTITION.with_gpu_instance(999))
 
 
 @given(position=st.integers(min_value=0), bit=st.integers(min_value=0, max_value=7))

@@ -125,7 +125,7 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
             assert existing <= specs
 
         @invariant()
-        def no_whole_gpu_is_held_twice_or_beside_its_partitions(self) -> None:
+        def no_whole_gpu_is_held_twice_or_beside_its_mig_partitions(self) -> None:
             held = [device for record in self.bench.records() for device in record.devices]
             whole = [gpu for one in held if not isinstance(one, ClaimedMigPartition) for gpu in one.gpus]
             cut = {one.gpu for one in held if isinstance(one, ClaimedMigPartition)}

@@ -15,7 +15,7 @@ UID, REF = ClaimUid("u1"), ClaimRef("default", "claim-u1")
 Deliver = Callable[[], float | None]
 
 
-def test_a_partition_is_told_with_its_uuid_its_parent_and_its_place(
+def test_a_mig_partition_is_told_with_its_uuid_its_parent_and_its_place(
     bench: Any, cluster: Cluster, reports: Reports, deliver: Deliver
 ) -> None:
     (prepared,) = bench.prepare("u1", HALF)
