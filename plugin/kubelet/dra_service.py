@@ -115,19 +115,14 @@ class Service:
     def _outcomes(
         self, attempted: str, wanted: Iterable[WireClaim], context: grpc.ServicerContext, action: Action
     ) -> Mapping[str, Outcome]:
+        calls = [
+            _ClaimCall(
+                attempted=attempted, ref=ClaimRef(one.namespace, one.name), uid=one.uid, context=context
+            )
+            for one in wanted
+        ]
         with deferred() as lines:
-            outcomes = {
-                claim.uid: self._outcome(
-                    _ClaimCall(
-                        attempted=attempted,
-                        ref=ClaimRef(claim.namespace, claim.name),
-                        uid=claim.uid,
-                        context=context,
-                    ),
-                    action,
-                )
-                for claim in wanted
-            }
+            outcomes = {call.uid: self._outcome(call, action) for call in calls}
         _after_answer(context, lines.write)
         return outcomes
 
