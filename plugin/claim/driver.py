@@ -118,7 +118,7 @@ class Driver:
                 if preparation.wait is None or not preparation.wait.once_more():
                     raise
                 if not has_waited:
-                    _log.info("claim %s waits: %s", preparation.ref, held.reason)
+                    _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
                 has_waited = True
 
     def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
@@ -147,7 +147,7 @@ class Driver:
             try:
                 self._repair(repair, boot_id)
             except (PluginError, HardwareError) as error:
-                _log.error("%s failed for now: %s", repair, error)
+                _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
         return found
 
     def _planned(self, preparation: Preparation, claim: AllocatedClaim) -> Plan:
@@ -177,7 +177,7 @@ class Driver:
         match repair:
             case ReportForeign(instance=instance):
                 found = instances_text([instance])
-                _log.warning("GPU %s: no claim made %s; it is left alone", instance.parent, found)
+                _log.warning("GPU %s: no claim created %s; it stays", instance.parent, found)
             case SetAside(uid=uid):
                 with self._locked(uid, f"set aside the record of claim {uid}"):
                     self._store.load(uid)

@@ -77,7 +77,7 @@ def test_a_lost_record_makes_its_instance_foreign_reported_and_never_destroyed(
 
     assert len(bench.instances()) == 1
     assert not bench.document("u1").exists()
-    assert "no claim made GI 1" in caplog.text
+    assert "no claim created GI 1" in caplog.text
 
 
 def test_a_corrupt_record_is_set_aside_at_the_start_and_the_others_go_on(bench: Any) -> None:
