@@ -48,14 +48,14 @@ from kube_api import (
 )
 from plugin.arguments import parser
 from plugin.assembly import assemble
-from plugin.checkpoint import RecordStore
-from plugin.claim_directory import ClaimDirectory
-from plugin.errors import ClaimUnreadable, ClaimUnusable, InvalidOptions, PluginError, ReportFailed
-from plugin.folders import made, refuse_unwritable
-from plugin.late_lines import Late
+from plugin.base.errors import ClaimUnreadable, ClaimUnusable, InvalidOptions, PluginError, ReportFailed
+from plugin.base.folders import made, refuse_unwritable
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.claim.record_store import RecordStore
+from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
-from plugin.reports import Reports
-from plugin.server import refuse_unusable, start
+from plugin.telling.deferred_log import DeferLines
+from plugin.telling.reports import Reports
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _DONE: Final = 0
@@ -95,7 +95,7 @@ def _log_to_standard_error() -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    handler.addFilter(Late(handler))
+    handler.addFilter(DeferLines(handler))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

@@ -49,10 +49,10 @@ from kube_api import (
 )
 from plugin.__main__ import main as plugin_main
 from plugin.assembly import assemble
-from plugin.claim_directory import ClaimDirectory
-from plugin.errors import PluginError
+from plugin.base.errors import PluginError
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.kubelet.server import Running, start
 from plugin.options import Options
-from plugin.server import Running, start
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import composite
 from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show

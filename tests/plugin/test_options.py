@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from plugin.__main__ import main
-from plugin.errors import InvalidOptions
+from plugin.base.errors import InvalidOptions
+from plugin.kubelet.sockets import PATH_BYTES
 from plugin.options import Options
-from plugin.sockets import PATH_BYTES
 
 
 def options(**changed: Any) -> Options:
