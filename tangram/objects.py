@@ -15,9 +15,8 @@ from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.dialects.mixins import pools as composite_pools
+from scheduler_core.frontends.pods import device_object
 from scheduler_core.frontends.pods.allocated import held_by
-from scheduler_core.frontends.pods.device_object import API_VERSION as DEVICE_VERSION
-from scheduler_core.frontends.pods.device_object import KIND as DEVICE
 from scheduler_core.frontends.pods.device_object import DeviceObject, decode_device
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
 from scheduler_core.model.composite import CompositeSlice
@@ -33,7 +32,7 @@ KINDS: Final = (
     "ResourceClaim",
     "ResourceClaimTemplate",
     "Node",
-    DEVICE,
+    device_object.KIND,
     "Pod",
 )
 _DRA: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"))
@@ -44,7 +43,7 @@ _VERSIONS: Final = {
     "ResourceClaim": _DRA,
     "ResourceClaimTemplate": _DRA,
     "Node": ("v1",),
-    DEVICE: (DEVICE_VERSION,),
+    device_object.KIND: (device_object.API_VERSION,),
     "Pod": ("v1",),
 }
 _COMPOSITE_FIELDS: Final = ("deviceMixins", "nodeSelectionDelegated")
@@ -114,7 +113,7 @@ def _read(document: Document, objects: Objects) -> None:
             objects.nodes.append(_node(document))
         case "Pod":
             objects.pods.append(document)
-        case DEVICE:
+        case device_object.KIND:
             objects.reported.append(_decoded(document, decode_device))
         case kind:
             raise BadInput(message(document.place, "kind", kind, f"must be one of {', '.join(KINDS)}"))
