@@ -136,7 +136,7 @@ class Decider:
                 compiled.space(node_view),
                 node_view,
                 holders=lambda: self._holders_of(node_view.node),
-                may_fit=lambda: compiled.may_fit(node_view),
+                may_fit=lambda first, states: compiled.may_fit(node_view, first, states),
             )
         except SelectorError as error:
             raise self._located(error, claims) from None

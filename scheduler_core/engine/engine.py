@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import islice
 
-from scheduler_core.base.effort import Effort
+from scheduler_core.base.effort import DECISION, Effort
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.engine.claims.claim_signature import without_constraints
@@ -259,6 +259,8 @@ class Engine:
 
 
 def _fits(engine: Engine, claims: Sequence[Claim], node: Node) -> bool | None:
-    """Whether claims fit on a node, None where that is undecided."""
+    """Whether claims fit on a node, None where that is undecided or the engine has done enough."""
+    if engine.effort.steps > DECISION:
+        return None
     found = engine.feasible_nodes(claims, [node])
     return None if found.undecided else bool(found.names)

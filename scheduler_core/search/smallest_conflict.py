@@ -20,7 +20,7 @@ from scheduler_core.rules.constraints import applies
 Fits = Callable[[Sequence[Claim]], bool | None]
 """Whether claims fit together, None where that was not decided. It is asked about parts of the claims."""
 
-TRIED: Final = 500
+TRIED: Final = 100
 """How many smaller sets are tried, beside two questions per request."""
 _LOOKED_AT: Final = 20_000
 

@@ -7,7 +7,7 @@ constraints that compare scopes. Where the relaxed claims do not fit, the claims
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, choices_of
@@ -27,9 +27,19 @@ class RelaxedSignature:
     rules: tuple[int, ...]
 
 
-def relaxed_signatures(signature: ClaimSignature) -> tuple[RelaxedSignature, ...]:
-    """Return relaxations, the tightest first: with constraints, then without any. Empty: nothing is left."""
-    requests = [request for request in signature.requests if all(map(_is_counted, request))]
+def relaxed_signatures(
+    signature: ClaimSignature, first: int, shared: Container[int]
+) -> tuple[RelaxedSignature, ...]:
+    """Return relaxations of the requests from number ``first`` on: with constraints, then without any.
+
+    Shape: empty where nothing is left; ``shared`` are filters that match devices which serve many claims:
+           count vectors cannot count what is left of those.
+    """
+    requests = [
+        request
+        for request in signature.requests[first:]
+        if all(_is_counted(one) and one.filter not in shared for one in request)
+    ]
     if not requests:
         return ()
     bound = _bound_rules(signature, requests)

@@ -24,6 +24,8 @@ from scheduler_core.engine.solve.search_rules import SearchRule
 from scheduler_core.engine.solve.search_space import Picked, RequestOption, SearchSpace
 
 _DEAD: Final = 1 << 16  # failed partial assignments remembered before they are forgotten
+MayFit = Callable[[int, Sequence[int]], bool]
+"""Whether the requests from some number on may fit into states of components; "no" is certain."""
 Fail = Callable[[RequestOption, int], NoReturn]
 """Raises what a selector of an option raises on a device."""
 
@@ -65,7 +67,7 @@ class BacktrackingSearch:
         is_complete: bool,
         is_fixed: bool,
         effort: Effort,
-        may_fit: Callable[[], bool],
+        may_fit: MayFit,
         fail: Fail,
     ) -> None:
         self._space = space
@@ -100,13 +102,24 @@ class BacktrackingSearch:
                 turns.append(turn)
                 turn = self._following(turn)
                 continue
-            if not turns or (not self._dead and not self._space.fails and not self._may_fit()):
-                return None
+            is_first_failure = not self._dead
             self._note_dead(turn)
-            turn = turns.pop()
-            assert turn.before is not None, "a turn on the stack has taken a device"
-            self._assignment.give_back(turn.before)
+            if not turns:
+                return None
+            turn = self._given_back(turns)
+            if is_first_failure and not self._space.fails:
+                while turns:
+                    turn = self._given_back(turns)
+                self._counts = [0] * len(self._counts)
+                turn = self._opened(0)  # from the start again, now with a look ahead
         return self._picked(turns)
+
+    def _given_back(self, turns: list[_Turn]) -> _Turn:
+        """Give back the device that was taken last; return its turn."""
+        turn = turns.pop()
+        assert turn.before is not None, "a turn on the stack has taken a device"
+        self._assignment.give_back(turn.before)
+        return turn
 
     def _picked(self, turns: Sequence[_Turn]) -> Picked:
         devices: list[list[int]] = [[] for _ in self._space.requests]
@@ -123,8 +136,15 @@ class BacktrackingSearch:
         turn = _Turn(request, -1, 0, is_first=True)
         if self._dead and not self._space.fails:
             turn.is_closed = not self._look_ahead.may_serve(self._assignment, request)
-        turn.is_closed = turn.is_closed or self._is_dead(turn)
+        turn.is_closed = turn.is_closed or self._is_dead(turn) or not self._may_go_on(request)
         return turn
+
+    def _may_go_on(self, request: int) -> bool:
+        """Whether the requests from this one on may fit. Asked once the first attempt has failed."""
+        if not self._dead or self._space.fails:
+            return True
+        self._effort.step()
+        return self._may_fit(request, self._assignment.states)
 
     def _following(self, turn: _Turn) -> _Turn | None:
         """Return the turn after one that has taken a device, None after the last one."""
@@ -154,6 +174,9 @@ class BacktrackingSearch:
         if option.count is None:
             listed &= -listed  # all devices are wanted: the next one, or none of them
         turn.untried = listed & (turn.available | option.failed)
+        looks = self._dead and not self._space.fails and option.count is not None
+        if looks and not self._look_ahead.may_fill(self._assignment, option, turn.untried, turn.left):
+            turn.untried = 0
 
     def _advance(self, turn: _Turn) -> bool:
         """Take the next device that the turn can get; False where there is none."""

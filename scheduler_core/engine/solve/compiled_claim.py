@@ -7,6 +7,8 @@ what its selectors read, and which of the values that its constraints compare ar
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from typing import Final
 
 from scheduler_core.engine.claims.claim_signature import ClaimSignature, Filter
 from scheduler_core.engine.claims.node_signature import NodeSignatures, node_signatures_of
@@ -15,7 +17,7 @@ from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slot
 from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
 from scheduler_core.engine.solve.coverage import Coverage, Uncovered
 from scheduler_core.engine.solve.per_node import PerNode
-from scheduler_core.engine.solve.planner import Planner
+from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
 from scheduler_core.engine.solve.search_space import MatchedPositions, SearchSpace
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
@@ -24,6 +26,9 @@ from scheduler_core.state.node_class import NodeClass, NodeView
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
 from scheduler_core.tables.structure_class import identity
+
+_FEW_SUBPROBLEMS: Final = 16
+"""Of how many subproblems the relaxation of some of the requests may consist."""
 
 
 class CompiledClaim:
@@ -42,7 +47,10 @@ class CompiledClaim:
         self._coverages: dict[NodeView, Coverage] = {}
         self._plans = PerNode(self._planned, self._look)
         self._spaces = PerNode(self._new_space, self._look)
-        self._relaxed = PerNode(self._new_relaxed, self._look)
+        self._relaxed = [
+            PerNode(partial(self._new_relaxed, first), self._look)
+            for first in range(max(1, len(signature.requests)))
+        ]
         self._signatures_by_class: dict[NodeClass, NodeSignatures] = {}
         self._same_matches: dict[tuple[NodeClass, ClaimMatches], Coverage] = {}
         self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
@@ -61,16 +69,20 @@ class CompiledClaim:
         """Return what the backtracking search needs to know of a node."""
         return self._spaces.of(node_view)
 
-    def may_fit(self, node_view: NodeView) -> bool:
-        """Whether the claim may fit on a node. "No" is certain: then not even its relaxations fit."""
-        return all(_may_fit(one, node_view) for one in self._relaxed.of(node_view))
+    def may_fit(self, node_view: NodeView, first: int, states: Sequence[int]) -> bool:
+        """Whether the requests from number ``first`` on may fit into states of the node's components.
+
+        "No" is certain: then not even their relaxations fit.
+        """
+        return all(_may_fit(one, states) for one in self._relaxed[first].of(node_view))
 
     def forget(self, node_view: NodeView) -> None:
         """Forget a node view that is no more."""
         self._coverages.pop(node_view, None)
         self._plans.forget(node_view)
         self._spaces.forget(node_view)
-        self._relaxed.forget(node_view)
+        for relaxed in self._relaxed:
+            relaxed.forget(node_view)
 
     def _look(self, node_view: NodeView) -> Hashable:
         """Return what the claim sees of the node, None where that cannot be told by texts alone."""
@@ -108,15 +120,24 @@ class CompiledClaim:
     def _new_space(self, node_view: NodeView) -> SearchSpace:
         return SearchSpace(self.signature, node_view, self._matched_on(node_view), lists=self._lists)
 
-    def _new_relaxed(self, node_view: NodeView) -> tuple[Coverage, ...]:
+    def _new_relaxed(self, first: int, node_view: NodeView) -> tuple[Coverage, ...]:
         matched = self._matched_on(node_view)
-        if self._meets_shareable(node_view, matched):
-            return ()
+        most = MOST_SUBPROBLEMS if first == 0 else _FEW_SUBPROBLEMS
         return tuple(
-            self._planner.plan(one.signature, node_view.node_class, matches)
-            for one in relaxed_signatures(self.signature)
+            self._planner.plan(one.signature, node_view.node_class, matches, most)
+            for one in relaxed_signatures(self.signature, first, self._shared_filters(node_view, matched))
             if (matches := self._relaxed_matches(one, node_view, matched)) is not None
         )
+
+    def _shared_filters(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> set[int]:
+        """Return the filters that match devices which serve many claims."""
+        shareable = [one.structure_class.shareable for one in node_view.node_class.templates]
+        return {
+            number
+            for mask, one in zip(shareable, matched, strict=True)
+            for number, chosen in enumerate(one.chosen)
+            if mask & chosen
+        }
 
     def _relaxed_matches(
         self, relaxed: RelaxedSignature, node_view: NodeView, matched: Sequence[MatchedPositions]
@@ -199,11 +220,11 @@ def _gap_of(node_view: NodeView) -> str | None:
     return None
 
 
-def _may_fit(coverage: Coverage, node_view: NodeView) -> bool:
+def _may_fit(coverage: Coverage, states: Sequence[int]) -> bool:
     if isinstance(coverage, Uncovered):
         return True
     try:
-        return coverage.plan.fits(node_view.components)
+        return coverage.plan.fits_states(states)
     except BeyondTables:
         return True
 

@@ -43,6 +43,10 @@ class LookAhead:
             return False
         return all(self._has_values(assignment, rule, wanted) for rule, wanted in by_rule.items())
 
+    def may_fill(self, assignment: PartialAssignment, option: RequestOption, devices: int, left: int) -> bool:
+        """Whether an option may get ``left`` of some devices under each of its rules."""
+        return all(self._has_values(assignment, rule, [(devices, left)]) for rule, _ in option.rules)
+
     def _reachable(
         self, assignment: PartialAssignment, options: Sequence[RequestOption], sizes: Sequence[int]
     ) -> tuple[int, int]:

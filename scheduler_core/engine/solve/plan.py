@@ -48,6 +48,10 @@ class PlannedSubproblem:
         """Whether there is an answer. Raises: BeyondTables."""
         return self.subproblem.fits(tuple([components[number].state for number in self.components]))
 
+    def fits_states(self, states: Sequence[int]) -> bool:
+        """Whether there is an answer in some states of the node's components. Raises: BeyondTables."""
+        return self.subproblem.fits(tuple([states[number] for number in self.components]))
+
     def first(self, components: Sequence[Component]) -> Solution | None:
         """Return the first answer, None where there is none. Raises: BeyondTables."""
         if len(self.components) != 1:
@@ -102,6 +106,10 @@ class NodePlan:
     def fits(self, components: Sequence[Component]) -> bool:
         """Whether there is an answer. Raises: BeyondTables."""
         return any(planned.fits(components) for planned in self.subproblems)
+
+    def fits_states(self, states: Sequence[int]) -> bool:
+        """Whether there is an answer in some states of the node's components. Raises: BeyondTables."""
+        return any(planned.fits_states(states) for planned in self.subproblems)
 
     def first(self, components: Sequence[Component]) -> Solution | None:
         """Return the first answer, None where there is none. Raises: BeyondTables."""

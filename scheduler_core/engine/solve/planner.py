@@ -30,7 +30,7 @@ from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
 from scheduler_core.state.node_class import NodeClass
 from scheduler_core.tables.occupancy import OccupancyTables
 
-_CASES: Final = 512
+MOST_SUBPROBLEMS: Final = 512
 """How many values of constraints and alternatives are gone through before a claim counts as irregular."""
 
 
@@ -41,12 +41,21 @@ class Planner:
         self._effort = effort
         self._views: dict[tuple[OccupancyTables, Masks], ComponentView] = {}
 
-    def plan(self, signature: ClaimSignature, node_class: NodeClass, seen: ClaimMatches) -> Coverage:
-        """Return the plan, or why count vectors do not cover the claim."""
+    def plan(
+        self,
+        signature: ClaimSignature,
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        most: int = MOST_SUBPROBLEMS,
+    ) -> Coverage:
+        """Return the plan, or why count vectors do not cover the claim.
+
+        Shape: ``most`` subproblems at the most.
+        """
         found: list[PlannedSubproblem] = []
         try:
             for choice in signature.choices:
-                found += self._subproblems(signature, node_class, seen, choice, _CASES - len(found))
+                found += self._subproblems(signature, node_class, seen, choice, most - len(found))
         except BeyondTables as beyond:
             return Uncovered(beyond.reason)
         return Covered(NodePlan(found))
@@ -88,9 +97,10 @@ class Planner:
         options = [by_value(seen.values[rule]) for rule in rules]
         fixed = {rule: with_any(seen.values[rule]) for rule in (*bundled, *distinct)}
         if prod(map(len, options)) > most:
-            raise BeyondTables(f"the constraints can settle on more than {_CASES} combinations of values")
+            raise BeyondTables(f"the constraints can settle on more than {most} combinations of values")
         subproblems = []
         for settled in product(*[option.values() for option in options]):
+            self._effort.step()
             alternatives = masks_of(seen, choice, fixed | dict(zip(rules, settled, strict=True)))
             if bundled:
                 subproblems.append(self._bundled_subproblem(node_class, seen, choice, alternatives, bundled))

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.claims.claim_signature import chosen_of
 from scheduler_core.engine.claims.selector_cache import SelectorCache, fail
-from scheduler_core.engine.solve.backtracking import BacktrackingSearch
+from scheduler_core.engine.solve.backtracking import BacktrackingSearch, MayFit
 from scheduler_core.engine.solve.exclusive_scopes import admitted_devices, reserved_devices
 from scheduler_core.engine.solve.neighbour_conflicts import Conflicting, NeighbourConflicts
 from scheduler_core.engine.solve.partial_assignment import Conflicts, PartialAssignment
@@ -52,7 +52,7 @@ class SearchSolver:
         space: SearchSpace,
         node_view: NodeView,
         holders: Callable[[], Sequence[AllocatedClaim]],
-        may_fit: Callable[[], bool],
+        may_fit: MayFit,
     ) -> Solution | None:
         """Return the first answer, None where there is none.
 
@@ -83,7 +83,7 @@ class SearchSolver:
         return None if picked is None else _answer(space, picked)
 
     def _searched(
-        self, space: SearchSpace, node_view: NodeView, situation: Situation, may_fit: Callable[[], bool]
+        self, space: SearchSpace, node_view: NodeView, situation: Situation, may_fit: MayFit
     ) -> Picked | None:
         """Return the first answer at the most wanted scopes that can be had together.
 
@@ -108,7 +108,7 @@ class SearchSolver:
         node_view: NodeView,
         situation: Situation,
         levels: Mapping[int, int],
-        may_fit: Callable[[], bool],
+        may_fit: MayFit,
     ) -> Picked | None:
         """Return the first answer with some preferred scopes."""
         self._effort.step()
