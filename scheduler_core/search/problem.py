@@ -43,7 +43,8 @@ def problem_of(
     if seen is None:
         seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
-    view = _Seen(seen, is_complete, cluster, reserved(cluster.pools, cluster.allocated), {})
+    concerned = tuple(pool for pool in cluster.pools if pool.concerns(node))
+    view = _Seen(seen, is_complete, cluster, reserved(concerned, cluster.allocated), {})
     requests: list[SearchRequest] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
@@ -54,7 +55,10 @@ def problem_of(
                 _alternative(option, claim, number, first_rule, view) for option in request.alternatives
             )
             requests.append(SearchRequest(number, tuple(alternatives)))
-        rules += [_rule(constraint, requests[first_slot:], cluster) for constraint in claim.constraints]
+        rules += [
+            _rule(constraint, requests[first_slot:], replace(cluster, pools=concerned))
+            for constraint in claim.constraints
+        ]
     return Problem(tuple(requests), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
 
 
