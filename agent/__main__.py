@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-import agent.early_end  # noqa: F401 - first, since what follows takes long
+import daemon.early_end  # noqa: F401 - first, since what follows takes long
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import HardwareError
 from agent.hardware.late import LateGpus
@@ -67,6 +67,7 @@ from scheduler_core.codec import composite
 _DONE: Final = 0
 _FAILED: Final = 1
 _WRONG_OPTIONS: Final = 2
+_UNREADY: Final = "nothing is published yet"
 _COMPOSITES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
 _Answer = TypeVar("_Answer")
 
@@ -122,13 +123,13 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
 def _serve(options: Options, metrics: Metrics, agent: Agent, opened: ExitStack) -> None:
     if options.metrics is None and options.probe_socket is None:
         return
-    from agent.publishing import serving  # noqa: PLC0415 - who asks for nothing loads no server
+    from daemon import status_server  # noqa: PLC0415 - only a program that serves loads a server
 
-    answers = serving.answers_of(metrics, agent.idle_s, lambda: agent.is_ready)
+    answers = status_server.answers_of(metrics, agent.idle_s, lambda: agent.is_ready, _UNREADY)
     if options.metrics is not None:
-        opened.enter_context(serving.serving((options.metrics.host, options.metrics.port), answers))
+        opened.enter_context(status_server.serving((options.metrics.host, options.metrics.port), answers))
     if options.probe_socket is not None:
-        opened.enter_context(serving.serving_probes(options.probe_socket, answers))
+        opened.enter_context(status_server.serving_probes(options.probe_socket, answers))
 
 
 def _publications(

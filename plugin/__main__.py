@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import agent.early_end  # noqa: F401 - first, since what follows takes long
+import daemon.early_end  # noqa: F401 - first, since what follows takes long
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import HardwareError
 from agent.hardware.late import LateGpus

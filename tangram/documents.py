@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent import documents
-from agent.documents import MAX_BYTES, NotReadable
+from daemon import documents
+from daemon.documents import MAX_BYTES, NotReadable
 from tangram.errors import BadInput
 
 

@@ -10,10 +10,10 @@ import logging
 from argparse import ArgumentParser
 from pathlib import Path
 
-from agent import documents
-from agent.documents import MAX_BYTES, Document, NotReadable
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
+from daemon import documents
+from daemon.documents import MAX_BYTES, Document, NotReadable
 from scheduler_core.base.errors import CoreError, message
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, PartitionTable, table_of
 

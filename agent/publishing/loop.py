@@ -17,14 +17,14 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.pace import Backoff, Pace
 from agent.publishing.ports import Interrupted, News
 from agent.publishing.publication import Clocks, Publication
 from agent.publishing.watching import follow, listen
+from daemon.backoff import Backoff, Throttle
 
 _log = logging.getLogger("agent.publishing")
 _TURN_S: Final = 10.0  # the longest sleep: whoever asks whether the loop lives sees it turn
-_LOOKS: Final = Pace(first=0.5, most=10.0, calm=30.0)
+_LOOKS: Final = Throttle(first=0.5, most=10.0, calm=30.0)
 _LOOK_AGAIN_S: Final = 5.0
 _LOOK_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an error that nobody foresaw
 

@@ -17,17 +17,17 @@ from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerE
 from agent.publishing.forms import Found
 from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
-from agent.publishing.pace import Backoff, Pace
 from agent.publishing.ports import Nodes, Shelf
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
 from agent.publishing.sources import Source
+from daemon.backoff import Backoff, Throttle
 from scheduler_core.base.errors import CannotProject
 
 _log = logging.getLogger("agent.publishing")
 _HOPELESS_S: Final = 60.0  # what only people can mend is looked at again this often
 _LOST_S: Final = 300.0  # what is stored again lacks the same fields again
 _USUAL_RACES: Final = 3  # the watch soon tells what we did not know; more in a row, and a name is taken
-_PACE: Final = Pace(first=0.2, most=30.0, calm=60.0)
+_THROTTLE: Final = Throttle(first=0.2, most=30.0, calm=60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Publication:
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
-        self._pace = _PACE
+        self._throttle = _THROTTLE
         self._backoff = Backoff()
         self._told: frozenset[str] = frozenset()
 
@@ -100,7 +100,7 @@ class Publication:
 
     def disturbed(self, now: float) -> None:
         """Try as soon as is sensible: what is stored has changed."""
-        self.due = min(self.due, self._pace.due(now))
+        self.due = min(self.due, self._throttle.due(now))
 
     def attempt(self, found: Found, now: float) -> None:
         """Write what is missing and say when to try again."""
@@ -141,7 +141,7 @@ class Publication:
         slices = self.source.wanted(found, self._publisher.ask)
         if not self._owner.is_known or self._publisher.pending(self._owner.owning(slices)):
             self._owner.refresh()
-            self._pace = self._pace.taken(now)
+            self._throttle = self._throttle.taken(now)
             self._publisher.publish(self._owner.owning(slices))
 
     def _stored(self, found: Found) -> None:

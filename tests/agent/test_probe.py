@@ -6,7 +6,7 @@ import pytest
 
 from agent.probe import main
 from agent.publishing.metrics import Metrics
-from agent.publishing.serving import answers_of, serving_probes
+from daemon.status_server import answers_of, serving_probes
 
 
 @pytest.fixture
