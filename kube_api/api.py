@@ -7,6 +7,8 @@ are bounded in time, paced, and repeated only where that cannot do harm. Safe be
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,9 +43,9 @@ class KubeApi:
         context: str | None = None,
         *,
         user_agent: str,
-        clock: Clock,
-        sleep: Sleep,
-        random: Random,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = time.sleep,
+        random: Random = random.random,
         limits: Limits | None = None,
         environ: Mapping[str, str] = os.environ,
         service_account: Path = SERVICE_ACCOUNT,

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from agent.hardware import machine_options
 from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 
@@ -37,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
+    machine_options.add_options(found)
     table_files.add_options(found)
     return found
 
@@ -61,24 +63,3 @@ def _add_places(found: argparse.ArgumentParser) -> None:
     add = found.add_argument
     add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
     add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
-    add(
-        "--host-root",
-        type=Path,
-        default="/",
-        metavar="DIR",
-        help="where the host's file system is mounted here; default: %(default)s",
-    )
-    add(
-        "--driver-root",
-        type=Path,
-        default="/",
-        metavar="DIR",
-        help="where the driver is installed, as the host names it; default: %(default)s",
-    )
-    add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this one")
-    add(
-        "--machine",
-        type=Path,
-        metavar="DIR",
-        help="folder of the simulated machine, made where missing; in a pod: mounted at its own path",
-    )

@@ -132,11 +132,5 @@ class IllegalEvent(PluginError):
     """An event that the state of a claim does not know: our mistake. Nothing has changed."""
 
 
-class InvalidOptions(PluginError):
-    """Options that cannot work together."""
-
-    remedy = "see --help"
-
-
 class SocketTaken(PluginError):
     """A socket path that somebody else uses."""

@@ -13,7 +13,7 @@ from daemon.status_server import answers_of, serving_probes
 def agent(tmp_path):
     """The socket of an agent that has published nothing yet."""
     path = tmp_path / "agent.sock"
-    with serving_probes(path, answers_of(Metrics(), lambda: 1.0, lambda: False)):
+    with serving_probes(path, answers_of(Metrics(), lambda: 1.0, lambda: False, "nothing is published yet")):
         yield str(path)
 
 

@@ -11,8 +11,9 @@ import pytest
 from claims_cluster import Cluster
 from claims_cluster.server import allocated, kubeconfig
 
-from plugin.__main__ import ClusterClaims, main
+from plugin.__main__ import main
 from plugin._pb.dra_v1 import api_pb2 as v1
+from plugin.api import ClusterClaims
 from plugin.checkpoint import RecordStore
 from plugin.server import start
 
