@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from daemon import documents
-from daemon.documents import MAX_BYTES, Document, NotReadable
+from daemon.documents import Document, NotReadable
 from scheduler_core.base.errors import CoreError, message
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, PartitionTable, table_of
 
@@ -76,9 +76,8 @@ def _file(path: str) -> tuple[PartitionTable | None, bool]:
 
 def _document(path: str) -> Document:
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        found = tuple(documents.documents(path, documents.decode(path, data)))
+        text = documents.decode(path, documents.read_bytes(Path(path)))
+        found = tuple(documents.documents(path, text))
     except OSError as error:
         known = ", ".join(shipped_boards())
         rule = f"cannot be read: {error.strerror or error}; shipped tables are {known}"

@@ -61,3 +61,18 @@ def test_many_that_failed_at_once_come_back_at_different_times():
     failed = Backoff().failed()
 
     assert failed.wait(spread=0.0) == failed.wait(spread=1.0) / 2
+
+
+def test_without_a_spread_the_wait_is_the_full_one():
+    assert Backoff(first=1.0, most=60.0, failures=3).wait() == 4.0
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 100))
+def test_a_wait_lies_between_half_and_all_of_the_doubled_one_unless_more_is_asked_for(
+    failures, spread, least
+):
+    full = Backoff(failures=failures).wait()
+
+    waited = Backoff(failures=failures).wait(spread, least)
+
+    assert max(full / 2, least) <= waited <= max(full, least)
