@@ -1,6 +1,6 @@
 """What the publisher needs of the cluster and of the machine's news, in plain JSON documents.
 
-Adapters are made by ``agent.__main__``. Every call of a door may raise a ``ServerError``.
+``agent.api`` and ``agent.hardware`` implement these. Every call to the server may raise a ``ServerError``.
 """
 
 from __future__ import annotations
