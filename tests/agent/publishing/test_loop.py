@@ -1,4 +1,4 @@
-"""The agent's loop outlives errors that nobody foresaw, and says them once, with where they came from."""
+"""The agent's loop survives unexpected errors, and logs each once, with its traceback."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def said(caplog):
     return caplog
 
 
-def test_a_look_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback_and_tried_again(said):
+def test_an_unexpected_error_during_discovery_is_logged_once_with_its_traceback_and_retried(said):
     look = Failing(3, FOUND)
     site = Site(look, Failing(0, pool_of(["a"])))
 
@@ -134,13 +134,13 @@ def test_a_look_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback_and
     (record,) = said.records
     assert look.calls == 4
     assert len(site.shelf.keeper.all()) == 1
-    assert "looking at the machine failed" in record.getMessage()
+    assert "unexpected error during discovery" in record.getMessage()
     assert record.exc_info[0] is IndexError
     assert 'tangram_agent_unforeseen_failures_total{of="discovery"} 3\n' in site.metrics.text()
     assert "tangram_agent_discovery_failures_total 3\n" in site.metrics.text()
 
 
-def test_an_attempt_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback_and_tried_again(said):
+def test_an_unexpected_error_while_publishing_is_logged_once_with_its_traceback_and_retried(said):
     wanted = Failing(3, pool_of(["a"]))
     site = Site(Failing(0, FOUND), wanted)
 
@@ -149,13 +149,13 @@ def test_an_attempt_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback
     (record,) = said.records
     assert wanted.calls == 4
     assert len(site.shelf.keeper.all()) == 1
-    assert "publishing ResourceSlices failed" in record.getMessage()
+    assert "unexpected error while publishing ResourceSlices" in record.getMessage()
     assert record.exc_info[0] is IndexError
     assert 'tangram_agent_unforeseen_failures_total{of="ResourceSlice"} 3\n' in site.metrics.text()
     assert 'tangram_agent_failures_total{kind="ResourceSlice"} 3\n' in site.metrics.text()
 
 
-def test_as_long_as_looks_fail_as_nobody_foresaw_the_agent_is_not_well_and_then_it_is_again():
+def test_the_agent_is_unhealthy_as_long_as_discovery_fails_unexpectedly():
     looks = Failing(11, FOUND)
     idle = []
 
