@@ -1,4 +1,4 @@
-"""The command line of the plugin: texts to values. Nothing is opened, read or made here."""
+"""The parser of the plugin's command line. Nothing is opened, read or made here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _EXAMPLES: Final = """examples:
 
 exit status:
   0  it served until SIGTERM or SIGINT
-  1  it could not start, or the machine refused: a folder that cannot be written, another process on its
-     sockets, a GPU that fails. A node without a driver is no failure: it is looked for again.
+  1  it could not start: a folder cannot be written, another process uses its sockets, a GPU fails.
+     A missing driver is no failure: the plugin looks for it again at every claim.
   2  wrong options; nothing was made
 """
 
@@ -45,18 +45,20 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_claims(found: argparse.ArgumentParser) -> None:
     group = found.add_argument_group(
-        "where claims come from", "the API server as this pod's service account, where neither is given"
+        "source of the claims", "default: the API server, as this pod's service account"
     )
     add = group.add_mutually_exclusive_group().add_argument
-    add("--kubeconfig", type=Path, metavar="FILE", help="the API server that this file names")
+    add("--kubeconfig", type=Path, metavar="FILE", help="the API server of this kubeconfig")
     add("--claims", type=Path, metavar="DIR", help="folder of ResourceClaims as YAML files; no API server")
 
 
 def _add_names(found: argparse.ArgumentParser) -> None:
     add = found.add_argument
     add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
-    add("--node-name", metavar="NAME", help="also the pool's name; default: the host's or simulated name")
-    add("--pod-uid", metavar="UID", help="gives the sockets names of their own, for rolling updates")
+    node = "name of the node and of the pool; default: the host's, or the simulated machine's"
+    add("--node-name", metavar="NAME", help=node)
+    pod = "part of the sockets' names, so that two versions can run during a rolling update"
+    add("--pod-uid", metavar="UID", help=pod)
 
 
 def _add_places(found: argparse.ArgumentParser) -> None:

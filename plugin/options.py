@@ -1,6 +1,6 @@
-"""The options of a plugin, checked once: a value of this type can be worked with.
+"""The options of the plugin, checked once: a value of this type can be used without further checks.
 
-Texts and paths enter; where everything lies leaves. Nothing is opened or made here.
+Texts and paths enter; the paths of all files leave. Nothing is opened or made here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Where and for whom a plugin works.
+    """For which node and driver the plugin works, and where its files are.
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
@@ -71,12 +71,12 @@ class Options:
 
     @property
     def dra_socket(self) -> Path:
-        """Return where the kubelet calls."""
+        """Return the socket that the kubelet calls."""
         return sockets.dra(self.data_dir, self.pod_uid)
 
     @property
     def registration_socket(self) -> Path:
-        """Return where the kubelet finds out about us."""
+        """Return the socket by which the kubelet finds the plugin."""
         return sockets.registration(self.registry_dir, self.driver_name, self.pod_uid)
 
     @property
