@@ -28,14 +28,14 @@ from daemon.signals import on_end
 from plugin.api import ClusterClaims, NoApiServer
 from plugin.arguments import parser
 from plugin.assembly import assemble
-from plugin.checkpoint import RecordStore
-from plugin.claim_directory import ClaimDirectory
-from plugin.errors import PluginError
-from plugin.folders import made, refuse_unwritable
-from plugin.late_lines import Late
+from plugin.base.errors import PluginError
+from plugin.base.folders import made, refuse_unwritable
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.claim.record_store import RecordStore
+from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
-from plugin.reports import Reports
-from plugin.server import refuse_unusable, start
+from plugin.telling.deferred_log import DeferLines
+from plugin.telling.reports import Reports
 
 _PROGRAM: Final = "tangram plugin"
 _MACHINE_MODE: Final = 0o777
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse has printed the help, or what is wrong
         return int(end.code or DONE)
     handler = log_to_standard_error()
-    handler.addFilter(Late(handler))
+    handler.addFilter(DeferLines(handler))
     try:
         chosen = ChosenMachine.of(machine_options.read_options(arguments))
         options = _options(arguments, chosen)

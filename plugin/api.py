@@ -1,4 +1,4 @@
-"""The API server as the plugin needs it: adapters from ``kube_api`` to the ports of ``plugin.ports``.
+"""The API server as the plugin needs it: adapters from ``kube_api`` to its ports.
 
 No other module of the plugin names ``kube_api``. Every failure leaves as one of the plugin's errors.
 """
@@ -27,7 +27,7 @@ from kube_api import (
     Regarding,
     Unavailable,
 )
-from plugin.errors import ClaimUnreadable, ClaimUnusable, ReportFailed
+from plugin.base.errors import ClaimUnreadable, ClaimUnusable, ReportFailed
 from plugin.options import Options
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.hardware.ports import Machine
-from plugin.cdi_folder import CdiFolder
-from plugin.checkpoint import RecordStore
-from plugin.driver import Driver
-from plugin.libraries import RememberedFiles
-from plugin.locks import Locks
-from plugin.node import Node
+from plugin.base.locks import Locks
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.driver import Driver
+from plugin.claim.holder_wait import HolderWaits
+from plugin.claim.record_store import RecordStore
+from plugin.machine.libraries import RememberedFiles
+from plugin.machine.node import Node
 from plugin.options import Options
-from plugin.patience import Patience
 
 
 def assemble(
@@ -31,6 +31,6 @@ def assemble(
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
-        patience=Patience(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,
     )

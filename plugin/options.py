@@ -11,9 +11,9 @@ from pathlib import Path
 
 from agent.inventory.model import LinkedGpus
 from daemon.command_line import require
-from plugin import sockets
-from plugin.records import UID_RULE, is_uid
-from plugin.sockets import PATH_BYTES
+from plugin.base.claim_uid import UID_RULE, is_uid
+from plugin.kubelet import sockets
+from plugin.kubelet.sockets import PATH_BYTES
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
 

@@ -1,6 +1,7 @@
 """The ``tangram`` command: hands machines, clusters and the output to a subcommand and runs it.
 
-Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed).
+Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed),
+4 undecided (the search reached its bound of steps).
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from agent.hardware.ports import Machine
 from daemon.command_line import InvalidOption
 from plugin.__main__ import main as plugin_main
 from plugin.assembly import assemble
-from plugin.claim_directory import ClaimDirectory
-from plugin.errors import PluginError
+from plugin.base.errors import PluginError
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.kubelet.server import Running, start
 from plugin.options import Options
-from plugin.server import Running, start
 from scheduler_core.base.errors import CoreError
 from tangram.api import connect, open_live
 from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show

@@ -14,8 +14,8 @@ from claims_cluster.server import allocated, kubeconfig
 from plugin.__main__ import main
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin.api import ClusterClaims
-from plugin.checkpoint import RecordStore
-from plugin.server import start
+from plugin.claim.record_store import RecordStore
+from plugin.kubelet.server import start
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
 CLAIM = v1.Claim(namespace="team", name="c", uid="u1")

@@ -20,12 +20,12 @@ from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices
 from plugin.assembly import assemble
-from plugin.checkpoint import RecordStore
-from plugin.claims import PreparedDevice
-from plugin.driver import Driver
+from plugin.claim.driver import Driver
+from plugin.claim.plan import PreparedDevice
+from plugin.claim.record import Record
+from plugin.claim.record_store import RecordStore
 from plugin.options import Options
-from plugin.records import Record
-from plugin.reports import Reports
+from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName

@@ -9,8 +9,8 @@ import pytest
 
 from daemon.command_line import InvalidOption
 from plugin.__main__ import main
+from plugin.kubelet.sockets import PATH_BYTES
 from plugin.options import Options
-from plugin.sockets import PATH_BYTES
 
 
 def options(**changed: Any) -> Options:

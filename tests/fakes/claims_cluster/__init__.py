@@ -8,8 +8,8 @@ from typing import Any
 
 from claims_cluster.server import Server
 from plugin.api import ClusterClaims
-from plugin.checkpoint import RecordStore
-from plugin.reports import Reports
+from plugin.claim.record_store import RecordStore
+from plugin.telling.reports import Reports
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 
