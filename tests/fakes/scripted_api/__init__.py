@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from kube_api import Object
-from kube_api.objects import to_object
+from kube_api.decoding import to_object
 from kube_api.resources import RESOURCE_CLAIMS
 
 Body = dict[str, Any] | bytes
