@@ -35,17 +35,18 @@ from agent.inventory.model import LinkedGpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.options import InvalidOptions, Options, read_options
 from agent.publishing import errors
-from agent.publishing.documents import Document
+from agent.publishing.documents import Document, name_of
 from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Change, Gone, Interrupted, Listed, News, Stored
+from agent.publishing.ports import Heard, Interrupted, News, WatchMessage
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
 from kube_api import (
     NODES,
     RESOURCE_SLICES,
     AlreadyExists,
+    Changed,
     Conflict,
     Disconnected,
     EventType,
@@ -56,14 +57,14 @@ from kube_api import (
     KubeApiError,
     NotFound,
     Regarding,
-    Removed,
     Resource,
-    Synced,
+    Store,
     Unavailable,
-    Upserted,
+    Unreadable,
 )
 from scheduler_core.codec import composite
 
+_log = logging.getLogger("agent")
 _DONE: Final = 0
 _FAILED: Final = 1
 _WRONG_OPTIONS: Final = 2
@@ -213,34 +214,58 @@ class ApiShelf:
         self._api = api
         self._resource = resource
         self._fields = fields
+        self._store: Store[Document] = Store(lambda found: found.document)
 
     @property
     def kind(self) -> str:
         """Return the kind, as messages name it."""
         return self._resource.kind
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether all objects were listed once."""
+        return self._store.is_synced
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return the objects as far as they are known, by name."""
+        return tuple(sorted(self._store.values(), key=name_of))
+
     def create(self, document: Document, *, dry_run: bool = False) -> Document:
         """Create an object and return what the server keeps of it."""
-        return _asked(lambda: self._api.create(self._resource, document, dry_run=dry_run)).document
+        stored = _asked(lambda: self._api.create(self._resource, document, dry_run=dry_run))
+        if not dry_run:
+            self._store.wrote(stored)
+        return stored.document
 
     def replace(self, document: Document) -> Document:
         """Replace an object in the version that the document names."""
-        return _asked(lambda: self._api.replace(self._resource, document)).document
+        stored = _asked(lambda: self._api.replace(self._resource, document))
+        self._store.wrote(stored)
+        return stored.document
 
     def delete(self, name: str, uid: str, resource_version: str) -> None:
         """Delete an object in this version."""
-        _asked(lambda: self._api.delete(self._resource, name, uid=uid, resource_version=resource_version))
+        try:
+            left = _asked(
+                lambda: self._api.delete(self._resource, name, uid=uid, resource_version=resource_version)
+            )
+        except errors.NotThere:
+            self._store.deleted(uid)
+            raise
+        if left is None:
+            self._store.deleted(uid)
+        else:
+            self._store.wrote(left)
 
-    def changes(self, stop: threading.Event) -> Iterator[Change]:
-        """Yield what is there, then what changes, until ``stop`` is set."""
-        for change in self._api.watch(self._resource, field_selector=self._fields, stop=stop):
-            match change:
-                case Synced(items=items):
-                    yield Listed(tuple(one.document for one in items))
-                case Upserted(object=one):
-                    yield Stored(one.document)
-                case Removed(object=one):
-                    yield Gone(one.document)
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep the documents up to date until ``stop`` is set; yield a message for each event."""
+        for told in self._api.follow(self._resource, self._store, field_selector=self._fields, stop=stop):
+            match told:
+                case Changed(changes=changes, is_first=is_first):
+                    yield Heard(is_first or bool(changes))
+                case Unreadable():
+                    _log.warning("%s %s", self.kind, told)
+                    yield Heard(is_new=False)
                 case Disconnected(error=error, retry_in_s=retry_in_s):
                     if isinstance(error, NotFound | Forbidden | Invalid):
                         raise _translated(error) from error  # waiting does not mend these

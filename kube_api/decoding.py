@@ -166,6 +166,6 @@ def _decoded(decoder: msgspec.json.Decoder[_Value], text: bytes | msgspec.Raw) -
     try:
         return decoder.decode(text)
     except msgspec.DecodeError as problem:
-        raise Malformed(f"it cannot be read: {problem}") from problem
+        raise Malformed(str(problem)) from problem
     except RecursionError as problem:
         raise Malformed(_NESTED) from problem

@@ -30,7 +30,7 @@ def ask_object(caller: Caller, call: Call) -> Object:
 
 
 def ask_deletion(caller: Caller, call: Call) -> Object | None:
-    """Make a call that deletes; return the object if it is only marked so far, else None. Raises: ApiError."""
+    """Make a call that deletes; return the object if it still exists, else None. Raises: ApiError."""
     document = ask_document(caller, call)
     if document.get("kind") == "Status" or "metadata" not in document:
         return None

@@ -71,7 +71,7 @@ class Unreadable:
 
     def __str__(self) -> str:
         place = f"{self.metadata.namespace}/{self.metadata.name}".lstrip("/")
-        return f"{place or 'an object without a readable name'}: {self.problem}"
+        return f"{place or 'an object without a readable name'} cannot be read: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)

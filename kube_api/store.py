@@ -191,7 +191,7 @@ class Store(Generic[V]):
         A list that begins later has seen our writes, so each of them outweighs one list only.
         """
         ours = self._ours if not is_older(listed.resource_version, self._seen) else set()  # else: a backup
-        self._deleted &= ours & {one.uid for one in listed.items}
+        self._deleted &= ours
         found = {one.key: one for one in listed.items if one.uid not in self._deleted}
         for known in self._table:
             if known.uid in ours and is_older(listed.resource_version, known.version):

@@ -44,6 +44,7 @@ from kube_api import (
     Removed,
     Resource,
     Synced,
+    Unreadable,
     Upserted,
 )
 from plugin.__main__ import main as plugin_main
@@ -184,6 +185,8 @@ class ReadCluster:
         """Return the objects of a kind that a field selector lets through."""
         with _refusals():
             found = self._api.list(_RESOURCES[kind], field_selector=fields)
+            for unreadable in found.unreadable:
+                _complain(f"{kind} {unreadable}; it is left out")
             return tuple(one.document for one in found.items)
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
@@ -220,7 +223,7 @@ class ChangedCluster(ReadCluster):
                     yield from ((one.metadata.name, one.document) for one in items)
                 case Upserted(found) | Removed(found):
                     yield found.metadata.name, found.document if isinstance(change, Upserted) else None
-                case Disconnected():
+                case Disconnected() | Unreadable():
                     continue  # the watch comes back by itself; whoever waits has a limit
 
 
