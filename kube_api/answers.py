@@ -26,6 +26,7 @@ from kube_api.errors import (
     NotFound,
     Unavailable,
 )
+from kube_api.parts import NO_JSON
 
 _LONGEST_TEXT: Final = 300  # of an answer that is no Status, such as a proxy's page
 _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
@@ -62,7 +63,7 @@ def refused(call: Call, status: int, body: bytes, retry_after: str | None = None
     """Return the error for an answer that is no success."""
     try:
         said = msgspec.json.decode(body, type=_Status)
-    except (msgspec.DecodeError, RecursionError):
+    except (*NO_JSON, RecursionError):
         said = _Status(message=body[:_LONGEST_TEXT].decode(errors="replace").strip())
     return _error(call, status, said, _seconds(retry_after))
 

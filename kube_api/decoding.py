@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from kube_api.objects import Metadata, Object, Unreadable
-from kube_api.parts import elements, members
+from kube_api.parts import NO_JSON, elements, members
 from kube_api.resources import Resource
 
 _Value = TypeVar("_Value")
@@ -158,14 +158,14 @@ def _part(parts: Mapping[str, bytes], key: str, wanted: type[_Value], problem: M
     """Read one part alone. Raises: ``problem`` where it is missing or not as wanted."""
     try:
         return msgspec.json.decode(parts.get(key, b""), type=wanted)
-    except (msgspec.DecodeError, RecursionError):
+    except (*NO_JSON, RecursionError):
         raise problem from None
 
 
 def _decoded(decoder: msgspec.json.Decoder[_Value], text: bytes | msgspec.Raw) -> _Value:
     try:
         return decoder.decode(text)
-    except msgspec.DecodeError as problem:
+    except NO_JSON as problem:
         raise Malformed(str(problem)) from problem
     except RecursionError as problem:
         raise Malformed(_NESTED) from problem

@@ -15,6 +15,8 @@ import msgspec
 
 # A string that does not end matches as far as the text goes: otherwise each of its quotes is tried again.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]', re.DOTALL)
+NO_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError)
+"""What msgspec raises for text that is no JSON, but for RecursionError where it is nested too deeply."""
 _OPENING: Final = b"[{"
 _CLOSING: Final = b"]}"
 
@@ -57,5 +59,5 @@ def _cuts(text: bytes) -> Iterator[tuple[int, int | None, int]]:
 def _string(text: bytes) -> str | None:
     try:
         return msgspec.json.decode(text, type=str)
-    except msgspec.DecodeError:
+    except NO_JSON:
         return None

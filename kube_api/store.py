@@ -66,8 +66,10 @@ class Store(Generic[V]):
         self._listeners: list[Callable[[Change[V]], None]] = []
         self._synced = Event()
         self._seen = ""  # the newest version that the watch has told of
-        self._ours: set[str] = set()  # UIDs that we wrote or deleted since the last list
-        self._deleted: set[str] = set()  # UIDs that we deleted and of which the watch may still tell
+        self._ours: set[str] = set()  # UIDs of which we learnt by a write since the last list
+        self._gone: set[str] = (
+            set()
+        )  # UIDs that are gone by a write of ours and of which the watch may still tell
 
     def __len__(self) -> int:
         with self._lock:
@@ -155,8 +157,12 @@ class Store(Generic[V]):
         with self._lock:
             if self._is_told(entry.version):
                 return ()  # the store has this write already, or what came after it
+            known = self._table.get(entry.key)
+            changes = self._put_newer(entry)
+            if changes and known is not None and known.uid != entry.uid:
+                self._bury(known.uid)
             self._ours.add(entry.uid)
-            return tuple(self._put_newer(entry))
+            return tuple(changes)
 
     def deleted(self, uid: str) -> tuple[Change[V], ...]:
         """Take in that we deleted an object, which is gone, and return what it changed."""
@@ -164,13 +170,16 @@ class Store(Generic[V]):
             entry = self._table.by_uid(uid)
             if entry is None:
                 return ()
-            self._ours.add(uid)
-            self._deleted.add(uid)
+            self._bury(uid)
             return tuple(self._drop(entry))
 
     def _is_told(self, version: str) -> bool:
         """Tell whether the watch has told everything up to a version."""
         return bool(version) and (version == self._seen or is_older(version, self._seen))
+
+    def _bury(self, uid: str) -> None:
+        self._ours.add(uid)
+        self._gone.add(uid)
 
     def _upserted(self, entry: Entry[V]) -> list[Change[V]]:
         self._seen = newest(entry.version, self._seen)
@@ -179,7 +188,7 @@ class Store(Generic[V]):
 
     def _removed(self, key: Key, uid: str, version: str) -> list[Change[V]]:
         self._seen = newest(version, self._seen)
-        self._deleted.discard(uid)
+        self._gone.discard(uid)
         if (one := self._unreadable.get(key)) and one.metadata.uid in ("", uid):
             del self._unreadable[key]
         known = self._table.get(key)
@@ -191,8 +200,8 @@ class Store(Generic[V]):
         A list that begins later has seen our writes, so each of them outweighs one list only.
         """
         ours = self._ours if not is_older(listed.resource_version, self._seen) else set()  # else: a backup
-        self._deleted &= ours
-        found = {one.key: one for one in listed.items if one.uid not in self._deleted}
+        self._gone &= ours
+        found = {one.key: one for one in listed.items if one.uid not in self._gone}
         for known in self._table:
             if known.uid in ours and is_older(listed.resource_version, known.version):
                 found[known.key] = known
@@ -208,7 +217,7 @@ class Store(Generic[V]):
     def _put_newer(self, entry: Entry[V]) -> list[Change[V]]:
         known = self._table.get(entry.key)
         is_late = known is not None and is_older(entry.version, known.version)
-        return [] if is_late or entry.uid in self._deleted else self._put(entry)
+        return [] if is_late or entry.uid in self._gone else self._put(entry)
 
     def _put(self, entry: Entry[V]) -> list[Change[V]]:
         known = self._table.get(entry.key)

@@ -112,7 +112,7 @@ def grown(history: list[tuple[str, str, str]]) -> World:
 
 
 @given(HISTORIES)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 def test_once_all_has_arrived_the_store_has_what_the_server_has(history: list[tuple[str, str, str]]) -> None:
     world = grown(history)
 
@@ -123,7 +123,7 @@ def test_once_all_has_arrived_the_store_has_what_the_server_has(history: list[tu
 
 
 @given(HISTORIES)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 def test_at_no_time_an_object_is_older_than_we_wrote_it_or_back_after_we_deleted_it(
     history: list[tuple[str, str, str]],
 ) -> None:
@@ -138,7 +138,7 @@ def test_at_no_time_an_object_is_older_than_we_wrote_it_or_back_after_we_deleted
 
 
 @given(HISTORIES)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 def test_at_no_time_an_object_that_we_wrote_is_missing_while_the_server_has_it(
     history: list[tuple[str, str, str]],
 ) -> None:
