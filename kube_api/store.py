@@ -66,10 +66,10 @@ class Store(Generic[V]):
         self._listeners: list[Callable[[Change[V]], None]] = []
         self._synced = Event()
         self._seen = ""  # the newest version that the watch has told of
-        self._ours: set[str] = set()  # UIDs of which we learnt by a write since the last list
-        self._gone: set[str] = (
-            set()
-        )  # UIDs that are gone by a write of ours and of which the watch may still tell
+        # UIDs that we wrote or deleted since the last list, and UIDs that our writes showed to be gone while
+        # the watch may still tell of their lives.
+        self._ours: set[str] = set()
+        self._gone: set[str] = set()
 
     def __len__(self) -> int:
         with self._lock:
@@ -160,7 +160,7 @@ class Store(Generic[V]):
             known = self._table.get(entry.key)
             changes = self._put_newer(entry)
             if changes and known is not None and known.uid != entry.uid:
-                self._bury(known.uid)
+                self._note_gone(known.uid)
             self._ours.add(entry.uid)
             return tuple(changes)
 
@@ -170,20 +170,19 @@ class Store(Generic[V]):
             entry = self._table.by_uid(uid)
             if entry is None:
                 return ()
-            self._bury(uid)
+            self._note_gone(uid)
             return tuple(self._drop(entry))
 
     def _is_told(self, version: str) -> bool:
         """Tell whether the watch has told everything up to a version."""
         return bool(version) and (version == self._seen or is_older(version, self._seen))
 
-    def _bury(self, uid: str) -> None:
+    def _note_gone(self, uid: str) -> None:
         self._ours.add(uid)
         self._gone.add(uid)
 
     def _upserted(self, entry: Entry[V]) -> list[Change[V]]:
         self._seen = newest(entry.version, self._seen)
-        self._unreadable.pop(entry.key, None)
         return self._put_newer(entry)
 
     def _removed(self, key: Key, uid: str, version: str) -> list[Change[V]]:
@@ -195,9 +194,9 @@ class Store(Generic[V]):
         return self._drop(known) if known is not None and known.uid == uid else []
 
     def _replace(self, listed: Synced[Entry[V]]) -> list[Change[V]]:
-        """Become what a list says, but for what we wrote or deleted while it was on its way.
+        """Take over what a list says, except where we wrote or deleted while the list was on its way.
 
-        A list that begins later has seen our writes, so each of them outweighs one list only.
+        The next list begins later and has seen those writes, so each of them outweighs one list only.
         """
         ours = self._ours if not is_older(listed.resource_version, self._seen) else set()  # else: a backup
         self._gone &= ours
@@ -217,7 +216,10 @@ class Store(Generic[V]):
     def _put_newer(self, entry: Entry[V]) -> list[Change[V]]:
         known = self._table.get(entry.key)
         is_late = known is not None and is_older(entry.version, known.version)
-        return [] if is_late or entry.uid in self._gone else self._put(entry)
+        if is_late or entry.uid in self._gone:
+            return []
+        self._unreadable.pop(entry.key, None)
+        return self._put(entry)
 
     def _put(self, entry: Entry[V]) -> list[Change[V]]:
         known = self._table.get(entry.key)
