@@ -5,6 +5,7 @@ No other module of the agent names ``kube_api``. Every failure leaves as a ``Ser
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from agent.publishing import errors
-from agent.publishing.documents import Document
-from agent.publishing.ports import Change, Gone, Interrupted, Listed, Stored
+from agent.publishing.documents import Document, name_of
+from agent.publishing.ports import Heard, Interrupted, WatchMessage
 from kube_api import (
     NODES,
     RESOURCE_SLICES,
     AlreadyExists,
+    Changed,
     Conflict,
     Disconnected,
     EventType,
@@ -28,15 +30,15 @@ from kube_api import (
     KubeApiError,
     NotFound,
     Regarding,
-    Removed,
     Resource,
-    Synced,
+    Store,
     Unavailable,
-    Upserted,
+    Unreadable,
 )
 from scheduler_core.codec import composite
 
 COMPOSITE_SLICES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
+_log = logging.getLogger("agent")
 _Answer = TypeVar("_Answer")
 
 
@@ -80,34 +82,58 @@ class ApiShelf:
         self._api = api
         self._resource = resource
         self._fields = fields
+        self._store: Store[Document] = Store(lambda found: found.document)
 
     @property
     def kind(self) -> str:
         """Return the kind, as messages name it."""
         return self._resource.kind
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether all objects were listed once."""
+        return self._store.is_synced
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return the objects as far as they are known, by name."""
+        return tuple(sorted(self._store.values(), key=name_of))
+
     def create(self, document: Document, *, dry_run: bool = False) -> Document:
         """Create an object and return it as the server stored it."""
-        return _asked(lambda: self._api.create(self._resource, document, dry_run=dry_run)).document
+        stored = _asked(lambda: self._api.create(self._resource, document, dry_run=dry_run))
+        if not dry_run:
+            self._store.wrote(stored)
+        return stored.document
 
     def replace(self, document: Document) -> Document:
         """Replace an object if it still has the version that the document names."""
-        return _asked(lambda: self._api.replace(self._resource, document)).document
+        stored = _asked(lambda: self._api.replace(self._resource, document))
+        self._store.wrote(stored)
+        return stored.document
 
     def delete(self, name: str, uid: str, resource_version: str) -> None:
         """Delete an object if it still has this version."""
-        _asked(lambda: self._api.delete(self._resource, name, uid=uid, resource_version=resource_version))
+        try:
+            left = _asked(
+                lambda: self._api.delete(self._resource, name, uid=uid, resource_version=resource_version)
+            )
+        except errors.NotThere:
+            self._store.deleted(uid)
+            raise
+        if left is None:
+            self._store.deleted(uid)
+        else:
+            self._store.wrote(left)
 
-    def changes(self, stop: threading.Event) -> Iterator[Change]:
-        """Yield the present objects, then every change, until ``stop`` is set."""
-        for change in self._api.watch(self._resource, field_selector=self._fields, stop=stop):
-            match change:
-                case Synced(items=items):
-                    yield Listed(tuple(one.document for one in items))
-                case Upserted(object=one):
-                    yield Stored(one.document)
-                case Removed(object=one):
-                    yield Gone(one.document)
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep the documents up to date until ``stop`` is set; yield a message for each event."""
+        for event in self._api.follow(self._resource, self._store, field_selector=self._fields, stop=stop):
+            match event:
+                case Changed(changes=changes, is_first=is_first):
+                    yield Heard(is_first or bool(changes))
+                case Unreadable():
+                    _log.warning("%s %s", self.kind, event)
+                    yield Heard(is_new=False)
                 case Disconnected(error=error, retry_in_s=retry_in_s):
                     if isinstance(error, NotFound | Forbidden | Invalid):
                         raise _translated(error) from error  # waiting does not cure these

@@ -32,7 +32,7 @@ from tangram.commands import allocate, bench, classes, conformance, demo, explai
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
 from tangram.hardware import AllMachines
-from tangram.output import ASCII_FORMS, Output
+from tangram.output import ASCII_FORMS, Output, complain
 from tangram.throwaway import clean_end
 
 _EXPECTED: Final = (
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except _EXPECTED as error:
-        _complain(_line_of(error))
+        complain(_line_of(error))
         return WRONG_INPUT
 
 
@@ -101,11 +101,6 @@ def serve(machine: Machine, options: Options, claims: Path) -> Running:
     """Start the kubelet plugin on a machine, with claims from a folder."""
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     return start(driver, ClaimDirectory(claims), options)
-
-
-def _complain(line: str) -> None:
-    if sys.stderr is not None:  # without a standard error print would write to standard output
-        print(f"tangram: {line}", file=sys.stderr)
 
 
 def _line_of(error: BaseException) -> str:

@@ -28,9 +28,11 @@ from kube_api import (
     Removed,
     Resource,
     Synced,
+    Unreadable,
     Upserted,
 )
 from tangram.errors import BadInput
+from tangram.output import complain
 
 _DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
 _SHOWN: Final = (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, COMPOSITE_SLICES)
@@ -73,6 +75,8 @@ class ReadCluster:
         """Return the objects of a kind that a field selector matches."""
         with _refusals():
             found = self._api.list(_RESOURCES[kind], field_selector=fields)
+            for unreadable in found.unreadable:
+                complain(f"{kind} {unreadable}; it is left out")
             return tuple(one.document for one in found.items)
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
@@ -109,5 +113,5 @@ class ChangedCluster(ReadCluster):
                     yield from ((one.metadata.name, one.document) for one in items)
                 case Upserted(found) | Removed(found):
                     yield found.metadata.name, found.document if isinstance(change, Upserted) else None
-                case Disconnected():
+                case Disconnected() | Unreadable():
                     continue  # the watch connects again by itself; the caller has a time limit

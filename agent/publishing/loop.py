@@ -17,7 +17,7 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Interrupted, News
+from agent.publishing.ports import Interrupted, News, WatchMessage
 from agent.publishing.publication import Clocks, Publication
 from agent.publishing.watching import follow, listen
 from daemon.backoff import Backoff, Throttle
@@ -198,15 +198,14 @@ class Agent:
         return True
 
     def _follow(self, publication: Publication) -> None:
-        def hear(change: object, is_new: bool) -> None:
-            if isinstance(change, Interrupted):
-                self._inbox.put(WatchBroken(publication, change.retry_in_s))
-            elif is_new:
+        def hear(message: WatchMessage) -> None:
+            if isinstance(message, Interrupted):
+                self._inbox.put(WatchBroken(publication, message.retry_in_s))
+            elif message.is_new:
                 self._inbox.put(ShelfChanged(publication))
 
         follow(
             publication.shelf,
-            publication.known,
             hear,
             self._metrics,
             ended=self._ended,

@@ -1,4 +1,4 @@
-"""What the publisher needs of the cluster and of the machine's news, in plain JSON documents.
+"""What the publisher needs of the cluster and of the machine. Objects are plain JSON documents.
 
 ``agent.api`` and ``agent.hardware`` implement these. Every call to the server may raise a ``ServerError``.
 """
@@ -14,24 +14,13 @@ from agent.publishing.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Everything that is there now; whatever was known before is forgotten."""
+class Heard:
+    """The watch told something.
 
-    documents: tuple[Document, ...]
+    Shape: ``is_new`` says that ``documents`` are others than before, or complete for the first time.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An object is new or has changed."""
-
-    document: Document
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """An object was deleted. Shape: ``document`` its last state."""
-
-    document: Document
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +31,27 @@ class Interrupted:
     retry_in_s: float
 
 
-Change = Listed | Stored | Gone | Interrupted
+WatchMessage = Heard | Interrupted
 
 
 class Shelf(Protocol):
-    """The objects of one kind that belong to this node and driver."""
+    """The objects of one kind that belong to this node and driver.
+
+    It keeps a copy of them, from its watch and from its own writes. Safe between threads.
+    """
 
     @property
     def kind(self) -> str:
         """Return the kind, as messages name it."""
+        ...
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether all objects were listed once, so that ``documents`` are complete."""
+        ...
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return the objects as far as they are known, by name. Our own writes are in them at once."""
         ...
 
     def create(self, document: Document, *, dry_run: bool = False) -> Document:
@@ -68,8 +69,8 @@ class Shelf(Protocol):
         """Delete an object in this version. Raises: Outdated, NotThere."""
         ...
 
-    def changes(self, stop: threading.Event) -> Iterator[Change]:
-        """Yield what is there, then what changes, until ``stop`` is set.
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep ``documents`` up to date until ``stop`` is set; yield a message for each event.
 
         Broken watches are taken up again inside; only what waiting cannot mend is raised.
         Raises: NotThere where the kind is not installed; NotAllowed.

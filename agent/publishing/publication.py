@@ -15,7 +15,6 @@ from typing import Final
 from agent.publishing.documents import Document
 from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Nodes, Shelf
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
@@ -75,13 +74,12 @@ class Publication:
     """
 
     def __init__(self, shelf: Shelf, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks) -> None:
-        self.known = Known()
         self.shelf = shelf
         self.source = source
         self.due = inf
         self.is_done = False
         self.is_surprised = False
-        self._publisher = Publisher(shelf, self.known, metrics)
+        self._publisher = Publisher(shelf, metrics)
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
@@ -104,7 +102,7 @@ class Publication:
 
     def attempt(self, found: Found, now: float) -> None:
         """Write what is missing and say when to try again."""
-        if not self.known.is_listed:
+        if not self.shelf.is_listed:
             self.due = inf  # the watch's first list makes us due
             return
         try:
@@ -146,7 +144,7 @@ class Publication:
 
     def _stored(self, found: Found) -> None:
         """Note that the server has stored all wanted slices."""
-        kind, stored = self.shelf.kind, self.known.documents()
+        kind, stored = self.shelf.kind, self.shelf.documents()
         devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
         self.is_done = True
         self._metrics.set("slices", len(stored), kind=kind)

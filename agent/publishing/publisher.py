@@ -13,7 +13,6 @@ from typing import TypeVar
 from agent.publishing.documents import Document
 from agent.publishing.errors import NotThere, Outdated, Refused, ServerError, Unreachable
 from agent.publishing.forms import NotTaken, Taken
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
 from agent.publishing.plan import Create, Delete, Update, Write, generation_of, plan
 from agent.publishing.ports import Shelf
@@ -47,9 +46,8 @@ class NotAllWritten(Exception):
 class Publisher:
     """Writes the objects of one kind as they are wanted."""
 
-    def __init__(self, shelf: Shelf, known: Known, metrics: Metrics) -> None:
+    def __init__(self, shelf: Shelf, metrics: Metrics) -> None:
         self._shelf = shelf
-        self._known = known
         self._metrics = metrics
         self._question: tuple[tuple[Document, ...], tuple[Document, ...]] = (), ()
         self._answer: tuple[Write, ...] = ()
@@ -57,7 +55,7 @@ class Publisher:
     def pending(self, wanted: Sequence[Document]) -> tuple[Write, ...]:
         """Return the writes that are missing."""
         # Called at every discovery, mostly with the same objects: comparing them is fast, planning is slow.
-        question = tuple(wanted), tuple(self._known.documents())
+        question = tuple(wanted), self._shelf.documents()
         if question != self._question:
             self._question, self._answer = question, tuple(plan(*question))
         return self._answer
@@ -72,7 +70,7 @@ class Publisher:
         deletions = [one for one in missing if isinstance(one, Delete)]
         staying = self._apply_each(deletions, failures)
         if staying:
-            missing = plan(wanted, self._known.documents(), {one.name for one in staying})
+            missing = plan(wanted, self._shelf.documents(), {one.name for one in staying})
         if not any(isinstance(one, Unreachable) for one in failures):
             self._apply_each([one for one in missing if not isinstance(one, Delete)], failures)
         if failures:
@@ -115,16 +113,16 @@ class Publisher:
                 return True  # another writer is active: two writers would mix their slices in one pool
             case ((Create(document=document) | Update(document=document)), _):
                 # Until a slice of a new generation is stored, readers use the last, complete one.
-                begun = map(generation_of, self._known.documents())
+                begun = map(generation_of, self._shelf.documents())
                 return generation_of(document) not in begun
 
     def _apply(self, write: Write) -> None:
         match write:
             case Create(document=document):
-                self._keep(document, self._shelf.create(document), "create")
+                self._compare(document, self._shelf.create(document), "create")
             case Update(document=document):
                 try:
-                    self._keep(document, self._shelf.replace(document), "update")
+                    self._compare(document, self._shelf.replace(document), "update")
                 except NotThere as error:  # deleted meanwhile: the watch will report it
                     raise Outdated(str(error)) from error
             case Delete(name=name, uid=uid, resource_version=version):
@@ -135,11 +133,9 @@ class Publisher:
             self._shelf.delete(name, uid, version)
         except NotThere:
             _log.debug("%s %s was deleted already", self._shelf.kind, name)
-        self._known.deleted(name, uid)
         self._metrics.count("writes_total", kind=self._shelf.kind, verb="delete")
 
-    def _keep(self, sent: Document, stored: Document, verb: str) -> None:
-        self._known.wrote(stored)
+    def _compare(self, sent: Document, stored: Document, verb: str) -> None:
         self._metrics.count("writes_total", kind=self._shelf.kind, verb=verb)
         if lost := dropped(sent, stored):
             raise FieldsDropped(f"{self._shelf.kind} {sent['metadata']['name']}", lost)

@@ -1,4 +1,7 @@
-"""The bodies of the threads that listen: to a shelf, and to the machine. They outlive every failure."""
+"""What the threads do that listen: one to the server's objects of a kind, one to the machine.
+
+No failure ends them before they are told to end.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from agent.publishing.errors import NotThere, ServerError
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Change, Hear, Interrupted, News, Shelf
+from agent.publishing.ports import Hear, Interrupted, News, Shelf, WatchMessage
 
 _RETRY_S: Final = 10.0
 _UNINSTALLED_S: Final = 60.0
@@ -21,14 +23,13 @@ _log = logging.getLogger("agent.publishing")
 
 def follow(
     shelf: Shelf,
-    known: Known,
-    hear: Callable[[Change, bool], None],
+    hear: Callable[[WatchMessage], None],
     metrics: Metrics,
     *,
     ended: threading.Event,
     slow_s: float,
 ) -> None:
-    """Keep ``known`` up to date until ``ended``, telling ``hear`` each change and whether it was news.
+    """Keep the documents of ``shelf`` up to date until ``ended``, and pass every message on to ``hear``.
 
     Units: ``slow_s`` seconds between attempts at what people must mend.
     """
@@ -36,10 +37,10 @@ def follow(
     while not ended.is_set():
         try:
             is_broken = False
-            for change in shelf.changes(ended):
+            for message in shelf.changes(ended):
                 told = ""
-                is_broken = _note(shelf, change, metrics, is_broken)
-                hear(change, known.hear(change))
+                is_broken = _note(shelf, message, metrics, is_broken)
+                hear(message)
         except NotThere as error:
             told = _tell(shelf, f"{error}; they are published once it is installed", told)
             ended.wait(_UNINSTALLED_S)
@@ -49,18 +50,20 @@ def follow(
             ended.wait(_RETRY_S)
             continue
         except Exception:  # noqa: BLE001 - the outermost loop of a thread: without it nobody watches
-            _log.exception("watching %ss failed in a way nobody foresaw", shelf.kind)
+            _log.exception(
+                "unexpected error while watching %ss; it is retried, please report this", shelf.kind
+            )
         ended.wait(slow_s)
 
 
-def _note(shelf: Shelf, change: Change, metrics: Metrics, is_broken: bool) -> bool:
-    """Say that a watch broke, once until it tells something again; return whether it is broken."""
-    if not isinstance(change, Interrupted):
+def _note(shelf: Shelf, message: WatchMessage, metrics: Metrics, is_broken: bool) -> bool:
+    """Log a broken watch once, until it works again; return whether it is broken."""
+    if not isinstance(message, Interrupted):
         return False
     metrics.count("watch_interruptions_total", kind=shelf.kind)
-    is_usual = is_broken or _BEGINNING in change.reason
+    is_usual = is_broken or _BEGINNING in message.reason
     level = logging.DEBUG if is_usual else logging.INFO
-    _log.log(level, "the watch of %ss broke: %s", shelf.kind, change.reason)
+    _log.log(level, "the watch of %ss broke: %s", shelf.kind, message.reason)
     return is_broken or not is_usual
 
 

@@ -100,7 +100,7 @@ def test_a_server_that_forbids_names_who_acts(cluster: Cluster) -> None:
     error = cluster.kubelet.prepare(CLAIM)["u1"].error
 
     assert "403" in error
-    assert "an administrator of the cluster grants it" in error
+    assert "an administrator of the cluster must allow it" in error
 
 
 def test_a_claim_of_another_uid_is_refused(site: Any, cluster: Cluster) -> None:

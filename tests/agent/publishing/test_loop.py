@@ -8,14 +8,14 @@ import threading
 from dataclasses import replace
 
 import pytest
-from slice_keeper import Keeper, pool_of
+from slice_keeper import Copied, Keeper, pool_of
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.errors import Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Listed
+from agent.publishing.ports import Heard
 from agent.publishing.publication import Clocks, Owner, Publication
 from scheduler_core.model.pool import Pool, PoolId
 
@@ -66,7 +66,7 @@ class Source:
         pass
 
 
-class Shelf:
+class Shelf(Copied):
     """Keeps slices, tells of none but the first time, and calls when one is stored."""
 
     kind = "ResourceSlice"
@@ -74,6 +74,7 @@ class Shelf:
     def __init__(self, stored):
         self.keeper = Keeper()
         self._stored = stored
+        self.is_listed = False
 
     def create(self, document, *, dry_run=False):
         self.keeper.create(document)
@@ -81,7 +82,8 @@ class Shelf:
         return self.keeper.all()[-1]
 
     def changes(self, stop):
-        yield Listed(())
+        self.is_listed = True
+        yield Heard(is_new=True)
         stop.wait()
 
 
