@@ -15,9 +15,9 @@ from agent.publishing.documents import Document
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The watch told something.
+    """The watch reported something.
 
-    Shape: ``is_new`` says that ``documents`` are others than before, or complete for the first time.
+    Shape: ``is_new`` if ``documents`` changed, or are complete for the first time.
     """
 
     is_new: bool
@@ -25,7 +25,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The watch broke and will be taken up again. Units: ``retry_in_s`` seconds."""
+    """The watch broke and will be repeated. Units: ``retry_in_s`` seconds."""
 
     reason: str
     retry_in_s: float
@@ -55,25 +55,25 @@ class Shelf(Protocol):
         ...
 
     def create(self, document: Document, *, dry_run: bool = False) -> Document:
-        """Create an object and return what the server keeps of it; a dry run keeps nothing.
+        """Create an object and return it as the server stores it; a dry run stores nothing.
 
-        Raises: Outdated where the name is taken; Refused; NotThere where the kind is not installed.
+        Raises: Outdated if the name is taken; Refused; NotThere if the kind is not installed.
         """
         ...
 
     def replace(self, document: Document) -> Document:
-        """Replace an object in the version that the document names. Raises: Outdated, NotThere."""
+        """Replace an object if it still has the version in the document. Raises: Outdated, NotThere."""
         ...
 
     def delete(self, name: str, uid: str, resource_version: str) -> None:
-        """Delete an object in this version. Raises: Outdated, NotThere."""
+        """Delete an object if it still has this version. Raises: Outdated, NotThere."""
         ...
 
     def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
         """Keep ``documents`` up to date until ``stop`` is set; yield a message for each event.
 
-        Broken watches are taken up again inside; only what waiting cannot mend is raised.
-        Raises: NotThere where the kind is not installed; NotAllowed.
+        A broken watch is repeated inside; only failures that do not pass by waiting are raised.
+        Raises: NotThere if the kind is not installed; NotAllowed.
         """
         ...
 
@@ -87,27 +87,27 @@ class Nodes(Protocol):
 
 
 class Notices(Protocol):
-    """Tells the cluster's people about this node. Never fails and never waits long."""
+    """Writes events about this node, for people. Never fails and never waits long."""
 
     def warn(self, reason: str, text: str) -> None:
-        """Say that something is wrong. Shape: ``reason`` in CamelCase."""
+        """Report that something is wrong. Shape: ``reason`` in CamelCase."""
         ...
 
     def note(self, reason: str, text: str) -> None:
-        """Say that something has changed for the better."""
+        """Report that something is better than before."""
         ...
 
 
 Hear = Callable[[str], None]
-"""Called with what happened, in a few words."""
+"""Called with a short description of what happened."""
 
 
 class News(Protocol):
-    """What tells that the machine has changed."""
+    """Tells when the machine may have changed."""
 
     def listen(self, hear: Hear, stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set.
 
-        What happened before the first call is found by whoever looks after it.
+        Changes before the first call of ``hear`` are found by the discovery that follows it.
         """
         ...

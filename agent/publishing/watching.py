@@ -1,6 +1,6 @@
-"""What the threads do that listen: one to the server's objects of a kind, one to the machine.
+"""The loops of the threads that watch the API server's objects of a kind, and listen to the machine.
 
-No failure ends them before they are told to end.
+No failure ends these loops; only ``ended`` does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.publishing.ports import Hear, Interrupted, News, Shelf, WatchMessage
 _RETRY_S: Final = 10.0
 _UNINSTALLED_S: Final = 60.0
 _BEGINNING: Final = "storage is (re)initializing"
-"""What a server answers for a moment when a kind is new. Source: its watch cache, apiserver's cacher.go."""
+"""The answer of a server shortly after a kind was installed. Source: apiserver's cacher.go (watch cache)."""
 _log = logging.getLogger("agent.publishing")
 
 
@@ -31,7 +31,7 @@ def follow(
 ) -> None:
     """Keep the documents of ``shelf`` up to date until ``ended``, and pass every message on to ``hear``.
 
-    Units: ``slow_s`` seconds between attempts at what people must mend.
+    Units: ``slow_s`` seconds between attempts after failures that people must fix.
     """
     told = ""
     while not ended.is_set():
@@ -49,7 +49,7 @@ def follow(
             told = _tell(shelf, f"{error}; it is retried", told)
             ended.wait(_RETRY_S)
             continue
-        except Exception:  # noqa: BLE001 - the outermost loop of a thread: without it nobody watches
+        except Exception:  # noqa: BLE001 - the outermost loop of a thread: watching must go on
             _log.exception(
                 "unexpected error while watching %ss; it is retried, please report this", shelf.kind
             )
@@ -75,10 +75,14 @@ def _tell(shelf: Shelf, why: str, told: str) -> str:
 
 
 def listen(news: News, hear: Hear, ended: threading.Event, slow_s: float) -> None:
-    """Pass on the machine's news until ``ended``; without them the slow timer remains."""
+    """Pass on the machine's events until ``ended``; without events only the timer starts a discovery."""
     while not ended.is_set():
         try:
             news.listen(hear, ended)
         except Exception:  # noqa: BLE001 - the outermost loop of a thread
-            _log.exception("listening to the machine failed; it is looked at every %g s", slow_s)
+            _log.exception(
+                "unexpected error while listening for device events; discovery still runs every %g s, "
+                "please report this",
+                slow_s,
+            )
         ended.wait(slow_s)
