@@ -1,4 +1,4 @@
-"""How the parts of a driver hang together: the one place that knows all of them.
+"""Builds a driver from its parts; only this module knows all of them.
 
 A machine, options and the process's clock and sleep enter; a driver leaves. Nothing is opened or read.
 """
@@ -22,7 +22,7 @@ from plugin.options import Options
 def assemble(
     machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> Driver:
-    """Return the driver of a machine. Units: ``clock`` and ``sleep`` count seconds."""
+    """Return the driver of a machine. Units: ``clock`` and ``sleep`` use seconds."""
     machine = replace(machine, files=RememberedFiles(machine.files))
     return Driver(
         name=options.driver_name,

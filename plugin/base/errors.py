@@ -132,11 +132,5 @@ class IllegalEvent(PluginError):
     """An event that a claim's state does not allow: a mistake of this program. Nothing has changed."""
 
 
-class InvalidOptions(PluginError):
-    """Options that cannot work together."""
-
-    remedy = "see --help"
-
-
 class SocketTaken(PluginError):
     """A socket path that somebody else uses."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from agent import documents
-from agent.documents import MAX_BYTES, NotReadable
+from daemon import documents
+from daemon.documents import MAX_BYTES, NotReadable
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable
 from scheduler_core.model.claim import ClaimRef
 

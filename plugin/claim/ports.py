@@ -1,4 +1,4 @@
-"""Where claims come from: the API server, or a folder of files. ``plugin.__main__`` chooses."""
+"""Where claims come from: the API server, or a folder of files; the program's options decide."""
 
 from __future__ import annotations
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
+from daemon.backoff import Backoff
 from plugin.base.errors import PluginError, ReportFailed
 from plugin.claim.record_store import RecordStore
 from plugin.telling.ports import ClaimEvents, ClaimWriter
@@ -24,8 +25,7 @@ _SETTLING_S: Final = 0.5
 """How long a status is not written yet: the kubelet's answer is not delayed, and a claim that is unprepared
 meanwhile costs the API server no write."""
 _ATTEMPTS: Final = 6  # after which the failure is logged
-_FIRST_DELAY_S: Final = 1.0
-_LONGEST_DELAY_S: Final = 60.0
+_BACKOFF: Final = Backoff(first=1.0, most=60.0)
 _GOODBYE_S: Final = 5.0
 _REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed"}
 _log = logging.getLogger(__name__)
@@ -168,7 +168,7 @@ class Reports:
             _log.warning("%s", error)
         if not error.retry:  # another attempt would fail in the same way
             return
-        delay_s = _FIRST_DELAY_S * 2 ** min(due.attempts, _ATTEMPTS)
-        later = _Due(due.ref, self._clock() + min(delay_s, _LONGEST_DELAY_S), attempts)
+        delay_s = replace(_BACKOFF, failures=attempts).wait()
+        later = _Due(due.ref, self._clock() + delay_s, attempts)
         with self._changing:
             self._due.setdefault(uid, later)

@@ -51,7 +51,7 @@ class Workspace:
         return self.root / "claims"
 
     def options(self, driver: str, node: str) -> Options:
-        """Return the options of the plugin. Raises: InvalidOptions where a socket's path is too long."""
+        """Return the options of the plugin. Raises: InvalidOption where a socket's path is too long."""
         return Options(
             driver_name=driver, node_name=node, kubelet_dir=self.root / "kubelet", cdi_dir=self.root / "cdi"
         )

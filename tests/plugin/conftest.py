@@ -12,11 +12,9 @@ from threading import Event
 import pytest
 from told_cluster import Cluster
 
-from agent.hardware.driver_root import DriverRoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
-from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
@@ -163,8 +161,7 @@ def devices_of(machine: Machine, node: str) -> NodeDevices:
 
 
 def machine_of(simulated: SimulatedMachine) -> Machine:
-    root = simulated.root
-    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+    return simulated_hardware(simulated)
 
 
 def make_bench(

@@ -84,7 +84,7 @@ def test_a_mig_partition_in_use_stays_prepared_for_undoing_until_it_is_free(benc
     bench.prepare("u1", HALF)
     bench.inject("gpu-0:destroy-compute-instance:in-use:1")
 
-    with pytest.raises(HardwareFailed, match="find the process that holds it") as refusal:
+    with pytest.raises(HardwareFailed, match="find the process that uses it") as refusal:
         bench.unprepare("u1")
     half_way = (len(bench.instances()), [record.state for record in bench.records()])
     bench.unprepare("u1")

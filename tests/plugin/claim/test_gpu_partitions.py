@@ -163,7 +163,7 @@ def test_after_a_restart_the_refusal_says_which_member_is_not_there(bench: Any) 
     bench.inject("gpu-1:lost")
     bench.restart()
 
-    with pytest.raises(UnknownDevice, match=rf"{PAIR} of claim default/claim-u1: {PAIR}: GPU 1 is not there"):
+    with pytest.raises(UnknownDevice, match=rf"{PAIR} of claim default/claim-u1: {PAIR}: GPU 1 is missing"):
         bench.prepare("u1", PAIR)
 
 

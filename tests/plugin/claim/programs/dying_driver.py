@@ -16,11 +16,8 @@ import time
 import traceback
 from pathlib import Path
 
-from agent.hardware.driver_root import DriverRoot
-from agent.hardware.ports import Machine
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine
-from agent.hardware.sysfs import Sysfs
 from agent.inventory.model import LinkedGpus
 from plugin.assembly import assemble
 from plugin.base import files
@@ -86,7 +83,6 @@ class Steps:
 def run(folder: Path, deed: str, device: str, step: int) -> None:
     simulated = SimulatedMachine.attach(folder / "machine")
     node = simulated.node.name
-    root = simulated.root
     options = Options(
         driver_name="tangram.dev",
         node_name=node,
@@ -94,7 +90,7 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
         cdi_dir=folder / "cdi",
         linked=PAIR,
     )
-    machine = Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+    machine = simulated_hardware(simulated)
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     Steps(options, step).watch()
     if deed == "unprepare":

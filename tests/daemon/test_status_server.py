@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from agent.publishing.metrics import Metrics
-from agent.publishing.serving import answers_of, serving, serving_probes
+from daemon.status_server import answers_of, serving, serving_probes
 
 
 def get(port, path):

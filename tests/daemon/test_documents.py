@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.documents import MAX_BYTES, NotReadable, decode, documents
+from daemon.documents import MAX_BYTES, NotReadable, decode, documents
 
 TEN = ", ".join
 ALIASES = "\n".join(

@@ -1,7 +1,7 @@
-"""Texts of YAML or JSON to plain values: what a JSON value can be and nothing else, within bounds.
+"""Reads YAML or JSON into plain values: only what JSON can express, within limits of size and depth.
 
-A name and bytes enter, documents leave, each with its place. No text, however broken or hostile, ends in
-anything but documents or ``NotReadable``. Never opens a file, never interprets a document.
+A name and bytes enter, documents leave, each with its place. Any text, however broken or hostile, gives
+documents or a ``NotReadable``, no other error. Never interprets a document.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from types import NoneType
 from typing import Any, Final
 
@@ -25,7 +26,10 @@ _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
 class NotReadable(Exception):
-    """A text that holds no plain documents. Shape: ``place`` is ``file``, ``file:line`` or with column."""
+    """A text that is not made of plain documents.
+
+    Shape: ``place`` is ``file``, ``file:line`` or ``file:line:column``.
+    """
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
@@ -39,6 +43,12 @@ class Document:
 
     place: str
     content: object
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes, or enough of them to see that it is too large. Raises: OSError."""
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def decode(name: str, data: bytes) -> str:

@@ -1,7 +1,6 @@
-"""How soon to do again what keeps being undone, and how long to wait after a failure. Pure arithmetic.
+"""How long to wait before something is done again: after a failure, or because somebody keeps undoing it.
 
-The first time is prompt: a kubelet that starts deletes every slice of its node, and pods wait for them.
-Whoever keeps on deleting them is answered ever more slowly.
+Pure arithmetic on seconds. Time and randomness are arguments.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """When the next turn may come.
+class Throttle:
+    """Limits how often a turn is taken: promptly the first time, ever more rarely while turns are frequent.
 
-    Units: seconds; ``first`` is the usual wait, which doubles up to ``most`` while turns follow each
-           other within ``calm`` of the last one's end.
+    Units: seconds; ``first`` is the usual delay of a turn. The gap between turns doubles up to ``most``
+           while each turn comes within ``calm`` of the one before.
     """
 
     first: float
@@ -29,8 +28,8 @@ class Pace:
             return now + self.first
         return max(now + self.first, self.last + self.gap)
 
-    def taken(self, now: float) -> Pace:
-        """Return the pace after a turn at ``now``."""
+    def taken(self, now: float) -> Throttle:
+        """Return the state after a turn at ``now``."""
         is_calm = self.last is None or now - self.last > self.calm
         gap = self.first if is_calm else min(self.most, max(self.gap, self.first) * 2)
         return replace(self, gap=gap, last=now)
@@ -38,7 +37,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait after failures in a row. Units: seconds."""
+    """How long to wait after failures in a row: twice as long each time, up to ``most``. Units: seconds."""
 
     first: float = 0.5
     most: float = 10.0
@@ -48,10 +47,12 @@ class Backoff:
         """Return the state after one more failure."""
         return replace(self, failures=self.failures + 1)
 
-    def wait(self, spread: float, least: float = 0.0) -> float:
-        """Return the wait; ``spread`` in 0..1 keeps many agents from coming back at once.
+    def wait(self, spread: float = 1.0, least: float = 0.0) -> float:
+        """Return how long to wait.
 
-        Shape: ``least`` is what the server asked for, or what mending takes anyway.
+        Shape: ``spread`` is a random number from 0 to 1, so that many programs that failed together do not
+               all come back together; 1 gives the full wait. ``least`` is a lower bound that somebody
+               else set, such as the server.
         """
         doubled = min(self.most, self.first * 2.0 ** min(max(0, self.failures - 1), 32))
         return max(doubled * (0.5 + spread / 2), least)
