@@ -51,7 +51,7 @@ _TENANT: Final = QualifiedName(f"{DRIVER}/tenant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """Questions of one kind. Shape: ``claims`` are asked in turn; ``may_hold`` says which devices get held."""
+    """Questions of one kind. Shape: ``claims`` are asked in turn; ``may_hold`` says what gets held."""
 
     name: str
     pool: Callable[[Dgx], Pool]
