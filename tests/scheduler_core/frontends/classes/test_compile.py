@@ -7,15 +7,16 @@ from hypothesis import strategies as st
 from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
+from scheduler_core.cel.steps import COST_LIMIT
 from scheduler_core.codec.claims import decode_class
-from scheduler_core.frontends.classes.compile import MOST_COST, device_class_of
+from scheduler_core.frontends.classes.compile import device_class_of
 from scheduler_core.frontends.classes.errors import CannotCompile
 from scheduler_core.frontends.classes.model import (
     ORDERED,
     WITHOUT_VALUES,
+    Operator,
+    Requirement,
     ResourceClass,
-    ValueOperator,
-    ValueRequirement,
 )
 from scheduler_core.frontends.classes.published import properties_of, published
 from scheduler_core.frontends.classes.selection import selects
@@ -53,14 +54,14 @@ devices = st.builds(
 
 @st.composite
 def requirements(draw):
-    operator = draw(st.sampled_from(ValueOperator))
+    operator = draw(st.sampled_from(Operator))
     if operator in WITHOUT_VALUES:
         wanted = ()
     elif operator in ORDERED:
         wanted = (draw(st.sampled_from((*AMOUNTS, *VERSIONS))),)
     else:
         wanted = tuple(draw(st.lists(texts, min_size=1, max_size=3 if operator.endswith("In") else 1)))
-    return ValueRequirement(draw(st.sampled_from(KEYS)), operator, wanted)
+    return Requirement(draw(st.sampled_from(KEYS)), operator, wanted)
 
 
 classes = st.builds(
@@ -115,13 +116,13 @@ SHAPES = {
 
 
 def asked(key):
-    for operator in ValueOperator:
+    for operator in Operator:
         if operator in WITHOUT_VALUES:
-            yield ValueRequirement(key, operator)
+            yield Requirement(key, operator)
             continue
         for wanted in WANTED:
             if operator not in ORDERED or not isinstance(value_of(wanted), str):
-                yield ValueRequirement(key, operator, (wanted,))
+                yield Requirement(key, operator, (wanted,))
 
 
 def device_of(attributes, capacity):
@@ -173,7 +174,7 @@ def test_something_is_selected_by_every_operator():
         if any(selects(ResourceClass("c", ((one,),)), properties_of(DRIVER, device)) for device in found)
     }
 
-    assert selecting == set(ValueOperator) - {ValueOperator.DOES_NOT_EXIST}
+    assert selecting == set(Operator) - {Operator.DOES_NOT_EXIST}
 
 
 @settings(deadline=None)
@@ -198,7 +199,7 @@ def test_a_plain_device_is_selected_as_if_it_were_published(resource_class, prop
 def test_the_device_class_is_cheap_enough_for_api_servers(class_of):
     seed = class_of("fast.nic", [("Kind", "In", "nic"), ("speed", "GtEq", "40GBPS"), ("model", "NotIn", "x")])
 
-    assert compiled(seed).max_cost <= MOST_COST // 100
+    assert compiled(seed).max_cost <= COST_LIMIT // 100
 
 
 def test_a_class_too_long_for_an_expression_is_refused(class_of):
