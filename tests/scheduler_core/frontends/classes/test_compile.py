@@ -14,9 +14,9 @@ from scheduler_core.frontends.classes.errors import CannotCompile
 from scheduler_core.frontends.classes.model import (
     ORDERED,
     WITHOUT_VALUES,
-    Operator,
-    Requirement,
     ResourceClass,
+    ValueOperator,
+    ValueRequirement,
 )
 from scheduler_core.frontends.classes.published import properties_of, published
 from scheduler_core.frontends.classes.selection import selects
@@ -54,14 +54,14 @@ devices = st.builds(
 
 @st.composite
 def requirements(draw):
-    operator = draw(st.sampled_from(Operator))
+    operator = draw(st.sampled_from(ValueOperator))
     if operator in WITHOUT_VALUES:
         wanted = ()
     elif operator in ORDERED:
         wanted = (draw(st.sampled_from((*AMOUNTS, *VERSIONS))),)
     else:
         wanted = tuple(draw(st.lists(texts, min_size=1, max_size=3 if operator.endswith("In") else 1)))
-    return Requirement(draw(st.sampled_from(KEYS)), operator, wanted)
+    return ValueRequirement(draw(st.sampled_from(KEYS)), operator, wanted)
 
 
 classes = st.builds(
@@ -116,13 +116,13 @@ SHAPES = {
 
 
 def asked(key):
-    for operator in Operator:
+    for operator in ValueOperator:
         if operator in WITHOUT_VALUES:
-            yield Requirement(key, operator)
+            yield ValueRequirement(key, operator)
             continue
         for wanted in WANTED:
             if operator not in ORDERED or not isinstance(value_of(wanted), str):
-                yield Requirement(key, operator, (wanted,))
+                yield ValueRequirement(key, operator, (wanted,))
 
 
 def device_of(attributes, capacity):
@@ -174,7 +174,7 @@ def test_something_is_selected_by_every_operator():
         if any(selects(ResourceClass("c", ((one,),)), properties_of(DRIVER, device)) for device in found)
     }
 
-    assert selecting == set(Operator) - {Operator.DOES_NOT_EXIST}
+    assert selecting == set(ValueOperator) - {ValueOperator.DOES_NOT_EXIST}
 
 
 @settings(deadline=None)
