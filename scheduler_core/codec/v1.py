@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -155,10 +155,14 @@ def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
     by_id: dict[PoolId, list[V1Slice]] = {}
     for one in slices:
         by_id.setdefault(one.pool, []).append(one)
-    return tuple(_pool(by_id[pool]) for pool in sorted(by_id))
+    return tuple(pool_of(by_id[pool]) for pool in sorted(by_id))
 
 
-def _pool(slices: list[V1Slice]) -> Pool:
+def pool_of(slices: Collection[V1Slice]) -> Pool:
+    """Return the pool that slices of one driver and pool name form, older generations behind the newest.
+
+    Shape: at least one slice. Slices are read in the order of their names, whatever order they came in.
+    """
     older: Pool | None = None
     for generation in sorted({one.generation for one in slices}):
         older = _generation([one for one in slices if one.generation == generation], older)

@@ -99,7 +99,7 @@ class FeasibilityCache:
                 if unknown < 0:
                     return
                 number = unknown
-                if not self.fits(claims, compiled, Node(self._names[number])):
+                if not self.fits(claims, compiled, self._node_views.node(self._names[number])):
                     continue
             yield self._names[number]
 

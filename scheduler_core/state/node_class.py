@@ -1,7 +1,7 @@
-"""Rosters: what nodes with equal hardware have in common.
+"""Node classes: what nodes with equal hardware have in common.
 
-Two nodes with the same components, called and listed alike, have one roster; what differs between them
-are serial numbers and what is taken.
+Two nodes whose components have the same templates, names and order have one node class. They differ in
+serial numbers and in what is taken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NodeClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeView:
-    """A node as the engine keeps it.
+    """A node with the components that it sees.
 
     Shape: ``components`` in the order of their first device; ``is_regular`` is False where the node is
            offered devices that the tables do not cover, ``is_complete`` where slices are missing.
@@ -44,11 +44,11 @@ class NodeView:
 NodeClassKey = tuple[
     tuple[int, ...], tuple[ComponentTemplate, ...], tuple[DeviceListing, ...], tuple[int, ...]
 ]
-"""Per component the number of its pool, its template, its layout and the usable positions."""
+"""Per component the number of its pool, its template, its device listing and the usable positions."""
 
 
 def node_class_of(key: NodeClassKey) -> NodeClass:
-    """Return a new roster."""
+    """Return a new node class."""
     pools, templates, layouts, usable = key
     ranks = tuple([
         tuple([pool * _POOL_STEP + place for place in layout.listed])
