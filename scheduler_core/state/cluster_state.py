@@ -159,10 +159,10 @@ class ClusterState:
         )
 
     def _settle(self, pools: Iterable[PoolId]) -> None:
-        """Let the pool count that has to, of those that were given or that slices form."""
+        """Enter the effective pool of each identity, where it is another one than before."""
         for pool in pools:
             key = (pool.driver, pool.name)
-            found = self._given.get(pool) or _counting(self._composite.get(pool), self._v1.get(pool))
+            found = self._given.get(pool) or _effective(self._composite.get(pool), self._v1.get(pool))
             if found is not self.views.get(key):
                 self._leave(key)
                 if found is not None:
@@ -200,8 +200,8 @@ class ClusterState:
             observer.view_dropped(node_view)
 
 
-def _counting(composite: Kept | None, v1: Kept | None) -> Kept | None:
-    """Return which of the pools of two dialects counts."""
+def _effective(composite: Kept | None, v1: Kept | None) -> Kept | None:
+    """Return the one of two dialects' pools that counts."""
     is_usable = not isinstance(composite, Pool) or (composite.is_complete and composite.problem is None)
     return composite if composite is not None and (is_usable or v1 is None) else v1
 
