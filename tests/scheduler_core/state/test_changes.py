@@ -233,6 +233,16 @@ def test_a_claim_that_is_released_while_its_pool_is_away_holds_nothing_later():
     assert engine.decide([ASKED], NODE) is not None
 
 
+def test_a_claim_that_is_released_while_the_other_dialect_counts_holds_nothing_later():
+    state = state_of(v1("a"), claims=[held("a")])
+
+    state.upsert_slices([composite("c")])
+    state.release(ClaimRef("default", "other"))
+    state.remove_composite_slice("s")
+
+    assert allocated(state) == ["a"]
+
+
 def test_a_class_that_comes_changes_or_goes_counts_in_the_next_question():
     state = ClusterState()
     state.upsert_slices([v1("a")])
