@@ -13,6 +13,7 @@ from typing import Any, Final
 from scheduler_core.base import limits
 from scheduler_core.base.version import RULE as VERSION_RULE
 from scheduler_core.base.version import Version
+from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields
 from scheduler_core.model.device import AttributeValue, QualifiedName, Scalar
 from scheduler_core.model.names import (
@@ -24,17 +25,41 @@ from scheduler_core.model.names import (
     qualified,
 )
 
+_attributes: Final[Decoded[Mapping[QualifiedName, AttributeValue]]] = Decoded(4096)
+_keys: Final[Decoded[Mapping[QualifiedName, str]]] = Decoded(1024)
+_texts: Final[Decoded[AttributeValue]] = Decoded(1 << 14)
 _SCALARS: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 
 
-def read_attributes(fields: Fields, driver: str) -> dict[QualifiedName, AttributeValue]:
-    """Return the attributes of ``fields`` by qualified name."""
-    return {name: _attribute(fields, key) for name, key in read_keys(fields, driver).items()}
+def read_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the attributes of ``fields`` by qualified name. Equal attributes give one object."""
+    known = content(fields.values)
+    found = _attributes.get((driver, known))
+    if found is None:
+        found = read_new_attributes(fields, driver)
+        if known is not None:
+            _attributes.put((driver, known), found)
+    return found
 
 
-def read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
+def read_new_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the same where it is known that no equal attributes came before."""
+    return {name: _value(fields, key) for name, key in read_keys(fields, driver).items()}
+
+
+def read_keys(fields: Fields, driver: str) -> Mapping[QualifiedName, str]:
     """Check the keys of a property map and return them by qualified name."""
+    keys = (driver, *fields.values)
+    found = _keys.get(keys)
+    if found is None:
+        found = _read_keys(fields, driver)
+        if all([type(key) is str for key in keys]):  # True and 1 are equal and written differently
+            _keys.put(keys, found)
+    return found
+
+
+def _read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
     found: dict[QualifiedName, str] = {}
     for key in fields.values:
         name = _qualified(str(key), driver)
@@ -52,6 +77,19 @@ def _qualified(key: str, driver: str) -> QualifiedName | None:
     domain, identifier = domain_and_identifier(key)
     well_formed = is_identifier(identifier, allows_dashes=True) and (not domain or is_driver(domain))
     return qualified(key, driver) if well_formed and not key.startswith("/") else None
+
+
+def _value(parent: Fields, key: str) -> AttributeValue:
+    """Return one attribute. Of texts and versions equal ones give one object."""
+    written = parent.values[key]
+    if type(written) is dict and len(written) == 1:
+        ((kind, value),) = written.items()
+        if type(value) is str:
+            known = _texts.get((kind, value))
+            return _texts.put((kind, value), _attribute(parent, key)) if known is None else known
+        if type(value) is bool and kind == "bool":
+            return value
+    return _attribute(parent, key)
 
 
 def _attribute(parent: Fields, key: str) -> AttributeValue:

@@ -15,11 +15,12 @@ from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import read_capacity
 from scheduler_core.codec.attributes import read_attributes, write_attributes
+from scheduler_core.codec.decoded import content
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.codec.selections import read_selection, write_selection
+from scheduler_core.codec.selections import SELECTION, read_selection, write_selection
 from scheduler_core.codec.v1_device import read_groups, read_only_with
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
-from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import (
     DRIVER_RULE,
     NAME_RULE,
@@ -34,8 +35,7 @@ from scheduler_core.model.pool import PoolId
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 KIND: Final = "CompositeResourceSlice"
-_SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
-_SPEC: Final = ("driver", "pool", *_SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
+_SPEC: Final = ("driver", "pool", *SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
 _COMPOSITE_ONLY: Final = ("includes", "consumesCapacityFrom", "compatibleOnlyWith")
 _DEVICE_KINDS: Final = ("basic", "composite")
 
@@ -145,7 +145,7 @@ class _Reading:
 
     def _body(self, body: Fields, name: DeviceName, *, is_basic: bool) -> CompositeDevice:
         own = ("attributes", "capacity")
-        body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *_SELECTION)
+        body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *SELECTION)
         attributes, capacity = self._properties(body)
         sources = tuple(body.children("consumesCapacityFrom", limits.SOURCES))
         for fields in sources:
@@ -174,11 +174,14 @@ class _Reading:
             raise body.refuse("", "must not select nodes: the slice does not delegate it")
         return nodes
 
-    def _properties(self, body: Fields) -> tuple[dict[QualifiedName, Any], Mapping[QualifiedName, Quantity]]:
+    def _properties(
+        self, body: Fields
+    ) -> tuple[Mapping[QualifiedName, AttributeValue], Mapping[QualifiedName, Quantity]]:
         for key in ("attributes", "capacity"):
             self._refuse_own_domain(body.optional(key))
         attributes = read_attributes(body.optional("attributes"), self.driver)
-        capacity = read_capacity(body.optional("capacity"), self.driver)
+        capacities = body.optional("capacity")
+        capacity = read_capacity(capacities, self.driver, content(capacities.values))
         count = len(attributes) + len(capacity)
         if count > limits.PROPERTIES:
             raise body.refuse("", f"has {count} attributes and capacities; at most {limits.PROPERTIES}")
