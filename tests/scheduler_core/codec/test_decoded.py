@@ -14,7 +14,7 @@ from scheduler_core.codec.decoded import Decoded, content
 
 
 def forget():
-    for module in (amounts, attributes, v1, v1_device, v1_text):
+    for module in (amounts, attributes, composite, v1, v1_device, v1_text):
         for value in vars(module).values():
             if isinstance(value, Decoded):
                 value._kept.clear()
@@ -82,6 +82,13 @@ def test_equal_parts_become_one_object():
     assert one.capacity is two.capacity
     assert one.draws is two.draws
     assert one.name is two.name
+
+
+def test_equal_composite_devices_and_mixins_become_one_object():
+    one, two = (composite.decode_slice(copy.deepcopy(COMPOSITE)) for _ in range(2))
+
+    assert all(mine is other for mine, other in zip(one.devices, two.devices, strict=True))
+    assert one.mixins[0] is two.mixins[0]
 
 
 def test_a_mistake_in_equal_parts_is_told_with_the_place_of_each():
