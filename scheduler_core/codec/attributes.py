@@ -28,6 +28,7 @@ from scheduler_core.model.names import (
 _attributes: Final[Decoded[Mapping[QualifiedName, AttributeValue]]] = Decoded(4096)
 _keys: Final[Decoded[Mapping[QualifiedName, str]]] = Decoded(1024)
 _texts: Final[Decoded[AttributeValue]] = Decoded(1 << 14)
+_INT: Final = 2**63
 _SCALARS: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 
@@ -44,8 +45,23 @@ def read_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, Attri
 
 
 def read_new_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, AttributeValue]:
-    """Return the same where it is known that no equal attributes came before."""
-    return {name: _value(fields, key) for name, key in read_keys(fields, driver).items()}
+    """Return the same where it is known that no equal attributes came before.
+
+    Of texts and versions equal ones give one object. The loop is for what nearly all attributes look like.
+    """
+    names, found = read_keys(fields, driver), dict[QualifiedName, AttributeValue]()
+    for (name, key), written in zip(names.items(), fields.values.values(), strict=True):
+        if type(written) is dict and len(written) == 1:
+            ((kind, value),) = written.items()
+            if type(value) is str:
+                known = _texts.get((kind, value))
+                found[name] = _texts.put((kind, value), _attribute(fields, key)) if known is None else known
+                continue
+            if type(value) is int and kind == "int" and -_INT <= value < _INT:
+                found[name] = value
+                continue
+        found[name] = _attribute(fields, key)
+    return found
 
 
 def read_keys(fields: Fields, driver: str) -> Mapping[QualifiedName, str]:
@@ -79,19 +95,6 @@ def _qualified(key: str, driver: str) -> QualifiedName | None:
     return qualified(key, driver) if well_formed and not key.startswith("/") else None
 
 
-def _value(parent: Fields, key: str) -> AttributeValue:
-    """Return one attribute. Of texts and versions equal ones give one object."""
-    written = parent.values[key]
-    if type(written) is dict and len(written) == 1:
-        ((kind, value),) = written.items()
-        if type(value) is str:
-            known = _texts.get((kind, value))
-            return _texts.put((kind, value), _attribute(parent, key)) if known is None else known
-        if type(value) is bool and kind == "bool":
-            return value
-    return _attribute(parent, key)
-
-
 def _attribute(parent: Fields, key: str) -> AttributeValue:
     if isinstance(parent.values[key], str):
         return parent.text(key, rule=_short)
@@ -118,7 +121,7 @@ def _scalar(fields: Fields, kind: str) -> Scalar:
         case "bool":
             return fields.flag("bool")
         case "int":
-            return fields.integer("int", least=-(2**63))
+            return fields.integer("int", least=-_INT)
         case "string":
             return fields.text("string", rule=_short)
         case _:
