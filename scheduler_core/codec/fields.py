@@ -25,9 +25,8 @@ class Fields:
         self.path = path
         self.error = error
         self.values: Mapping[str, Any]
-        if type(values) is dict or isinstance(
-            values, Mapping
-        ):  # nearly always, and much faster to see than a Mapping
+        # Nearly all are dictionaries, which the first look tells much faster than the second.
+        if type(values) is dict or isinstance(values, Mapping):
             self.values = values
         else:
             raise error(subject, path, values, "must be an object")

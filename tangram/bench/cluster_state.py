@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Final
 
 from scheduler_core.codec import v1
@@ -46,6 +46,7 @@ class _Fed:
     engines: tuple[Engine, ...]
     decoding: list[int] = field(default_factory=list)
     entering: list[int] = field(default_factory=list)
+    processor_ns: int = 0
     memory: int = 0
 
 
@@ -65,7 +66,7 @@ def following(settings: Settings) -> Report:
         times("a node, bytes to engine", per_node, _PER_NODE_NS, f"{size:,} bytes in {len(machine)} slices"),
         times("of this, JSON and decoding", fed.decoding),
         times("of this, pool, state and engines", fed.entering),
-        times(f"all {count} nodes", [sum(per_node)], count * _PER_NODE_NS),
+        times(f"all {count} nodes", [sum(per_node)], count * _PER_NODE_NS, _processor_time(fed.processor_ns)),
         Row(
             case="memory for them, at most",
             unit=Unit.MEBIBYTES,
@@ -100,14 +101,19 @@ def _fed(settings: Settings, count: int) -> _Fed:
         if number % 500 == 0:
             settings.say(f"node {number} of {count}")
         texts = as_server_sends(machine, _name(number), number)
-        started = perf_counter_ns()
+        started, spent = perf_counter_ns(), process_time_ns()
         slices = [read_v1_slice(text) for text in texts]
         decoded = perf_counter_ns()
         state.upsert_slices(slices)
         fed.decoding.append(decoded - started)
         fed.entering.append(perf_counter_ns() - decoded)
+        fed.processor_ns += process_time_ns() - spent
         fed.memory = max(fed.memory, _resident_bytes() - before)
     return fed
+
+
+def _processor_time(nanoseconds: int) -> str:
+    return f"{nanoseconds / (1_000 * MS):.3g} s of processor time"
 
 
 def _resident_bytes() -> int:
