@@ -21,7 +21,7 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.state.assignments import Assignments, Holder, holder_of
 from scheduler_core.state.node_class import NodeView
-from scheduler_core.state.node_views import Kept, NodeViews, restored
+from scheduler_core.state.node_views import Kept, NodeViews, pool_key, restored
 from scheduler_core.state.observer import StateObserver
 from scheduler_core.state.published_pools import PublishedPools
 from scheduler_core.state.slice_forms import CompositeForm, EmptiedSlice, V1Form
@@ -37,7 +37,7 @@ class ClusterState:
     def __init__(self, classes: Mapping[str, DeviceClass] | None = None, features: Features = ALL) -> None:
         self.features = features
         self.classes: Mapping[str, DeviceClass] = dict(classes or {})
-        self.views = NodeViews(self._view_dropped)
+        self.views = NodeViews(self._view_dropped, features)
         self.assignments = Assignments(self.views.compiled, self._component_moved)
         self._compiler = PoolCompiler(features)
         self._given: dict[PoolId, Kept] = {}
@@ -141,6 +141,10 @@ class ClusterState:
         """Return the claims that hold a device: several where it serves many, or by somebody's mistake."""
         return self.assignments.holding(device)
 
+    def concerning(self, node: Node) -> tuple[AllocatedClaim, ...]:
+        """Return the claims that hold devices of the pools that concern a node."""
+        return self.assignments.concerning(map(pool_key, self.views.concerned(node)))
+
     def pools(self) -> Iterator[Pool]:
         """Yield every pool as it was published, by driver and name."""
         return map(restored, self.views.pools)
@@ -154,7 +158,7 @@ class ClusterState:
         return Cluster(
             pools=tuple(pools),
             classes=self.classes,
-            allocated=self.assignments.concerning([(pool.id.driver, pool.id.name) for pool in pools]),
+            allocated=self.assignments.concerning(map(pool_key, pools)),
             features=self.features,
         )
 
@@ -180,6 +184,7 @@ class ClusterState:
     def _enter(self, pool: Kept) -> None:
         for component in _components((pool,)):
             component.state = 0
+            component.consumed.clear()
             for observer in self._observers:
                 observer.component_entered(component)
         if not isinstance(pool, Pool):

@@ -58,7 +58,7 @@ def following(settings: Settings) -> Report:
     fed = _fed(settings, count)
     per_node = [one + two for one, two in zip(fed.decoding, fed.entering, strict=True)]
     nodes = [Node(_name(number)) for number in range(count)]
-    fits = [len(engine.feasible_nodes([the_claim()], nodes)) for engine in fed.engines]
+    fits = [len(engine.feasible_nodes([the_claim()], nodes).names) for engine in fed.engines]
     misread = tuple(_misread(fed.state, machine))
     claims, slices = list(_claims_changed(fed.state, count)), list(_slices_changed(fed.state, machine, count))
     size = sum(map(len, as_server_sends(machine, _name(0), 0)))

@@ -5,11 +5,21 @@ from dataclasses import replace
 
 import pytest
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.v1 import V1Slice
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid, DeviceClass
+from scheduler_core.model.claim import (
+    AllocatedClaim,
+    AllocatedDevice,
+    ClaimRef,
+    ClaimUid,
+    DeviceClass,
+    DeviceRequest,
+    Request,
+)
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import Device, DeviceId, DeviceName
+from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.result import Allocation
@@ -241,6 +251,28 @@ def test_a_claim_that_is_released_while_the_other_dialect_counts_holds_nothing_l
     state.remove_composite_slice("s")
 
     assert allocated(state) == ["a"]
+
+
+def share_of(amount, by):
+    place = DeviceId(DRIVER, NODE.name, DeviceName("shared"))
+    part = AllocatedDevice("r", place, share_id=by, consumed={"m": Quantity.of(amount)})
+    return AllocatedClaim(ref=ClaimRef("default", by), results=(part,))
+
+
+def test_a_share_that_is_released_while_the_other_dialect_counts_is_free_later():
+    capacity = {qualified("m", DRIVER): Quantity.of(3)}
+    shared = Device(name=DeviceName("shared"), nodes=HERE, is_shareable=True, capacity=capacity)
+    wanted = DeviceRequest(name="r", class_name="any", capacity={"m": Quantity.of(2)})
+    asked = claim(Request(name="r", alternatives=(wanted,)))
+    state = state_of(replace(v1(), devices=(shared,)), claims=[share_of(3, "first")])
+    assert Engine(state).decide([asked], NODE) is None
+
+    state.upsert_slices([composite("c")])
+    state.release(ClaimRef("default", "first"))
+    state.remove_composite_slice("s")
+    state.hold(share_of(1, "second"))
+
+    assert isinstance(Engine(state).decide([asked], NODE), Allocation)
 
 
 def test_a_class_that_comes_changes_or_goes_counts_in_the_next_question():
