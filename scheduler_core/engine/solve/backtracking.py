@@ -37,7 +37,8 @@ class _Turn:
 
     Shape: ``option`` the alternative that is tried, -1 before the first; ``left`` how many devices it still
            wants, this one included; ``mine`` the devices that its request has already; ``available`` what
-           it could get, ``untried`` what of it is left to try; ``is_first`` where other alternatives may follow; ``is_closed`` where nothing need be tried.
+           it could get, ``untried`` what of it is left to try; ``is_first`` where other alternatives may
+           follow; ``is_closed`` where nothing need be tried.
     """
 
     request: int
