@@ -14,8 +14,7 @@ from agent.inventory.names import gpu_name
 from plugin.claims import PreparePlan
 from plugin.errors import ClaimUnusable, DeviceHeld
 from plugin.records import HeldDevice, HeldPartition, Record
-from scheduler_core.base.errors import Overdrawn
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.model.device import DeviceName
 
 

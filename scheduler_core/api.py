@@ -21,11 +21,10 @@ from scheduler_core.base.errors import (
     InvalidClass,
     InvalidInput,
     InvalidSlice,
-    Overdrawn,
     SelectorError,
 )
 from scheduler_core.base.features import Features
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.books.matrix import contradictions, matrix
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.composite import decode_slice, encode_slice
@@ -44,17 +43,15 @@ from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasib
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, demands, first_fit_choices
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.obstacles import Held, Missing, Obstacle
 from scheduler_core.model.refusal import (
     Considered,
     ConstraintValues,
     Demand,
-    Held,
-    Hindrance,
-    Missing,
-    Obstacle,
     RequestOf,
 )
 from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable
+from scheduler_core.model.sentences import constraint_text, obstacle_text
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.search.answer import with_share_ids
 
@@ -73,7 +70,6 @@ __all__ = [
     "Features",
     "FirstFitChoice",
     "Held",
-    "Hindrance",
     "InvalidClaim",
     "InvalidClass",
     "InvalidInput",
@@ -97,6 +93,7 @@ __all__ = [
     "best_fit_choices",
     "compare_nodes",
     "compile_selector",
+    "constraint_text",
     "contradictions",
     "decode_allocated_claim",
     "decode_claim",
@@ -110,6 +107,7 @@ __all__ = [
     "first_fit_choices",
     "flatten",
     "matrix",
+    "obstacle_text",
     "pools",
     "project",
     "v1_pools",

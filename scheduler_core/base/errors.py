@@ -67,15 +67,6 @@ class CannotProject(CoreError):
         super().__init__(f"pool {pool} cannot be projected to resource.k8s.io/v1: " + "; ".join(reasons))
 
 
-class Overdrawn(CoreError):
-    """A device that the ledger cannot take, and why. Raised before anything has changed."""
-
-    def __init__(self, device: str, reason: str) -> None:
-        self.device = device
-        self.reason = reason
-        super().__init__(f"device {device} cannot be taken: {reason}")
-
-
 def message(subject: str, field: str, value: object, rule: str) -> str:
     """Return the one-line message of an invalid input: object, field, value, rule."""
     place = f"{subject}: {field}" if field else subject

@@ -14,10 +14,12 @@ from itertools import combinations
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
-from scheduler_core.books.ledger import Ledger, Share
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.usage import Share
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.rules.selectors import compile_selector, view
 
 
@@ -53,10 +55,11 @@ def matrix(pool: Pool, features: Features = ALL) -> Matrix:
 
 def _pair(pool: Pool, held: Device, wanted: Device, features: Features) -> str | None:
     ledger = Ledger(pool, features)
-    if ledger.obstacle(held.name, _share(held)) is not None:
+    if not ledger.admits(held.name, _share(held)):
         return f"{held.name} can never be taken"
     ledger.take(held.name, held.name, _share(held))
-    return ledger.obstacle(wanted.name, _share(wanted))
+    obstacle = ledger.obstacle(wanted.name, _share(wanted))
+    return None if obstacle is None else obstacle_text(obstacle, wanted.name)
 
 
 def _share(device: Device) -> Share | None:

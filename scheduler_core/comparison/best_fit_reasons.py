@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.comparison.remaining_parts import PartDifference, RemainingParts
-from scheduler_core.explain.first_fit_reasons import told
 from scheduler_core.explain.replay import Replay, given_to, place_of
 from scheduler_core.model.claim import (
     AllocatedDevice,
@@ -24,7 +23,8 @@ from scheduler_core.model.claim import (
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Demand, Hindrance, Obstacle
+from scheduler_core.model.obstacles import ConstraintRefuses, Obstacle
+from scheduler_core.model.refusal import Demand
 from scheduler_core.model.result import Allocation
 from scheduler_core.rules.constraints import rule_of
 from scheduler_core.search.candidates import Candidate
@@ -150,8 +150,7 @@ class _Answer:
                 if other is not one and number in other.alternative.rules:
                     rule.add(other.candidate.offer.device)
             if not rule.admits(rival.offer.device):
-                text = f"{told(constraint)} keeps it from the other devices"
-                return Obstacle(Hindrance.CONSTRAINT, text)
+                return ConstraintRefuses(constraint)
         return None
 
     def _taken(self, without: _Given | None = None) -> list[DeviceId]:

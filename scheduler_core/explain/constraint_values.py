@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from scheduler_core.explain.first_fit_reasons import told
 from scheduler_core.model.claim import Claim, Constraint
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import ConstraintValues, Demand
+from scheduler_core.model.sentences import constraint_text
 from scheduler_core.rules.constraints import applies
 
 
@@ -46,7 +46,7 @@ def _spread(
     found = Counter(text for value in values if value is not None for text in _texts(value))
     return ConstraintValues(
         claim=claim.ref,
-        constraint=told(constraint),
+        constraint=constraint_text(constraint),
         requests=tuple(dict.fromkeys(one.request.partition("/")[0] for one in bound)),
         needed=sum(_least(bound)),
         free=dict(sorted(found.items())),

@@ -19,6 +19,7 @@ from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, Search, SearchAlternative, SearchRequest
 from scheduler_core.search.problem import problem_of
@@ -213,29 +214,32 @@ def _shortage(alternatives: Sequence[SearchAlternative], ledgers: Sequence[Ledge
     """Return why the alternatives cannot be filled from what is left, None where one alone could."""
     sentences = []
     for alternative in alternatives:
-        blocked = []
-        free = 0
-        for candidate in alternative.candidates:
-            reason = _obstacle(alternative, candidate, ledgers)
-            if reason is None:
-                free += 1
-            else:
-                blocked.append(f"{candidate.offer.device.name}: {reason}")
+        blocked = [one for one in alternative.candidates if not _is_free(alternative, one, ledgers)]
+        free = len(alternative.candidates) - len(blocked)
         needed = len(alternative.candidates) if alternative.count is None else alternative.count
         if free >= needed:
             return None
         found = f"needs {needed} of {len(alternative.candidates)} matching devices, {free} of them free"
-        sentences.append(f"{found}; {_list(blocked, '; ')}" if blocked else found)
+        shown = [_obstacle(one, ledgers) for one in blocked[:_SHOWN]]
+        sentences.append(f"{found}; {_list(shown, '; ', len(blocked))}" if blocked else found)
     return " or ".join(sentences)
 
 
-def _obstacle(alternative: SearchAlternative, candidate: Candidate, ledgers: Sequence[Ledger]) -> str | None:
-    if candidate.barred is not None or alternative.admin_access:
-        return candidate.barred
-    return ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name, candidate.share)
+def _is_free(alternative: SearchAlternative, candidate: Candidate, ledgers: Sequence[Ledger]) -> bool:
+    if candidate.obstacle is not None or alternative.admin_access:
+        return candidate.obstacle is None
+    return ledgers[candidate.offer.pool].admits(candidate.offer.device.name, candidate.share)
 
 
-def _list(items: Sequence[str], separator: str = ", ") -> str:
-    rest = len(items) - _SHOWN
+def _obstacle(candidate: Candidate, ledgers: Sequence[Ledger]) -> str:
+    """Return what is in the way of a candidate that is not free, as a sentence after its name."""
+    name = candidate.offer.device.name
+    found = candidate.obstacle or ledgers[candidate.offer.pool].obstacle(name, candidate.share)
+    assert found is not None, "a candidate that is not free has an obstacle"
+    return f"{name}: {obstacle_text(found)}"
+
+
+def _list(items: Sequence[str], separator: str = ", ", total: int | None = None) -> str:
+    rest = (len(items) if total is None else total) - _SHOWN
     text = separator.join(items[:_SHOWN])
     return f"{text} and {rest} more" if rest > 0 else text

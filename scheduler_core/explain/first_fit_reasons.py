@@ -11,19 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.explain.replay import Replay, given_to, place_of
-from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, Constraint
+from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
+from scheduler_core.model.obstacles import ConstraintRefuses, Obstacle, OthersDoNotFit
+from scheduler_core.model.refusal import Considered, Demand
 from scheduler_core.model.result import Allocation
 from scheduler_core.rules.constraints import Rule
 from scheduler_core.rules.scopes import SameSets
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
-
-NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
-"""Of a device that nothing bars and that first-fit passed over: with it the search came to no end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +69,6 @@ def first_fit_choices(
     return tuple(found)
 
 
-def told(constraint: Constraint) -> str:
-    """Return a constraint as a claim writes it."""
-    kind = type(constraint).__name__
-    return f"{kind[:1].lower()}{kind[1:]} {constraint.attribute}"
-
-
 class _InOrder:
     """Takes devices one by one, as the search took them."""
 
@@ -113,9 +105,8 @@ class _InOrder:
             return obstacle
         for number in alternative.rules:
             if not self._rule(number, alternative).admits(candidate.offer.device):
-                text = f"{told(self._constraints[number])} keeps it from the devices chosen before"
-                return Obstacle(Hindrance.CONSTRAINT, text)
-        return Obstacle(Hindrance.NO_ROOM, NO_ROOM_AFTER)
+                return ConstraintRefuses(self._constraints[number])
+        return OthersDoNotFit()
 
     def _rule(self, number: int, alternative: SearchAlternative) -> Rule:
         rule = self._standing.problem.rules[number]

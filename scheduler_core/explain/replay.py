@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.books.shortage import obstacle
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
+from scheduler_core.model.obstacles import Obstacle, SelectorFails
+from scheduler_core.model.refusal import Considered, Demand
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
-from scheduler_core.search.problem import problem_of, untolerated
+from scheduler_core.search.problem import problem_of
 
 
 class Replay:
@@ -40,14 +40,10 @@ class Replay:
     def obstacle(self, alternative: SearchAlternative, candidate: Candidate) -> Obstacle | None:
         """Return what keeps a device from a request now, its constraints left aside."""
         if candidate.error is not None:
-            return Obstacle(Hindrance.SELECTOR, str(candidate.error))
-        if candidate.barred is not None:
-            is_taint = candidate.barred in map(untolerated, candidate.offer.device.taints)
-            return Obstacle(Hindrance.TAINT if is_taint else Hindrance.SCOPE, candidate.barred)
-        if alternative.admin_access:
-            return None
-        pool, device = self._pools[candidate.offer.pool], candidate.offer.device
-        return obstacle(pool, self._ledger(candidate), device.name, candidate.share)
+            return SelectorFails(str(candidate.error))
+        if candidate.obstacle is not None or alternative.admin_access:
+            return candidate.obstacle
+        return self._ledger(candidate).obstacle(candidate.offer.device.name, candidate.share)
 
     def take(self, ref: ClaimRef, alternative: SearchAlternative, candidate: Candidate) -> None:
         """Take a device for a request. Looking on takes nothing."""

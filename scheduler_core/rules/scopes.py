@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope, PreferScope, SameScope
 from scheduler_core.model.device import AttributeValue, Device, QualifiedName
+from scheduler_core.model.obstacles import ScopeReserved
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.constraints import Match, Rule
 
@@ -175,11 +176,11 @@ def reserved(pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Reserved:
     return found
 
 
-def bar(device: Device, kept: Reserved) -> str | None:
-    """Return who keeps a scope to itself that the device stands in, as a sentence; None where nobody does."""
-    for constraint, scope, values, holder in kept:
+def reservation(device: Device, reserved_scopes: Reserved) -> ScopeReserved | None:
+    """Return the claim that has the device's scope for itself, None where no claim has."""
+    for constraint, scope, values, holder in reserved_scopes:
         if is_rival(constraint, device) and device.attributes.get(scope) in values:
-            return f"{holder} holds {scope} {device.attributes[scope]} exclusively"
+            return ScopeReserved(scope, device.attributes[scope], holder)
     return None
 
 

@@ -11,8 +11,9 @@ from rich.text import Text
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, Rival
 from scheduler_core.comparison.other_nodes import OtherNode
 from scheduler_core.comparison.remaining_parts import PartDifference
+from scheduler_core.model.sentences import obstacle_text
 from tangram.pictures.counted import counted
-from tangram.pictures.explanation import listed, negated, sentence, yielded_lines
+from tangram.pictures.explanation import listed, negated, yielded_lines
 
 _LINES: Final = 6  # reasons that are told of one device
 _ROOMS: Final = 2  # kinds of parts that a sentence names
@@ -54,7 +55,7 @@ def _there(one: OtherNode) -> str:
 
 def reason(rival: Rival) -> str:
     """Return why a rival was not taken."""
-    return sentence(rival.obstacle) if rival.obstacle is not None else _cost(rival.extra, rival.rooms)
+    return obstacle_text(rival.obstacle) if rival.obstacle is not None else _cost(rival.extra, rival.rooms)
 
 
 def _cost(extra: float, rooms: Sequence[PartDifference]) -> str:

@@ -119,7 +119,8 @@ def test_a_shareable_device_serves_claims_until_its_capacity_is_gone():
 
     (result,) = fits.results[ClaimRef("default", "c")]
     assert (result.share_id, {k: str(v) for k, v in result.consumed.items()}) == ("share", {"memory": "4Gi"})
-    assert "memory of a is consumed by default/other" in exceeds.reasons[0].detail
+    lacking = "a: it has too little memory left: 5Gi needed, 4Gi of 10Gi left; held by default/other"
+    assert lacking in exceeds.reasons[0].detail
 
 
 def test_a_capacity_request_filters_devices_that_are_given_whole():

@@ -15,8 +15,9 @@ from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAt
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Hindrance
+from scheduler_core.model.obstacles import ConstraintRefuses, InUse, PartsInUse, TooLittleLeft
 from scheduler_core.model.result import Allocation, Cause
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 
 SIZE = qualified("size", DRIVER)
@@ -77,7 +78,7 @@ def test_a_rival_that_another_claim_holds_is_told_by_its_holder():
     (choice,) = why(cluster_of(*board("b"), allocated=[held("b-1-at-3")]), claim(request("r", size(1))))
 
     obstacle = rivals(choice)["b-1-at-3"].obstacle
-    assert (obstacle.hindrance, obstacle.text) == (Hindrance.HELD, "is held by default/other")
+    assert (type(obstacle), obstacle_text(obstacle)) == (InUse, "it is held by default/other")
     assert [(one.device, one.by) for one in obstacle.holders] == [("b-1-at-3", "default/other")]
 
 
@@ -86,8 +87,8 @@ def test_a_rival_in_the_place_of_another_request_is_told_by_that_request():
 
     (rival,) = half.rivals
     obstacle = rival.obstacle
-    assert obstacle.hindrance is Hindrance.SHORT
-    assert {one.by for one in obstacle.holders} == {"default/claim request s"}
+    assert isinstance(obstacle, TooLittleLeft)
+    assert {one.by for missing in obstacle.missing for one in missing.holders} == {"default/claim request s"}
 
 
 def test_a_rival_that_breaks_a_constraint_is_told_with_the_constraint():
@@ -97,8 +98,10 @@ def test_a_rival_that_breaks_a_constraint_is_told_with_the_constraint():
 
     other = {"b": "c", "c": "b"}[str(small.device.device)[0]]
     obstacle = rivals(small)[f"{other}-1-at-0"].obstacle
-    assert obstacle.hindrance is Hindrance.CONSTRAINT
-    assert obstacle.text == f"matchAttribute {BOARD} keeps it from the other devices"
+    assert isinstance(obstacle, ConstraintRefuses)
+    assert (
+        obstacle_text(obstacle) == f"matchAttribute {BOARD} does not allow it with the claim's other devices"
+    )
 
 
 def test_devices_of_one_request_are_no_rivals_of_each_other():
@@ -119,7 +122,7 @@ def test_an_alternative_that_had_to_yield_is_told_as_it_was_before_the_claims_ca
 
     (demand,) = choice.yielded
     assert (demand.request, demand.free) == ("r/whole", 0)
-    assert demand.matched[0].obstacle.hindrance is Hindrance.RELATED
+    assert isinstance(demand.matched[0].obstacle, PartsInUse)
 
 
 def test_what_the_tables_do_not_cover_has_no_room():
@@ -159,7 +162,7 @@ def test_a_rival_that_could_be_had_makes_a_full_answer_too(boards, taken, sizes,
             if rival.obstacle is None:
                 others = [str(other.device.device) for other in found if other is not one]
                 assert can_be_held(cluster, [*others, str(rival.device.device)])
-            elif rival.obstacle.hindrance is not Hindrance.CONSTRAINT:
+            elif not isinstance(rival.obstacle, ConstraintRefuses):
                 others = [str(other.device.device) for other in found if other is not one]
                 assert not can_be_held(cluster, [*others, str(rival.device.device)])
 

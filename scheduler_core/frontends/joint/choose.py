@@ -64,7 +64,7 @@ def _short(wanted: Wanted) -> JointRefusal | None:
     if usable >= needed:
         return None
     cause = Cause.INSUFFICIENT if needed <= len(wanted.units) else Cause.NO_MATCHING_DEVICE
-    reasons = "; ".join(f"{wanted.kind} {one.number} {one.why}" for one in wanted.units if not one.takes)
+    reasons = "; ".join(f"{wanted.kind} {one.number}: {one.why}" for one in wanted.units if not one.takes)
     detail = f"{needed} wanted, {usable} of {len(wanted.units)} can be had"
     return JointRefusal(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduler_core.books.ledger import Ledger, Share
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.usage import Share
 from scheduler_core.model.device import DeviceName
 from scheduler_core.rules.scopes import Scope
 

@@ -19,6 +19,7 @@ from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.device import AttributeValue, Device, QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.rules.scopes import compared
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
@@ -117,7 +118,8 @@ def _wanted(alternative: SearchAlternative, problem: Problem, scope: QualifiedNa
         device = one.offer.device
         minor = _minor(one)
         take = Take(one.offer.pool, device.name, one.share)
-        why = one.barred or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
+        found = one.obstacle or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
+        why = None if found is None else obstacle_text(found)
         units.append(
             NodeDevice(
                 kind=alternative.name,

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.books.ledger import Ledger, Share
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.usage import Share
 from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 from scheduler_core.frontends.pods.amounts import CARDS, MEMORY, Amounts, Ask, filled
 from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, scopes_of
@@ -21,8 +22,10 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import bare, qualified
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.obstacles import TaintNotTolerated
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import intolerable
-from scheduler_core.rules.scopes import Reserved, Scope, bar, reserved
+from scheduler_core.rules.scopes import Reserved, Scope, reservation, reserved
 from scheduler_core.search.candidates import Offer, offers
 from scheduler_core.search.problem import books
 
@@ -47,7 +50,7 @@ class NodeDevices:
         self._cluster = cluster
         self._scoring = scoring
         self._offers = offers(cluster.pools, node, cluster.features)
-        self._kept: Reserved = reserved(cluster.pools, cluster.allocated)
+        self._reserved: Reserved = reserved(cluster.pools, cluster.allocated)
         self._has_switches = self._tells_switches()
 
     def numbers(self, kind: str) -> list[int]:
@@ -102,14 +105,14 @@ class NodeDevices:
         if lead.device.is_shareable:
             users = self._taken[lead.pool].get(lead.device.name)
             if kind == GPU and not ask.is_shared and users is not None:
-                return f"is used in part by {users}"
+                return f"it is used in part by {users}"
             share = self._share(lead, ask)
             if not isinstance(share, str) and hint.vf_selector is not None:
                 vf = self._free_vf(card, hint)
                 return (Take(lead.pool, lead.device.name, share), vf) if vf else self._no_vf(card)
             return share if isinstance(share, str) else (Take(lead.pool, lead.device.name, share),)
         if kind == GPU and ask.is_shared:
-            return "is given whole only"
+            return "it is given whole only"
         wants_vf = hint.vf_selector is not None or (
             kind in CARDS and bool(card.vfs) and ask.per_device[CARDS[kind]] < 100
         )
@@ -117,22 +120,22 @@ class NodeDevices:
             vf = self._free_vf(card, hint)
             return (vf,) if vf else self._no_vf(card)
         if any(amount > 100 for name, amount in ask.per_device.items() if name != MEMORY):
-            return "is less than is asked of each"
+            return "it has less than is asked of each"
         if card.whole is None:
-            return "is published as VFs only"
+            return "it is published as VFs only"
         whole = Take(lead.pool, lead.device.name)
-        return self._ledger(lead).obstacle(lead.device.name) or (whole,)
+        return self._obstacle(lead) or (whole,)
 
     def _share(self, offer: Offer, ask: Ask) -> Share | str:
         """Return the share of a device, or why it cannot give it."""
         given = self._given(offer, ask)
         share = {QualifiedName(name): Quantity.of(amount) for name, amount in given.items()}
         if not share:
-            return "has none of what is asked for"
+            return "it has none of what is asked for"
         lacking = [name for name, amount in share.items() if amount > offer.device.capacity[name]]
         if lacking:
-            return f"has less {lacking[0]} than is asked of each"
-        return self._ledger(offer).obstacle(offer.device.name, share) or share
+            return f"it has less {lacking[0]} than is asked of each"
+        return self._obstacle(offer, share) or share
 
     def _given(self, offer: Offer, ask: Ask) -> Amounts:
         """Return what a device would give: what both sides name, memory in percent and bytes."""
@@ -156,8 +159,9 @@ class NodeDevices:
 
     def _no_vf(self, card: CardOffers) -> str:
         """Return why a card gives no VF, with what is in the way of the first one."""
-        held = next((self._ledger(vf).obstacle(vf.device.name) for vf in card.vfs), None)
-        return "has no free VF that matches" + (f": {held}" if held else "")
+        first = card.vfs[0] if card.vfs else None
+        reason = self._obstacle(first, of=str(first.device.name)) if first is not None else None
+        return "it has no free VF that matches" + (f": {reason}" if reason else "")
 
     def _barred(self, card: CardOffers) -> str | None:
         for one in (card.whole, *card.vfs[:1]):
@@ -165,10 +169,10 @@ class NodeDevices:
                 continue
             taint = intolerable(one.device.taints, ())
             if taint is not None:
-                return f"has the taint {taint.key}"
-            held = bar(one.device, self._kept)
-            if held is not None:
-                return f"is kept: {held}"
+                return obstacle_text(TaintNotTolerated(taint))
+            found = reservation(one.device, self._reserved)
+            if found is not None:
+                return obstacle_text(found)
         return None
 
     def _is_touched(self, card: CardOffers) -> bool:
@@ -177,6 +181,11 @@ class NodeDevices:
             return True
         whole = card.whole
         return whole is not None and not whole.device.is_shareable and not self._admits(whole)
+
+    def _obstacle(self, offer: Offer, share: Share | None = None, of: str = "it") -> str | None:
+        """Return why a device, or a share of it, cannot be taken now, as a sentence; None where it can."""
+        found = self._ledger(offer).obstacle(offer.device.name, share)
+        return None if found is None else obstacle_text(found, of)
 
     def _admits(self, offer: Offer) -> bool:
         return self._ledger(offer).admits(offer.device.name)
@@ -220,11 +229,11 @@ def _alone(unit: NodeDevice, hint: Hint, used: Set[Scope | None]) -> NodeDevice:
     """
     match hint.exclusive:
         case Exclusive.DEVICE if unit.is_touched:
-            why = "is used by others, which DeviceLevel does not bear"
+            why = "it is used by others, which DeviceLevel does not allow"
         case Exclusive.PCIE if unit.pcie is None:
-            why = "does not tell its PCIe scope, which PCIeLevel needs"
+            why = "its PCIe scope is unknown, which PCIeLevel needs"
         case Exclusive.PCIE if unit.pcie in used:
-            why = "stands below a PCIe scope that others use, which PCIeLevel does not bear"
+            why = "it is in a PCIe scope that others use, which PCIeLevel does not allow"
         case _:
             return unit
     return replace(unit, takes=(), why=unit.why or why)

@@ -124,7 +124,7 @@ def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[Nod
 
 
 def _unmatched(units: Sequence[NodeDevice]) -> tuple[NodeDevice, ...]:
-    return tuple(replace(one, takes=(), why="does not match the selector") for one in units)
+    return tuple(replace(one, takes=(), why="it does not match the selector") for one in units)
 
 
 def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
