@@ -17,7 +17,7 @@ from scheduler_core.dialects.layout import Cut, Layout, cut
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
 from scheduler_core.model.nodes import AllNodes, NodeSelection
-from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
 API_VERSION: Final = "resource.k8s.io/v1"
 _SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
@@ -181,7 +181,18 @@ def _generation(slices: list[V1Slice], older: Pool | None) -> Pool:
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(one.nodes or AllNodes() for one in current)),
         older=older,
+        partitionable=_partitionable(current),
     )
+
+
+def _partitionable(slices: list[V1Slice]) -> PartitionableSlices | None:
+    """Return what the slices with counter sets, and those with ``perDeviceNodeSelection``, list."""
+    ignored = [one for one in slices if one.nodes is None or one.sources]
+    if not ignored:
+        return None
+    others = dict.fromkeys(one.nodes for one in slices if one.nodes is not None and not one.sources)
+    names = [name for one in ignored for name in (*(device.name for device in one.devices), *one.broken)]
+    return PartitionableSlices(tuple(names), tuple(others))
 
 
 def _problem(

@@ -17,7 +17,7 @@ from scheduler_core.dialects.supply import Flat, Unusable, as_dimensions, find_d
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import AllNodes, NodeSelection
-from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
 _Value = TypeVar("_Value", AttributeValue, Quantity)
 
@@ -58,8 +58,21 @@ def _generation(slices: Sequence[CompositeSlice], older: Pool | None) -> Pool:
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(composite.nodes or AllNodes() for composite in current)),
         older=older,
+        partitionable=_partitionable(current),
     )
     return pool if parts.problem else _resolve(pool, parts)
+
+
+def _partitionable(slices: Sequence[CompositeSlice]) -> PartitionableSlices | None:
+    """Return what the slices list in which each device selects nodes itself."""
+    ignored = [one for one in slices if one.nodes is None]
+    if not ignored:
+        return None
+    others = dict.fromkeys(one.nodes for one in slices if one.nodes is not None)
+    names = [
+        name for one in ignored for name in (*(device.name for device in one.devices), *one.broken_devices)
+    ]
+    return PartitionableSlices(tuple(names), tuple(others))
 
 
 def pools(slices: Iterable[CompositeSlice]) -> tuple[Pool, ...]:

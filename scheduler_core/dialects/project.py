@@ -38,7 +38,7 @@ def project(pool: Pool) -> Pool:
     devices = tuple(
         _device(device, names, sources, board) for device in pool.devices if device.nodes != NOWHERE
     )
-    return replace(pool, devices=devices, sources=sources, rejected={})
+    return replace(pool, devices=devices, sources=sources, rejected={}, partitionable=None)
 
 
 def spellings(pool: Pool) -> SpellingTable:

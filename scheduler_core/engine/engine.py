@@ -84,6 +84,7 @@ class Engine:
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool, or a new generation of it. What claims hold stays held."""
         self.remove_pool(pool.id)
+        pool = pool.with_features(self._features)
         compiled = self._compiler.compile_if_regular(pool)
         if compiled is None:
             self._node_views.put(pool)

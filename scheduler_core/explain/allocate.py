@@ -34,8 +34,7 @@ def allocate(
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
             does not compile, or fails on a device that was looked at.
     """
-    seen = (pool.as_seen_from(node) for pool in cluster.pools)
-    ordered = replace(cluster, pools=tuple(sorted(seen, key=lambda pool: pool.id)))
+    ordered = replace(cluster, pools=cluster.pools_seen_from(node))
     try:
         problem = problem_of(claims, ordered, node)
         search = Search(problem)

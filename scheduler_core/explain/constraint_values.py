@@ -24,7 +24,7 @@ def constraint_values(
     """Return the spread of every constraint. Shape: in the order of the claims."""
     attributes = {
         pool.id_of(device): device.attributes
-        for pool in (one.as_seen_from(node) for one in cluster.pools)
+        for pool in cluster.pools_seen_from(node)
         for device in pool.devices
     }
     return tuple(

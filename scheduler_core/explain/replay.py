@@ -25,8 +25,7 @@ class Replay:
     """What is held of the pools that a node sees. Shape: ``problem`` has the requests as slots."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
-        seen = (pool.as_seen_from(node) for pool in cluster.pools)
-        self._pools = tuple(sorted(seen, key=lambda pool: pool.id))
+        self._pools = cluster.pools_seen_from(node)
         self.problem = problem_of(claims, replace(cluster, pools=self._pools), node)
 
     def demand(self, ref: ClaimRef, alternative: SearchAlternative) -> Demand:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.model.claim import AllocatedClaim, DeviceClass
+from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 
 
@@ -22,3 +23,8 @@ class Cluster:
     classes: Mapping[str, DeviceClass]
     allocated: tuple[AllocatedClaim, ...] = ()
     features: Features = ALL
+
+    def pools_seen_from(self, node: Node) -> tuple[Pool, ...]:
+        """Return every pool as the node sees it under the features. Shape: by driver and name."""
+        seen = (pool.with_features(self.features).as_seen_from(node) for pool in self.pools)
+        return tuple(sorted(seen, key=lambda pool: pool.id))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
 from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, admits
@@ -29,6 +30,20 @@ class Rejected:
     device: Device
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionableSlices:
+    """The slices of a pool that are ignored where ``DRAPartitionableDevices`` is off.
+
+    These are the slices with counter sets and those whose devices select nodes themselves.
+    Shape: ``devices`` are the devices that these slices list, usable or rejected; ``others_seen_from`` has
+           the node selection of each other slice.
+    Source: upstream v0.37.2, GatherPools.
+    """
+
+    devices: tuple[DeviceName, ...]
+    others_seen_from: tuple[NodeSelection, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """One pool at its newest generation.
@@ -39,7 +54,8 @@ class Pool:
            ``problem`` why nothing of the pool may be used, None when it may;
            ``is_complete`` whether every slice of the generation was seen;
            ``seen_from`` the node selection of each slice, all nodes where its devices have their own;
-           ``older`` the generation before, which still counts on nodes that the newer does not concern.
+           ``older`` the generation before, which still counts on nodes that the newer does not concern;
+           ``partitionable`` what the pool loses without ``DRAPartitionableDevices``, None where nothing.
     """
 
     id: PoolId
@@ -51,6 +67,27 @@ class Pool:
     is_complete: bool = True
     seen_from: tuple[NodeSelection, ...] = (AllNodes(),)
     older: Pool | None = None
+    partitionable: PartitionableSlices | None = None
+
+    def with_features(self, features: Features) -> Pool:
+        """Return the pool without the slices that an allocator ignores under these features.
+
+        The pool stays complete: an ignored slice counts as seen. A pool of which every slice is ignored
+        concerns no node.
+        """
+        older = self.older.with_features(features) if self.older is not None else None
+        ignored = self.partitionable if not features.DRAPartitionableDevices else None
+        if ignored is None:
+            return self if older is self.older else replace(self, older=older)
+        gone = frozenset(ignored.devices)
+        return replace(
+            self,
+            devices=tuple(device for device in self.devices if device.name not in gone),
+            rejected={name: rejected for name, rejected in self.rejected.items() if name not in gone},
+            seen_from=ignored.others_seen_from,
+            older=older,
+            partitionable=None,
+        )
 
     def is_seen_from(self, node: Node) -> bool:
         """Whether a slice of the pool concerns the node."""

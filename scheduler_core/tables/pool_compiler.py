@@ -26,7 +26,8 @@ _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 
 def is_regular(pool: Pool, features: Features = ALL) -> bool:
-    """Whether the tables cover everything about the pool."""
+    """Whether the tables cover everything that the pool has under the features."""
+    pool = pool.with_features(features)
     is_shared = any(device.is_shareable for device in pool.devices)
     return _is_whole(pool) and _are_plain(pool.devices, features) and not is_shared
 
@@ -67,6 +68,7 @@ class PoolCompiler:
 
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
         """Return the pool in tables, None where those do not cover everything about it."""
+        pool = pool.with_features(self._features)
         components = self._components(pool) if _is_whole(pool) else None
         if components is None:
             return None
@@ -80,6 +82,7 @@ class PoolCompiler:
             rejected=pool.rejected,
             spare=spare or _NOTHING,
             waits=any(one.template.structure_class.waits for one in components),
+            partitionable=pool.partitionable,
         )
 
     def _components(self, pool: Pool) -> list[Component] | None:

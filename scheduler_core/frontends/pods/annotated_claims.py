@@ -61,7 +61,7 @@ def allocate_marked(
     plain = allocate(claims, cluster, node)
     if isinstance(plain, Unallocatable):
         return plain
-    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    seen = cluster.pools_seen_from(node)
     ordered = replace(cluster, pools=seen)
     problem = problem_of(claims, ordered, node)
     demands = list(slot_demands(claims, marks, problem, table or NodeTable()))

@@ -96,7 +96,7 @@ def place_pod(
 
     Shape: without ``scoring`` units of equal place go by their number.
     """
-    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    seen = cluster.pools_seen_from(node)
     offered = NodeDevices(replace(cluster, pools=seen), node, scoring)
     demand = _demand(ask, offered, table or NodeTable())
     found = choose(demand, TrialLedgers(offered.ledgers, ask.subject))
@@ -117,7 +117,7 @@ def place_pod(
 
 def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[NodeDevice, ...]]:
     """Return what the node has of each type that the pod asks for, matching or not, and why not free."""
-    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    seen = cluster.pools_seen_from(node)
     found = NodeDevices(replace(cluster, pools=seen), node)
     both = {kind: found.units(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
     return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
