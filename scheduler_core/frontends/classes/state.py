@@ -45,7 +45,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPod:
+class GrantedPod:
     """A pod that holds devices. Shape: ``requests`` by class, None where nobody here asked for it."""
 
     requests: Mapping[str, int] | None
@@ -58,7 +58,7 @@ class State:
 
     classes: Mapping[str, ResourceClass] = field(default_factory=dict)
     nodes: Mapping[str, tuple[ClassDevice, ...]] = field(default_factory=dict)
-    pods: Mapping[str, PlacedPod] = field(default_factory=dict)
+    pods: Mapping[str, GrantedPod] = field(default_factory=dict)
 
 
 def after(state: State, event: Event) -> tuple[State, Outcome]:
@@ -129,7 +129,7 @@ def _add_pod(state: State, event: AddPod) -> tuple[State, Outcome]:
     return _held(state, event, grant), PodPlaced(grant)
 
 
-def _again(known: PlacedPod, event: AddPod) -> Outcome:
+def _again(known: GrantedPod, event: AddPod) -> Outcome:
     """Return what becomes of a pod that is known: told once more it stays as it is."""
     is_same_place = event.grant is None or event.grant == known.grant
     is_same_request = None in (known.requests, event.requests) or known.requests == event.requests
@@ -139,7 +139,7 @@ def _again(known: PlacedPod, event: AddPod) -> Outcome:
 
 
 def _held(state: State, event: AddPod, grant: Grant) -> State:
-    return replace(state, pods={**state.pods, event.name: PlacedPod(event.requests, grant)})
+    return replace(state, pods={**state.pods, event.name: GrantedPod(event.requests, grant)})
 
 
 def _grant(state: State, event: AddPod) -> Grant | None:
