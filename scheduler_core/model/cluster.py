@@ -1,4 +1,4 @@
-"""A cluster as a value: what an allocation looks at, all at once."""
+"""A cluster as a value: everything that an allocation depends on, except the node."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scheduler_core.model.pool import Pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What an allocation looks at.
+    """Everything that an allocation depends on, except the node.
 
-    Shape: ``pools`` one per (driver, name); ``classes`` by name; ``allocated`` claims that hold devices,
-           in any order.
+    Shape: ``pools`` has one pool per (driver, name); ``classes`` by name; ``allocated`` are the claims
+           that hold devices, in any order.
     """
 
     pools: tuple[Pool, ...]

@@ -1,6 +1,6 @@
-"""What there is to say about claims that do not fit: values that carry the amounts, holders and names.
+"""Details of a refusal: what each request matched, what was missing, and which requests conflict.
 
-Found by ``scheduler_core.explain.refusal_details``, reached from ``Unallocatable``. Nothing here is computed.
+``scheduler_core.explain.refusal_details`` computes them, and ``Unallocatable`` gives access to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scheduler_core.model.obstacles import Obstacle
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A device that a request matches. Shape: ``obstacle`` is None where it could be had alone."""
+    """A device that matches a request. Shape: ``obstacle`` is None where the device is free."""
 
     device: DeviceId
     obstacle: Obstacle | None
@@ -24,10 +24,10 @@ class Considered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What one request, or one alternative of it, asks for and finds.
+    """How many devices one alternative of a request needs, and which devices match it.
 
-    Shape: ``needed`` devices of ``matched``, which are in order of preference; 0 where all are wanted and
-           none matches.
+    Shape: ``matched`` in order of preference; ``needed`` is 0 where the request wants all matching devices
+           and none matches.
     """
 
     claim: ClaimRef
@@ -37,16 +37,16 @@ class Demand:
 
     @property
     def free(self) -> int:
-        """Return how many of the matching devices could be had alone."""
+        """Return how many of the matching devices are free."""
         return sum(one.obstacle is None for one in self.matched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintValues:
-    """A constraint, and what is there to meet it.
+    """A constraint, and how many free devices have each value of its attribute.
 
-    Shape: ``constraint`` as the claim writes it; ``needed`` devices at least; ``free`` devices that could
-           be had alone, by value as text; ``without`` such devices that lack the attribute.
+    Shape: ``constraint`` as the claim writes it; ``needed`` is the least number of devices under it;
+           ``free`` counts free devices by value, as text; ``without`` counts those without the attribute.
     """
 
     claim: ClaimRef
@@ -59,13 +59,13 @@ class ConstraintValues:
     def __str__(self) -> str:
         values = ", ".join(f"{value}: {count}" for value, count in self.free.items()) or "none"
         text = f"{self.constraint} over {', '.join(self.requests)}: needs {self.needed} devices"
-        lacking = f"; {self.without} free devices lack it" if self.without else ""
+        lacking = f"; {self.without} free devices do not have it" if self.without else ""
         return f"{text}; free devices by value: {values}{lacking}"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOf:
-    """A request and the claim that it belongs to."""
+    """A request and its claim."""
 
     claim: ClaimRef
     request: str
@@ -75,27 +75,27 @@ class RequestOf:
 
 
 class Findings(Protocol):
-    """What is looked up only when somebody asks, and then kept. See ``Unallocatable`` for the shapes."""
+    """Details that are computed at the first access and then kept. See ``Unallocatable`` for the shapes."""
 
     @property
     def requests(self) -> tuple[Demand, ...]:
-        """Return what every request matched, and what each match lacked."""
+        """Return what every request matched, and the obstacle of each match."""
         ...
 
     @property
     def constraints(self) -> tuple[ConstraintValues, ...]:
-        """Return what there is to meet each constraint."""
+        """Return the free devices by value, per constraint."""
         ...
 
     @property
     def conflict(self) -> tuple[RequestOf, ...]:
-        """Return requests that cannot hold together."""
+        """Return requests that cannot be allocated together."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoFindings:
-    """What there is to say where nobody can look anything up."""
+    """The details of a refusal that has none."""
 
     requests: tuple[Demand, ...] = ()
     constraints: tuple[ConstraintValues, ...] = ()
