@@ -1,4 +1,4 @@
-"""What is in use of one pool: allocated devices, their shares, and what they leave of each source.
+"""What is in use of one pool: the allocated devices, their shares, and what is left of each source.
 
 The state is the set of allocated devices: every amount follows from it by adding and subtracting, so the
 order of allocation never matters. A device that draws from a source and is itself a source of an allocated
@@ -15,7 +15,7 @@ from copy import copy
 
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.books.compatibility import GroupBook, is_at_odds
+from scheduler_core.books.compatibility import GroupCounts, are_incompatible
 from scheduler_core.model.device import Device, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.pool import Pool
 
@@ -37,7 +37,7 @@ class Usage:
     def __init__(self, pool: Pool, features: Features) -> None:
         self.pool = pool
         self.devices: Mapping[DeviceName, Device] = {device.name: device for device in pool.devices}
-        # What a device draws from a source that its invalid pool does not have leaves less than nothing.
+        # In an invalid pool a device may draw from a source that does not exist: less than zero is left then.
         self.left: defaultdict[Place, int] = defaultdict(int)
         for source, amounts in pool.sources.items():
             for dimension, quantity in amounts.items():
@@ -46,7 +46,7 @@ class Usage:
         self.holders: dict[DeviceName, str] = {}
         self.shares: dict[DeviceName, list[str]] = {}
         self._consumed: dict[tuple[DeviceName, QualifiedName], int] = {}
-        self._groups = GroupBook(features.groups)
+        self._groups = GroupCounts(features.groups)
         self._has_groups = any(draw.groups for device in pool.devices for draw in device.draws)
         self._has_expressions = any(device.only_with is not None for device in pool.devices)
         self._ancestors: dict[DeviceName, tuple[DeviceName, ...]] = {}
@@ -109,11 +109,13 @@ class Usage:
         return self._groups.conflict([draw for device in activated for draw in device.draws])
 
     def refused_by_expression(self, device: Device) -> DeviceName | None:
-        """Return a device in use that an expression, its own or this device's, keeps apart from this one."""
+        """Return a device in use whose expression refuses this device, or the other way round."""
         if not self._has_expressions:
             return None
         driver = self.pool.id.driver
-        return next((one for one in self.in_use() if is_at_odds(driver, device, self.devices[one])), None)
+        return next(
+            (one for one in self.in_use() if are_incompatible(driver, device, self.devices[one])), None
+        )
 
     def activated_by(self, name: DeviceName) -> list[Device]:
         """Return the device and the ancestors without a user yet: those become active with it."""

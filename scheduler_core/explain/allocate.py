@@ -1,7 +1,7 @@
-"""Allocate claims: which devices each request gets, or why none fit.
+"""Allocates claims with the plain search: the devices of each request, or the reasons why they do not fit.
 
-Everything is a value: claims, classes, pools, a node and what is already held go in, an ``Allocation`` or
-an ``Unallocatable`` comes out. Claims of one call fit together or not at all.
+Claims, a cluster and a node enter; an ``Allocation`` or an ``Unallocatable`` leaves. The claims of one call
+are allocated together or not at all.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def allocate(
 ) -> Allocation | Unallocatable:
     """Allocate the claims together on one node, by policy ``first-fit``.
 
-    ``share_ids`` makes the ids of shares of devices that serve many claims; without it they are left out
-    and the caller adds them before the answer is written.
+    ``share_ids`` makes the ids for shares of shareable devices. Without it the caller adds them before the
+    answer is written.
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
-            does not compile, or fails on a device that was looked at.
+            does not compile, or fails on a device that was tried.
     """
     ordered = replace(cluster, pools=cluster.pools_seen_from(node))
     try:

@@ -144,7 +144,7 @@ def test_eight_equal_requests_for_seven_devices_are_refused_without_trying_every
     answer = allocate([wanted], cluster, NODE)
 
     assert isinstance(answer, Unallocatable)
-    assert "each of r0, r1, r2 and 5 more would fit alone" in answer.reasons[0].detail
+    assert "each of r0, r1, r2 and 5 more fits alone" in answer.reasons[0].detail
 
 
 def test_a_reason_names_the_dimension_and_the_holder():
@@ -178,7 +178,7 @@ def test_a_constraint_is_blamed_only_where_it_is_the_obstacle():
     answer = allocate([wanted], cluster, NODE)
 
     assert [reason.detail for reason in answer.reasons] == [
-        f"the devices would fit, but not with matchAttribute {gpu} over r"
+        f"the devices fit, but not with matchAttribute {gpu} over r"
     ]
 
 

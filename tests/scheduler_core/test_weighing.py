@@ -64,14 +64,15 @@ def test_a_rival_that_costs_more_is_told_with_the_room_that_it_would_leave():
     dear = rivals(choice)["b-1-at-0"]
     assert dear.obstacle is None
     assert dear.extra > 0
-    assert [(room.like.device, room.kept, room.left) for room in dear.rooms] == [("b-3-at-0", 1, 0)]
+    (part,) = dear.remaining
+    assert [(part.like.device, part.with_answer, part.with_other)] == [("b-3-at-0", 1, 0)]
 
 
 def test_a_rival_that_leaves_as_much_costs_nothing_more():
     (choice,) = why(cluster_of(*board("b"), *board("c")), claim(request("r", size(1))))
 
     same = rivals(choice)["c-1-at-3"]
-    assert (same.obstacle, same.extra, same.rooms) == (None, 0.0, ())
+    assert (same.obstacle, same.extra, same.remaining) == (None, 0.0, ())
 
 
 def test_a_rival_that_another_claim_holds_is_told_by_its_holder():
@@ -219,6 +220,6 @@ def test_another_node_is_told_by_what_the_claims_would_have_cost_there_or_why_th
 
     assert (fresh.node, fresh.refused) == ("node-2", None)
     assert fresh.extra > 0
-    weightiest = fresh.rooms[0]
-    assert (weightiest.like.device, weightiest.kept, weightiest.left) == ("b", 1, 0)
+    weightiest = fresh.remaining[0]
+    assert (weightiest.like.device, weightiest.with_answer, weightiest.with_other) == ("b", 1, 0)
     assert none.refused.cause is Cause.NO_MATCHING_DEVICE

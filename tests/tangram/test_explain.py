@@ -97,7 +97,7 @@ def test_best_fit_tells_what_each_neighbour_would_have_cost(tangram, files, smal
     assert "request part-0: gpu-0-mig-1g-5gb-6" in answer.out
     assert (
         "not gpu-0-mig-1g-5gb-4, gpu-0-mig-1g-5gb-5, gpu-1-mig-1g-5gb-4 and 1 more: "
-        "would cost more: room for 5 instead of 6 like gpu-0-mig-2g-10gb-0-1"
+        "would cost more: 5 instead of 6 like gpu-0-mig-2g-10gb-0-1 would still fit"
     ) in lines(answer)
     assert "not gpu-1-mig-1g-5gb-6: would leave as much" in lines(answer)
 
@@ -119,8 +119,8 @@ def test_what_neighbours_would_have_cost_is_told_as_json_too(tangram, files, sma
     rival = next(one for one in choice["rivals"] if one["device"]["device"] == "gpu-0-mig-1g-5gb-4")
     assert rival["obstacle"] is None
     assert rival["extra"] > 0
-    (room,) = rival["rooms"]
-    assert (room["like"]["device"], room["kept"], room["left"]) == ("gpu-0-mig-2g-10gb-0-1", 6, 5)
+    (part,) = rival["remaining"]
+    assert (part["like"]["device"], part["withAnswer"], part["withOther"]) == ("gpu-0-mig-2g-10gb-0-1", 6, 5)
 
 
 def test_best_fit_tells_what_another_node_would_have_cost(tangram, files, shipped, held, small, written):
