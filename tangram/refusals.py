@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from scheduler_core.model.claim import Claim
-from scheduler_core.model.result import Cause, Reason, Unallocatable
+from scheduler_core.model.result import Cause, Reason, Unallocatable, Undecided
 from scheduler_core.model.sentences import constraint_text
 from tangram.plain import plain
 
@@ -21,6 +21,11 @@ def refusal_value(refusal: Unallocatable) -> dict[str, Any]:
         "node": refusal.node,
         "reasons": [_reason(reason) for reason in refusal.reasons],
     }
+
+
+def undecided_value(undecided: Undecided) -> dict[str, Any]:
+    """Return that nobody knows whether the claims fit."""
+    return {"allocated": False, "undecided": True, **plain(undecided)}
 
 
 def refusal_in_full(refusal: Unallocatable) -> dict[str, Any]:

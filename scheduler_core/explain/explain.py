@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 
+from scheduler_core.base.effort import EffortExceeded
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.books.ledger import Ledger
@@ -64,10 +65,13 @@ def _decisive(
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether a relaxed problem has an answer. A selector error in the relaxed problem only counts as no."""
+    """Whether a relaxed problem is known to have an answer.
+
+    A selector error or a search that reaches its bound counts as no: the claims themselves did not cause it.
+    """
     try:
         return Search(problem).run()
-    except SelectorError:
+    except (SelectorError, EffortExceeded):
         return False
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler_core.base.errors import InvalidClaim
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.claim import (
@@ -18,7 +17,6 @@ from scheduler_core.model.claim import (
     ExclusiveScope,
     MatchAttribute,
     PreferScope,
-    Request,
     SameScope,
 )
 from scheduler_core.model.cluster import Cluster
@@ -39,7 +37,7 @@ from scheduler_core.rules.scopes import (
     reserved,
 )
 from scheduler_core.rules.selectors import Selector
-from scheduler_core.search.candidates import Candidate, Offer, offers, select, selectors_of
+from scheduler_core.search.candidates import Candidate, Offer, check_features, offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
 
@@ -54,18 +52,22 @@ def problem_of(
     if seen is None:
         seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
-    view = _Seen(seen, is_complete, cluster, reserved(cluster.pools, cluster.allocated), {})
+    concerned = tuple(pool for pool in cluster.pools if pool.concerns(node))
+    view = _Seen(seen, is_complete, cluster, reserved(concerned, cluster.allocated), {})
     requests: list[SearchRequest] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
         first_rule, first_slot = len(rules), len(requests)
         for request in claim.requests:
-            _check_features(request, claim, cluster.features)
+            check_features(request, claim, cluster.features)
             alternatives = (
                 _alternative(option, claim, number, first_rule, view) for option in request.alternatives
             )
             requests.append(SearchRequest(number, tuple(alternatives)))
-        rules += [_rule(constraint, requests[first_slot:], cluster) for constraint in claim.constraints]
+        rules += [
+            _rule(constraint, requests[first_slot:], replace(cluster, pools=concerned))
+            for constraint in claim.constraints
+        ]
     return Problem(tuple(requests), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
 
 
@@ -181,20 +183,6 @@ def _unreserved(candidates: Iterator[Candidate], reserved_scopes: Reserved) -> I
     for candidate in candidates:
         found = reservation(candidate.offer.device, reserved_scopes)
         yield candidate if found is None else replace(candidate, obstacle=candidate.obstacle or found)
-
-
-def _check_features(request: Request, claim: Claim, features: Features) -> None:
-    """Refuse what a switched-off feature would be needed for."""
-    for option in request.alternatives:
-        needed = {
-            "DRAPrioritizedList": option.name != request.name,
-            "DRAAdminAccess": option.admin_access,
-            "DRAConsumableCapacity": bool(option.capacity),
-        }
-        for feature, is_needed in needed.items():
-            if is_needed and not getattr(features, feature):
-                rule = f"needs the feature {feature}, which is off"
-                raise InvalidClaim(f"ResourceClaim {claim.ref}", f"request {option.name}", None, rule)
 
 
 def books(

@@ -12,15 +12,18 @@ from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejecte
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.tables.structure_class import Entries
 
+Consumed = tuple[int, ...]
+
 
 class Component:
     """One component of one pool.
 
     Shape: ``own`` the entries that the template leaves open; ``nodes`` one selection for all devices, or
-           one each; ``state`` the positions taken.
+           one each; ``state`` the positions taken; ``consumed`` has, by bit, what claims hold of a device
+           that serves many: how many hold it whole, then the sum of each capacity in the device's order.
     """
 
-    __slots__ = ("layout", "nodes", "own", "pool", "state", "template")
+    __slots__ = ("consumed", "layout", "nodes", "own", "pool", "state", "template")
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Component:
         self.nodes = nodes
         self.pool = pool
         self.state = 0
+        self.consumed: dict[int, Consumed] = {}
 
     def selection(self, position: int) -> NodeSelection:
         """Return from where a device can be used."""
@@ -74,6 +78,7 @@ class Component:
             binding=body.binding,
             is_shareable=body.is_shareable,
             policies=dict(body.policies),
+            only_with=body.only_with,
         )
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:
@@ -82,7 +87,7 @@ class Component:
             yield place, self.device(position)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CompiledPool:
     """A pool in tables.
 

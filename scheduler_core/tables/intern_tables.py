@@ -22,12 +22,12 @@ from scheduler_core.tables.structure_class import (
     StructureClass,
 )
 
-Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
+Marks = tuple[tuple[Taint, ...], Binding, bool, Policies, str | None]
 FactsKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
 """Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
 the positions of the parents; taints, what must become true of the device, how it is shared.
 """
-_UNMARKED: Final[Marks] = ((), NO_BINDING, False, ())
+_UNMARKED: Final[Marks] = ((), NO_BINDING, False, (), None)
 StructureKey = tuple[str, tuple[FactsKey, ...], tuple[int, ...], tuple[AttributeGroup, ...]]
 
 

@@ -1,7 +1,6 @@
 """Compile a pool: flat devices go in, components that share templates come out.
 
-Pools that the tables do not cover are left to the plain search, and so are claims that choose devices of
-components with shared ones.
+A pool that is invalid, incomplete or between two generations is left as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Final
 
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.device import Device, DeviceName, SourceName
+from scheduler_core.model.device import DeviceName, SourceName
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.tables.component import CompiledPool, Component
 from scheduler_core.tables.component_reader import ComponentReader, ReadComponent
@@ -25,30 +24,9 @@ _BLUEPRINTS: Final = 64  # machines remembered by the names of their devices
 _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 
-def is_regular(pool: Pool, features: Features = ALL) -> bool:
-    """Whether the tables cover everything that the pool has under the features."""
-    pool = pool.with_features(features)
-    is_shared = any(device.is_shareable for device in pool.devices)
-    return _is_whole(pool) and _are_plain(pool.devices, features) and not is_shared
-
-
-def _is_whole(pool: Pool) -> bool:
-    """Whether the pool counts as it is, from wherever it is seen."""
+def is_whole(pool: Pool) -> bool:
+    """Whether the pool counts as it is from wherever it is seen: valid, complete, of one generation."""
     return pool.problem is None and pool.is_complete and pool.older is None
-
-
-def _are_plain(devices: Sequence[Device], features: Features) -> bool:
-    """Whether no device judges others, and every feature is on that one of them needs."""
-    return (
-        not any([device.only_with is not None for device in devices])
-        and (features.DRAPartitionableDevices or not any([device.draws for device in devices]))
-        and (
-            features.DRADeviceCompatibilityGroups
-            or not any([draw.groups for device in devices for draw in device.draws])
-        )
-        and (features.binding or not any([device.binding.conditions for device in devices]))
-        and (features.DRAConsumableCapacity or not any([device.is_shareable for device in devices]))
-    )
 
 
 class PoolCompiler:
@@ -69,9 +47,9 @@ class PoolCompiler:
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
         """Return the pool in tables, None where those do not cover everything about it."""
         pool = pool.with_features(self._features)
-        components = self._components(pool) if _is_whole(pool) else None
-        if components is None:
+        if not is_whole(pool):
             return None
+        components = self._components(pool)
         drawn = {source for one in components for source in one.layout.sources}
         spare = {name: amounts for name, amounts in pool.sources.items() if name not in drawn}
         return CompiledPool(
@@ -85,12 +63,12 @@ class PoolCompiler:
             partitionable=pool.partitionable,
         )
 
-    def _components(self, pool: Pool) -> list[Component] | None:
-        """Return the components, None where some device is not plain."""
+    def _components(self, pool: Pool) -> list[Component]:
+        """Return the components of a pool."""
         key = (pool.id.driver, tuple([device.name for device in pool.devices]))
         pool_template = self._pool_templates.get(key)
         found = pool_template.read(pool) if pool_template is not None else None
-        if found is None and _are_plain(pool.devices, self._features):
+        if found is None:
             found = self._read(pool)
             if len(self._pool_templates) >= _BLUEPRINTS:
                 self._pool_templates.clear()

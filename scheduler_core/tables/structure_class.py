@@ -14,11 +14,12 @@ from itertools import repeat
 from operator import is_, itemgetter
 from typing import Final
 
+from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
 from scheduler_core.model.names import qualified
-from scheduler_core.model.policy import RequestPolicy
+from scheduler_core.model.policy import RequestPolicy, consumed
 from scheduler_core.model.taints import Taint, Toleration, intolerable
 from scheduler_core.tables.bits import mask_of
 from scheduler_core.tables.occupancy import OccupancyTables
@@ -71,6 +72,10 @@ def spread(columns: Sequence[Entries]) -> list[bool]:
 Groups = frozenset[str] | None
 Policies = tuple[tuple[QualifiedName, RequestPolicy], ...]
 NO_BINDING: Final = Binding()
+Amounts = tuple[tuple[str, Quantity], ...]
+"""What a request wants of a device, by capacity."""
+Share = tuple[Quantity, ...]
+"""What one claim consumes of a device that serves many, by capacity in the device's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class DeviceFacts:
     binding: Binding = NO_BINDING
     is_shareable: bool = False
     policies: Policies = ()
+    only_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,16 @@ class AttributeLocation:
     is_spread: bool
 
 
+def _is_enabled(body: DeviceFacts, features: Features) -> bool:
+    groups = any(groups for _, _, groups in body.draws)
+    return (
+        (features.DRAPartitionableDevices or not body.draws)
+        and (features.DRADeviceCompatibilityGroups or not groups)
+        and (features.DRAConsumableCapacity or not body.is_shareable)
+        and (features.binding or not body.binding.conditions)
+    )
+
+
 class StructureClass:
     """What components have in common whatever their attributes say. Equal skeletons are one object.
 
@@ -126,14 +142,18 @@ class StructureClass:
         "_odd",
         "_places",
         "_seen",
+        "_shares",
         "amounts",
         "bodies",
         "common",
         "driver",
         "groups",
         "is_shared",
+        "judges",
+        "judges",
         "keys",
         "own",
+        "shareable",
         "sources",
         "tables",
         "varying",
@@ -156,9 +176,12 @@ class StructureClass:
         self.bodies = bodies
         self.sources = sources
         self.groups = groups
-        self.is_shared = any([body.is_shareable for body in bodies])
+        self.shareable = mask_of([position for position, body in enumerate(bodies) if body.is_shareable])
+        self.is_shared = self.shareable != 0
+        self.judges = any([body.only_with is not None for body in bodies])
         self.waits = any([body.binding.conditions for body in bodies])
         self._barred: dict[tuple[Toleration, ...], int] = {}
+        self._shares: dict[tuple[int, Amounts], Share | None] = {}
         self.keys = tuple({key: None for group in groups for key in group.keys})
         self._places: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
         self._seen: Entries = ()
@@ -190,14 +213,49 @@ class StructureClass:
             known = self._barred[tolerations] = mask_of(found)
         return known
 
-    def large(self, capacity: tuple[tuple[str, Quantity], ...]) -> int:
-        """Return the positions that have at least some amounts. Shape: bare keys are the driver's own."""
-        wanted = {qualified(key, self.driver): amount for key, amount in capacity}
+    def large(self, wanted: Amounts) -> int:
+        """Return the positions that have the wanted amounts when nothing of them is in use.
+
+        Shape: bare keys are the driver's own.
+        """
+        if not wanted:
+            return mask_of([p for p in range(len(self.bodies)) if self._can_share(p, wanted)])
+        needed = {qualified(key, self.driver): amount for key, amount in wanted}
         return mask_of(
             position
             for position, body in enumerate(self.bodies)
-            if all(key in body.capacity and amount <= body.capacity[key] for key, amount in wanted.items())
+            if self._can_share(position, wanted)
+            and all(key in body.capacity and amount <= body.capacity[key] for key, amount in needed.items())
         )
+
+    def _can_share(self, position: int, wanted: Amounts) -> bool:
+        return not self.shareable >> position & 1 or self.share(position, wanted) is not None
+
+    def share(self, position: int, wanted: Amounts) -> Share | None:
+        """Return what a request consumes of a shareable device, None where the device can never give it.
+
+        Shape: an amount for each capacity of the device, in its order.
+        """
+        key = (position, wanted)
+        if key not in self._shares:
+            self._shares[key] = self._new_share(position, wanted)
+        return self._shares[key]
+
+    def _new_share(self, position: int, wanted: Amounts) -> Share | None:
+        body, needed = self.bodies[position], {qualified(key, self.driver): amount for key, amount in wanted}
+        if not needed.keys() <= body.capacity.keys():
+            return None
+        policies, found = dict(body.policies), []
+        for name, value in body.capacity.items():
+            amount = consumed(needed.get(name), value, policies.get(name))
+            if amount is None or amount > value:
+                return None
+            found.append(amount)
+        return tuple(found)
+
+    def enabled(self, features: Features) -> int:
+        """Return the positions that may be offered: every feature is on that their devices need."""
+        return mask_of(position for position, body in enumerate(self.bodies) if _is_enabled(body, features))
 
     def note(self, rows: Sequence[Entries]) -> None:
         """Note in which entries components differ, among themselves or from the first one ever seen."""

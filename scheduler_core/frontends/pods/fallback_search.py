@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from scheduler_core.base.effort import Effort
 from scheduler_core.frontends.joint.choose import answers
 from scheduler_core.frontends.pods.claim_demands import Marks, Pins, SlotDemand, pinned, switches_of
 from scheduler_core.model.claim import Claim, ClaimRef, SameScope
@@ -25,10 +26,13 @@ def searched_with_constraints(
     cluster: Cluster,
     node: Node,
     demands: Sequence[SlotDemand],
+    *,
+    effort: Effort,
 ) -> Search | None:
     """Return the first successful search, None where there is none.
 
     Every useful number of cards per request is tried, the smallest first. Partitions are chosen here.
+    Raises: EffortExceeded at the bound of steps.
     """
     bound = [
         one for one in demands if one.demand.partitioned is not None and one.demand.partitioned.is_binding
@@ -40,7 +44,8 @@ def searched_with_constraints(
         asked = tuple(_with_cards(claim, marks.get(claim.ref, Marks()), number, scopes) for claim in claims)
         problem = problem_of(asked, cluster, node)
         for pins in _partition_pins(problem, bound):
-            search = Search(pinned(problem, pins))
+            effort.step()
+            search = Search(pinned(problem, pins), effort)
             if search.run():
                 return search
     return None
