@@ -1,6 +1,7 @@
-"""Capacities and counters, with the policies of shareable ones, from and to dictionaries.
+"""Decodes and encodes capacities and counters, and the request policies of shareable devices.
 
-Every printed form of an amount is read (``{quantity: x}``, ``{value: x}``, a bare quantity); one is written.
+All forms of an amount in the proposals are read: ``{quantity: x}``, ``{value: x}`` and a plain quantity. One
+form is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ResourceSlices of ``resource.k8s.io/v1``, from and to the model. Read are v1beta1 and v1beta2 too."""
+"""Decodes and encodes ResourceSlices of ``resource.k8s.io/v1``. It also decodes v1beta1 and v1beta2."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SPEC: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class V1Slice:
-    """One slice as read. Shape: ``nodes`` is None where each device has its own."""
+    """One slice. Shape: ``nodes`` is None where each device selects nodes itself."""
 
     name: str
     pool: PoolId
@@ -51,7 +51,7 @@ def encode_pool(pool: Pool, layout: Layout) -> tuple[dict[str, Any], ...]:
     """Return the slices of a projected pool.
 
     Shape: in the order of their names, counters first; versions in full semver form.
-    Raises: CannotProject where the old layout cannot hold it.
+    Raises: CannotProject for a pool that does not fit the old layout.
     """
     cuts = cut(pool, layout)
     own = sorted({repr(device.nodes): device.nodes for device in pool.devices}.items())
@@ -137,7 +137,7 @@ def _devices(
 
 
 def _body(fields: Fields) -> Fields:
-    """Return where the content stands: v1beta1 wraps it in ``basic``."""
+    """Return the content of a device, which v1beta1 has in ``basic``."""
     if fields.has("basic"):
         fields.only("name", "basic")
         return fields.child("basic")
@@ -146,12 +146,12 @@ def _body(fields: Fields) -> Fields:
 
 
 def _dotted(text: str) -> str | None:
-    """The proposals print names with dots; the API server is stricter and says so itself."""
+    """Check a device's name. Dots are allowed as in the proposals; the API server is stricter."""
     return None if is_dotted_name(text) else NAME_RULE
 
 
 def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
-    """Return every pool of the slices, by driver and name; older generations behind the newest."""
+    """Return every pool of the slices, by driver and name, at its newest generation."""
     by_id: dict[PoolId, list[V1Slice]] = {}
     for one in slices:
         by_id.setdefault(one.pool, []).append(one)
@@ -198,7 +198,7 @@ def _partitionable(slices: list[V1Slice]) -> PartitionableSlices | None:
 def _problem(
     slices: list[V1Slice], devices: tuple[Device, ...], sources: Mapping[SourceName, Mapping[str, Quantity]]
 ) -> str | None:
-    """Return what makes the pool invalid: in v1 one wrong reference spoils all of it."""
+    """Return why the pool is invalid: in v1 one wrong reference makes the whole pool unusable."""
     names = [device.name for device in devices]
     if len(set(names)) < len(names):
         return f"device {next(name for name in names if names.count(name) > 1)} is listed twice"
