@@ -130,6 +130,4 @@ def _held(usage: Usage, names: Iterable[DeviceName]) -> tuple[Held, ...]:
     if len(found) > 1:
         wanted = set(found)
         found = [name for name in usage.devices if name in wanted]
-    return tuple(
-        Held(name, by) for name in found for by in (usage.shares.get(name) or (usage.holders[name],))
-    )
+    return tuple(Held(name, by) for name in found for by in usage.holders_of(name))

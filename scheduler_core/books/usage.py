@@ -70,12 +70,19 @@ class Usage:
     def in_use(self) -> Iterator[DeviceName]:
         """Yield the devices that are allocated, alone or in shares."""
         yield from self.holders
-        yield from (name for name, holders in self.shares.items() if holders)
+        yield from (name for name, by in self.shares.items() if by and name not in self.holders)
+
+    def holders_of(self, name: DeviceName) -> tuple[str, ...]:
+        """Return who holds the device, alone or in shares; empty where nobody does."""
+        alone = (self.holders[name],) if name in self.holders else ()
+        return (*alone, *self.shares.get(name, ()))
 
     def enter(self, name: DeviceName, holder: str, share: Share | None) -> None:
         """Count a device, or a share of it, in."""
         if share is None:
             self.holders[name] = holder
+            if self.shares.get(name):
+                return  # it draws already: somebody else allocated shares of it as well
         else:
             holders = self.shares.setdefault(name, [])
             holders.append(holder)
@@ -89,11 +96,13 @@ class Usage:
         """Count a device, or a holder's share of it, out. Raises: KeyError where it is not in use."""
         if share is None:
             del self.holders[name]
+            if self.shares.get(name):
+                return
         else:
             holders = self.shares[name]
             holders.remove(holder)
             self._consume(name, share, -1)
-            if holders:
+            if holders or name in self.holders:
                 return
         self._count_users(name, -1)
         self._activate(name, -1)

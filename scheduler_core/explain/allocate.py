@@ -1,7 +1,8 @@
-"""Allocates claims with the plain search: the devices of each request, or the reasons why they do not fit.
+"""Allocates claims with the plain search, the reference for the engine.
 
-Claims, a cluster and a node enter; an ``Allocation`` or an ``Unallocatable`` leaves. The claims of one call
-are allocated together or not at all.
+Claims, a cluster and a node enter; an ``Allocation``, an ``Unallocatable`` or an ``Undecided`` leaves. The
+claims of one call are allocated together or not at all. Users of the core call
+``scheduler_core.api.allocate``, which gives the same answers from tables.
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
-from scheduler_core.search.answer import ShareIds, allocation, combined
+from scheduler_core.search.answer import ShareIds, allocation
 from scheduler_core.search.candidates import located
 from scheduler_core.search.depth_first import Problem, Search
-from scheduler_core.search.problem import books, problem_of
-
-__all__ = ["allocate", "allocate_somewhere", "books", "combined", "feasible_nodes"]
+from scheduler_core.search.problem import problem_of
 
 
 def allocate(

@@ -155,6 +155,20 @@ def test_a_shared_device_cannot_be_had_alone_and_names_each_holder():
     assert obstacle_text(ledger.obstacle(GPU)) == "it is held by a, b"
 
 
+def test_a_device_that_is_held_alone_and_in_shares_draws_once_until_nobody_holds_it():
+    ledger = Ledger(gpu_in_parts(part=2))
+    before = ledger.left(SourceName("gpu"), M)
+    ledger.record(PART, "a", SHARE)
+    ledger.record(PART, "b")
+
+    assert ledger.left(SourceName("gpu"), M) == before - Quantity.of(2).nano
+    assert ledger.obstacle(PART) == InUse((Held(PART, "b"), Held(PART, "a")))
+    ledger.release(PART, "a", SHARE)
+    assert ledger.left(SourceName("gpu"), M) == before - Quantity.of(2).nano
+    ledger.release(PART)
+    assert ledger.left(SourceName("gpu"), M) == before
+
+
 def test_every_kind_of_obstacle_is_put_into_words():
     assert {type(one) for one in EVERY_KIND} == set(get_args(Obstacle))
     assert len({obstacle_text(one) for one in EVERY_KIND}) == len(EVERY_KIND)

@@ -1,5 +1,6 @@
 """The engine against the plain search, on random clusters with everything the tables cover and more."""
 
+from math import inf
 from random import Random
 
 import pytest
@@ -12,6 +13,7 @@ from scheduler_core.engine.policy.policies import best_fit
 from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.result import Allocation
+from scheduler_core.search import depth_first
 from scheduler_core.search.problem import problem_of
 
 
@@ -20,6 +22,14 @@ def outcome(function, *arguments):
         return function(*arguments)
     except CoreError as error:
         return type(error), str(error)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def oracle_without_a_bound():
+    """The plain search is the oracle here: it may take as many steps as it needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_first, "DECISION", inf)
+        yield
 
 
 # A seed makes the situation: drawing every detail would take far longer than answering.
