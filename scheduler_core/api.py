@@ -1,6 +1,6 @@
 """The core for people who use it as a library: everything public, under one name.
 
-``from scheduler_core import api``; the rooms behind it may be rearranged. Loading it loads the CEL engine;
+``from scheduler_core import api``; the packages behind it may change. Importing it loads the CEL engine;
 who only describes devices imports ``scheduler_core.model`` and ``scheduler_core.dialects.mixins`` instead.
 
 - read: ``decode_slice`` (composite), ``decode_v1_slice``, ``pools``, ``v1_pools``, ``decode_claim``,

@@ -31,7 +31,7 @@ def read_capacity(fields: Fields, driver: str) -> Mapping[QualifiedName, Quantit
 def shared(amounts: Mapping[_Name, Quantity]) -> Mapping[_Name, Quantity]:
     """Return a mapping with the same amounts, one object for all that are alike.
 
-    A node publishes the same few mappings hundreds of times: whoever compares devices can look instead.
+    A node publishes few different mappings hundreds of times, so devices can be compared by identity.
     """
     # A kept mapping keeps its amounts alive: an id in a key is that of no other amount.
     key = (*amounts, *map(id, amounts.values()))

@@ -160,7 +160,7 @@ def _count(fields: Fields) -> int | None:
         return fields.integer("count", 1, least=1)
     if mode != "All":
         raise fields.refuse("allocationMode", "must be ExactCount or All", mode)
-    return None  # a count beside it means nothing; API servers refuse it
+    return None  # a count together with All is ignored; API servers refuse it
 
 
 def _toleration(fields: Fields) -> Toleration:

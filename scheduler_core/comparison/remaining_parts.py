@@ -128,5 +128,5 @@ class RemainingParts:
 
 
 def _is_counted(pool: Pool) -> bool:
-    """Whether occupancy alone says what is left: no device is shared out or judges its neighbours."""
+    """Whether the tables alone say what is left: no device is shareable or has an expression."""
     return not any(device.is_shareable or device.only_with is not None for device in pool.devices)

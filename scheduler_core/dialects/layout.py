@@ -112,7 +112,7 @@ def _together(pool: Pool, groups: Sequence[tuple[Device, ...]]) -> Iterator[Cut]
             joined = _join(Cut((), ()), group)
         if not _fits(pool, joined):
             reason = f"{len(group)} devices that share counter sets do not fit in one slice of the old layout"
-            raise CannotProject(str(pool.id), (f"{group[0].name} and its neighbours: {reason}",))
+            raise CannotProject(str(pool.id), (f"{group[0].name} and the devices after it: {reason}",))
         current = joined
     if current.devices:
         yield current

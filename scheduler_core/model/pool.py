@@ -104,7 +104,7 @@ class Pool:
     def concerns(self, node: Node) -> bool:
         """Whether the pool may have devices for the node: not all of it is of other nodes by name.
 
-        Scopes of such other pools mean nothing on the node, even where their values look the same.
+        Scopes of other nodes' pools mean nothing on the node, even if their values are equal.
         """
         return any(not isinstance(one, OnNode) or one.name == node.name for one in self._selections())
 

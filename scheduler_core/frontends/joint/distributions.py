@@ -34,10 +34,10 @@ def scopes_with_devices(
     found = []
     for mine in by_scope.values():
         scope, numa = mine[0].pcie, mine[0].numa
-        neighbours = sum(one.pcie == scope for one in everything) if scope is not None else 1
+        size = sum(one.pcie == scope for one in everything) if scope is not None else 1
         signature = (
             len(mine),
-            neighbours,
+            size,
             numa,
             scope is None,
             cards.get(scope),
