@@ -198,8 +198,14 @@ def test_a_request_that_needs_a_feature_that_is_off_is_refused_by_name(request_,
 def test_a_device_that_needs_a_feature_that_is_off_is_left_out():
     counters = [{"name": "set", "counters": {"units": {"value": "1"}}}]
     use = [{"counterSet": "set", "counters": {"units": {"value": "1"}}}]
-    pool = pool_of({"name": "a", "consumesCounters": use}, {"name": "b"}, sharedCounters=counters)
+    where = {"driver": DRIVER, "pool": {"name": "p", "resourceSliceCount": 2}, "nodeName": "n"}
+    devices = [{"name": "a", "consumesCounters": use}, {"name": "b"}]
+    (pool,) = v1.pools(
+        v1.decode_slice({"metadata": {"name": name}, "spec": where | content})
+        for name, content in (("s0", {"sharedCounters": counters}), ("s1", {"devices": devices}))
+    )
 
+    assert names(ask(pool, claim_of(exactly()))) == ["a"]
     assert names(ask(pool, claim_of(exactly()), features=Features.only(()))) == ["b"]
 
 
