@@ -1,4 +1,4 @@
-"""B11: claims that the tables do not cover, asked of an engine that knows them, on ever other states of a node.
+"""B11: claims that the tables do not cover, asked again and again in other states of a node.
 
 Before every question some devices, chosen at random, are held and others released; seeds are fixed. Measured
 is the decision with its written result, warm: each claim was asked once before.
@@ -51,7 +51,7 @@ _TENANT: Final = QualifiedName(f"{DRIVER}/tenant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """Questions of one kind. Shape: ``claims`` are asked in turn; ``may_hold`` says which devices get held."""
+    """Questions of one kind. Shape: ``claims`` are asked in turn; ``may_hold`` says what gets held."""
 
     name: str
     pool: Callable[[Dgx], Pool]
@@ -113,6 +113,10 @@ def _is(*kinds: str) -> Callable[[Device], bool]:
     return lambda device: device.attributes.get(_TYPE) in kinds
 
 
+def _is_of_tenant_a(device: Device) -> bool:
+    return device.attributes.get(_TENANT) == "a" or device.attributes.get(_TYPE) == "vf"
+
+
 def _plain_pool(dgx: Dgx) -> Pool:
     return dgx.pool()
 
@@ -140,10 +144,11 @@ def _with_partners(dgx: Dgx) -> Pool:
     devices = []
     for number, one in enumerate(dgx.pool().devices):
         tenant = "a" if number % 3 else "b"
-        told = f'!("tenant" in device.attributes["{DRIVER}"]) || device.attributes["{DRIVER}"].tenant == "{tenant}"'
+        mine = f'device.attributes["{DRIVER}"]'
+        told = f'!("tenant" in {mine}) || {mine}.tenant == "{tenant}"'
         is_mig = one.attributes.get(_TYPE) == "mig"
-        attributes = {**one.attributes, _TENANT: tenant}
-        devices.append(replace(one, attributes=attributes, only_with=told) if is_mig else one)
+        attributes = {**one.attributes, _TENANT: tenant} if is_mig else one.attributes
+        devices.append(replace(one, attributes=attributes, only_with=told if is_mig else None))
     return replace(dgx.pool(), devices=tuple(devices))
 
 
@@ -190,7 +195,7 @@ _FAMILIES: Final = (
         name="compatibleOnlyWith",
         pool=_with_partners,
         claims=[_partners(1), _partners(4), _partners(8)],
-        may_hold=_is("mig", "vf"),
+        may_hold=_is_of_tenant_a,
         median_ns=300 * US,
         worst_ns=5 * MS,
     ),

@@ -1,6 +1,6 @@
-"""No claim takes more than the bound: what people asked, as small claims that any user may make, and at random.
+"""No claim takes more than the bound: small claims that any user may make, and random ones of the whole API.
 
-Steps are counted, never time. The named claims once took seconds to minutes; a handful of steps must do.
+Steps are counted, never time. The named claims once took seconds to minutes; few steps must do.
 """
 
 from random import Random
