@@ -8,7 +8,7 @@ unusable, but no other one. Rules S1 to S6 of docs/semantics.md; source: KEP-481
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -35,7 +35,7 @@ class _Parts:
     problem: str | None = None
 
 
-def flatten(slices: Sequence[CompositeSlice]) -> Pool:
+def flatten(slices: Collection[CompositeSlice]) -> Pool:
     """Return the pool of slices that have the same driver and pool name.
 
     Shape: at least one slice; the answer is the newest generation, with the older ones in ``older``. Slices

@@ -33,7 +33,7 @@ class PoolCompiler:
     """Compiles the pools of one engine: what is equal in them is kept once."""
 
     def __init__(self, features: Features = ALL) -> None:
-        self._features = features
+        self.features = features
         self._intern_tables = InternTables(features.groups)
         self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
@@ -46,7 +46,7 @@ class PoolCompiler:
 
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
         """Return the pool in tables, None where those do not cover everything about it."""
-        pool = pool.with_features(self._features)
+        pool = pool.with_features(self.features)
         if not is_whole(pool):
             return None
         components = self._components(pool)

@@ -19,6 +19,7 @@ from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import ANY, DRIVER, claim, request
 from scheduler_core.tables.pool_compiler import PoolCompiler
 
@@ -156,6 +157,18 @@ def test_what_is_left_of_a_pool_is_compiled_into_tables():
 
     assert [one.name for one in compiled.restored().devices] == ["chosen-by-slice"]
     assert PoolCompiler(ALL).compile(pool).restored() == pool
+
+
+def test_a_cluster_state_reads_back_ignored_slices_when_another_slice_changes():
+    state = ClusterState(features=OFF)
+    state.upsert_slices(v1.decode_slice(one) for one in (PER_DEVICE, PLAIN))
+    state.upsert_slices([v1.decode_slice(v1_slice("b", "another"))])
+
+    (pool,) = state.pools()
+    assert [one.name for one in pool.devices] == ["another"]
+    state.upsert_slices([v1.decode_slice(v1_slice("a", "chosen-by-device"))])
+    (pool,) = state.pools()
+    assert [one.name for one in pool.devices] == ["chosen-by-device", "another"]
 
 
 def test_with_the_feature_a_pool_is_the_same_object():
