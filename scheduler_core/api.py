@@ -1,6 +1,6 @@
 """The core for people who use it as a library: everything public, under one name.
 
-``from scheduler_core import api``; the rooms behind it may be rearranged. Loading it loads the CEL engine;
+``from scheduler_core import api``; the packages behind it may change. Importing it loads the CEL engine;
 who only describes devices imports ``scheduler_core.model`` and ``scheduler_core.dialects.mixins`` instead.
 
 - read: ``decode_slice`` (composite), ``decode_v1_slice``, ``pools``, ``v1_pools``, ``decode_claim``,
@@ -21,11 +21,10 @@ from scheduler_core.base.errors import (
     InvalidClass,
     InvalidInput,
     InvalidSlice,
-    Overdrawn,
     SelectorError,
 )
 from scheduler_core.base.features import Features
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.books.matrix import contradictions, matrix
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.composite import decode_slice, encode_slice
@@ -44,14 +43,11 @@ from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, demands, first_fit_choices
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.obstacles import Held, Missing, Obstacle
 from scheduler_core.model.refusal import (
     Considered,
     ConstraintValues,
     Demand,
-    Held,
-    Hindrance,
-    Missing,
-    Obstacle,
     RequestOf,
 )
 from scheduler_core.model.result import (
@@ -63,6 +59,7 @@ from scheduler_core.model.result import (
     Unallocatable,
     Undecided,
 )
+from scheduler_core.model.sentences import constraint_text, obstacle_text
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.search.answer import with_share_ids
 from scheduler_core.state.cluster_state import ClusterState
@@ -85,7 +82,6 @@ __all__ = [
     "Features",
     "FirstFitChoice",
     "Held",
-    "Hindrance",
     "InvalidClaim",
     "InvalidClass",
     "InvalidInput",
@@ -110,6 +106,7 @@ __all__ = [
     "best_fit_choices",
     "compare_nodes",
     "compile_selector",
+    "constraint_text",
     "contradictions",
     "decode_allocated_claim",
     "decode_claim",
@@ -123,6 +120,7 @@ __all__ = [
     "first_fit_choices",
     "flatten",
     "matrix",
+    "obstacle_text",
     "pools",
     "project",
     "v1_pools",

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scheduler_core.base.errors import Overdrawn
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of
 from scheduler_core.model.claim import AllocatedClaim

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from tangram.bench.cluster_port import OpenCluster
 from tangram.clusters import Connect
 from tangram.errors import BadInput
+from tangram.live_cluster import OpenCluster
 from tangram.machines import Machines, Serve
 from tangram.output import Output
 

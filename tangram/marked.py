@@ -53,7 +53,7 @@ def marked_answer(asked: AllocationInput) -> Answer | None:
     """
     marks = _marks(asked)
     tables = tables_of(asked)
-    if set(marks.values()) <= {Marks()} and all(table.is_silent for table in tables.values()):
+    if set(marks.values()) <= {Marks()} and all(table.is_empty for table in tables.values()):
         return None
     others: list[Unallocatable | Undecided] = []
     for node in asked.nodes:

@@ -1,4 +1,7 @@
-"""Values to what JSON can say: dataclasses become objects with camelCase keys, amounts and versions text."""
+"""Values to JSON: dataclasses become objects with camelCase keys, amounts and versions become text.
+
+An obstacle also gets its ``kind``, the name of its class, and its ``text``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
+from scheduler_core.model.obstacles import Obstacle
+from scheduler_core.model.sentences import obstacle_text
 
 
 def plain(value: object) -> Any:
@@ -27,10 +32,16 @@ def plain(value: object) -> Any:
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [plain(item) for item in value]
+        case _ if isinstance(value, Obstacle):
+            return {"kind": type(value).__name__, "text": obstacle_text(value), **_fields(value)}
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return {_camel_case(field.name): plain(getattr(value, field.name)) for field in fields(value)}
+            return _fields(value)
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {_camel_case(field.name): plain(getattr(value, field.name)) for field in fields(value)}
 
 
 def _camel_case(name: str) -> str:

@@ -119,10 +119,10 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
         found["node"] = answer.placed.node
         found["devices"] = {
             kind: [
-                _unit(unit) | {"devices": [str(one) for one in devices]}
-                for unit, devices in zip(units, answer.placed.devices[kind], strict=True)
+                _device_value(device) | {"devices": [str(one) for one in devices]}
+                for device, devices in zip(node_devices, answer.placed.devices[kind], strict=True)
             ]
-            for kind, units in answer.placed.units.items()
+            for kind, node_devices in answer.placed.node_devices.items()
         }
         found["annotation"] = {SCHEDULING + ALLOCATED: json.dumps(allocated_annotation(answer.placed))}
     else:
@@ -132,13 +132,13 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
         }
     if explains:
         found["offers"] = {
-            kind: [_unit(one) | {"free": bool(one.takes), "why": one.why} for one in units]
-            for kind, units in answer.offers.items()
+            kind: [_device_value(one) | {"free": bool(one.takes), "why": one.why} for one in node_devices]
+            for kind, node_devices in answer.offers.items()
         }
     return found
 
 
-def _unit(unit: NodeDevice) -> dict[str, Any]:
-    place = {"pcie": unit.pcie, "numa": unit.numa}
+def _device_value(device: NodeDevice) -> dict[str, Any]:
+    place = {"pcie": device.pcie, "numa": device.numa}
     shown = {key: value if isinstance(value, _SCALARS) else str(value) for key, value in place.items()}
-    return {"number": unit.number, **{key: shown[key] for key in place if place[key] is not None}}
+    return {"number": device.number, **{key: shown[key] for key in place if place[key] is not None}}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scheduler_core.explain.first_fit_reasons import told
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.result import Cause, Reason, Unallocatable, Undecided
+from scheduler_core.model.sentences import constraint_text
 from tangram.plain import plain
 
 _MISTAKES: Final = (Cause.TOO_MANY_DEVICES, Cause.POOL_INVALID)
@@ -72,5 +72,7 @@ def _reason(reason: Reason) -> dict[str, Any]:
         "detail": reason.detail,
     }
     return (
-        found if refused is None else found | {"constraint": told(refused), "over": plain(refused.requests)}
+        found
+        if refused is None
+        else found | {"constraint": constraint_text(refused), "over": plain(refused.requests)}
     )

@@ -14,8 +14,7 @@ from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
 from plugin.machine.claimed_device import ClaimedDevice, ClaimedMigPartition
-from scheduler_core.base.errors import Overdrawn
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.model.device import DeviceName
 
 

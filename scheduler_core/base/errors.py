@@ -1,23 +1,23 @@
-"""What can go wrong in the core, by who has to act.
+"""The errors of the core: one class per person who has to act.
 
-A bad slice is the driver author's to mend, a bad claim the user's, a bad class the administrator's.
-"Does not fit" is none of these: it is the value ``Unallocatable``. Every message names the object,
-the field, the value found and the rule with its limit.
+The driver's author corrects a bad slice, the user a bad claim, the administrator a bad class. "Does not
+fit" is no error: it is the value ``Unallocatable``. Every message names the object, the field, the value
+found and the rule with its limit.
 """
 
 from __future__ import annotations
 
 
 class CoreError(Exception):
-    """The base of everything the core raises."""
+    """The base class of all errors of the core."""
 
 
 class InvalidInput(CoreError):
     """An object that breaks a rule of its API.
 
-    Shape: ``subject`` such as ``ResourceSlice node-1-slice``; ``field`` a dotted path with indexes,
-           empty where the object as a whole is meant; ``value`` what was found, as text;
-           ``rule`` the sentence that it breaks, with the limit.
+    Shape: ``subject`` is the object, such as ``ResourceSlice node-1-slice``; ``field`` is a dotted path with
+           indexes, empty for the object as a whole; ``value`` is what was found, as text; ``rule`` is the
+           rule that it breaks, with the limit.
     """
 
     def __init__(self, subject: str, field: str, value: object, rule: str) -> None:
@@ -29,22 +29,22 @@ class InvalidInput(CoreError):
 
 
 class InvalidSlice(InvalidInput):
-    """A ResourceSlice that its driver must mend."""
+    """A ResourceSlice that the author of its driver must correct."""
 
 
 class InvalidClaim(InvalidInput):
-    """A ResourceClaim that its user must mend."""
+    """A ResourceClaim that its user must correct."""
 
 
 class InvalidClass(InvalidInput):
-    """A DeviceClass that the administrator must mend."""
+    """A DeviceClass that the administrator must correct."""
 
 
 class SelectorError(CoreError):
     """A CEL expression that does not compile, or fails on a device.
 
-    Shape: ``expression`` the text; ``reason`` what the checker or the evaluator said; ``device`` the
-           device it failed on, None for a compile error; ``place`` the object and field that hold the
+    Shape: ``reason`` is the message of the compiler or the evaluator; ``device`` is the device that the
+           expression fails on, None for a compile error; ``place`` is the object and field that contain the
            expression, empty where that is not known.
     """
 
@@ -59,21 +59,12 @@ class SelectorError(CoreError):
 
 
 class CannotProject(CoreError):
-    """A pool that ``resource.k8s.io/v1`` cannot express exactly. ``reasons`` has one per obstacle."""
+    """A pool that ``resource.k8s.io/v1`` cannot express exactly. Shape: ``reasons`` has every reason."""
 
     def __init__(self, pool: str, reasons: tuple[str, ...]) -> None:
         self.pool = pool
         self.reasons = reasons
         super().__init__(f"pool {pool} cannot be projected to resource.k8s.io/v1: " + "; ".join(reasons))
-
-
-class Overdrawn(CoreError):
-    """A device that the ledger cannot take, and why. Raised before anything has changed."""
-
-    def __init__(self, device: str, reason: str) -> None:
-        self.device = device
-        self.reason = reason
-        super().__init__(f"device {device} cannot be taken: {reason}")
 
 
 def message(subject: str, field: str, value: object, rule: str) -> str:
@@ -83,7 +74,7 @@ def message(subject: str, field: str, value: object, rule: str) -> str:
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """Return ``value`` as it may stand in a message: quoted, in one line, cut at ``limit``."""
+    """Return ``value`` for use in a message: quoted, in one line, cut at ``limit`` characters."""
     text = repr(value) if isinstance(value, str) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,7 +1,7 @@
-"""Switches of the claim API, by the names of upstream's feature gates.
+"""The feature gates of the claim API, by upstream's names.
 
-A switch that is off behaves as the gate does: a request that needs it is refused, a device that needs it
-is left out, a mark that it would read is ignored.
+Where a gate is off, a request that needs it is refused, a device or slice that needs it is ignored, and a
+field that belongs to it is not read.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 Groups = Literal["kep-4815", "kep-5963"]
-"""What a device without compatibility groups means: compatible with all (the first proposal), or only
-with devices that have none either (what Kubernetes ships)."""
+"""What a device without compatibility groups is compatible with: with every device (KEP-4815, the first
+proposal), or only with devices that have no groups either (KEP-5963, as in Kubernetes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What is switched on. Shape: everything, unless said otherwise."""
+    """The gates that are on. Shape: all of them by default."""
 
     DRAAdminAccess: bool = True
     DRAPrioritizedList: bool = True
@@ -32,9 +32,9 @@ class Features:
 
     @classmethod
     def only(cls, names: Iterable[str], groups: Groups = "kep-4815") -> Features:
-        """Return a value with just these gates on.
+        """Return the features with only these gates on.
 
-        Raises: ValueError for a name that is no gate of this core.
+        Raises: ValueError for a gate that the core does not know.
         """
         known = {one.name for one in fields(cls)} - {"groups"}
         wanted = set(names)
@@ -44,7 +44,7 @@ class Features:
 
     @property
     def binding(self) -> bool:
-        """Whether binding conditions work: they need the claim's device status too."""
+        """Whether binding conditions count: they also need the gate for the claim's device status."""
         return self.DRADeviceBindingConditions and self.DRAResourceClaimDeviceStatus
 
 

@@ -1,4 +1,4 @@
-"""Every limit of the APIs in one place, with its source.
+"""All limits of the APIs, each with its source.
 
 KEP: KEP-4815 in its first form (composite devices). v1: ``resource.k8s.io/v1`` types of Kubernetes 1.37.
 """

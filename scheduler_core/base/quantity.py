@@ -1,8 +1,8 @@
 """Kubernetes quantities as exact integers.
 
-A quantity is a count of billionths (nano): the finest step the API knows. No float, no rounding but
-the API's own (up, away from zero, below a nano). Equality and order are by amount; the suffix family
-is kept only to print it back the way people wrote it.
+A quantity is a number of billionths (nano), the smallest step of the API. There are no floats. Rounding is
+the API's own: an amount below one nano is rounded away from zero. Quantities are compared by amount; the
+suffix family is kept for printing only.
 Source: apimachinery ``resource.Quantity`` and its serialisation rules.
 """
 
@@ -35,7 +35,7 @@ _SYNTAX: Final = re.compile(
 RULE: Final = "must be a Kubernetes quantity such as 4864Mi, 1, 500m or 5e9"
 _MAX_DIGITS: Final = 64  # far above the API's 63-bit range; bounds the work on hostile input
 _MAX_EXPONENT: Final = 64
-_KEPT: Final = 4096  # texts whose amount is remembered
+_CACHED: Final = 4096  # texts whose quantity is cached
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,7 +49,7 @@ class Quantity:
     family: str = field(default="", compare=False)  # "" decimal, "i" binary, "e" exponent
 
     def __eq__(self, other: object) -> bool:
-        # Written out because the generated one makes two tuples: pools compare amounts by the thousand.
+        # The generated method builds two tuples, and pools compare thousands of amounts.
         return isinstance(other, Quantity) and self.nano == other.nano
 
     def __hash__(self) -> int:
@@ -62,14 +62,14 @@ class Quantity:
 
     @classmethod
     def bytes_of(cls, amount: int) -> Quantity:
-        """Return ``amount`` bytes, printed with binary suffixes."""
+        """Return ``amount`` bytes. They are printed with binary suffixes."""
         return cls(amount * NANO, "i")
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
         """Read a quantity as the API server does.
 
-        Raises: ValueError naming the text and the rule.
+        Raises: ValueError with the text and the rule.
         """
         return _parsed(text)
 
@@ -89,9 +89,9 @@ class Quantity:
         return -(-self.nano // NANO)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def _parsed(text: str) -> Quantity:
-    """Read a quantity. Equal texts give one object: comparing what was read alike is then a look."""
+    """Read a quantity. Equal texts give the same object, which makes comparing them cheap."""
     match = _SYNTAX.fullmatch(text)
     if match is None or not (match["whole"] or match["part"]):
         raise ValueError(f"{text!r} {RULE}")

@@ -1,8 +1,8 @@
-"""Versions as attributes carry them: read short or padded, compared as semantic versions.
+"""Versions in attributes: short and padded forms are read, and all are compared as semantic versions.
 
-The seed prints ``12.6`` and ``560.35.03``; API servers take full semver 2.0 only. A version keeps the
-text it came with and knows its semver form, so that the composite dialect prints what was written and
-the v1 dialect what is accepted. Source: semver.org 2.0.0; upstream-validation of ``version`` values.
+Drivers print ``12.6`` and ``560.35.03``, but API servers accept full semver 2.0 only. A version keeps its
+text for the composite dialect and has a semver form for the v1 dialect.
+Source: semver.org 2.0.0; upstream's validation of ``version`` values.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _Key = tuple[int, int, int, int, tuple[_Identifier, ...]]
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """A version; equal and ordered by semver precedence (build metadata does not count)."""
+    """A version. Versions are compared by semver precedence, which ignores build metadata."""
 
     text: str
     key: _Key = field(repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Read a version, short forms and leading zeros included.
+        """Read a version. Short forms and leading zeros are allowed.
 
-        Raises: ValueError naming the text and the rule.
+        Raises: ValueError with the text and the rule.
         """
         match = _LOOSE.fullmatch(text) if len(text) <= 64 else None
         if match is None:
@@ -68,5 +68,5 @@ class Version:
 
 
 def _identifier(part: str) -> _Identifier:
-    """Numeric identifiers sort before the others, by value. Source: semver 2.0, clause 11."""
+    """Return a sort key: numeric identifiers come first, by value. Source: semver 2.0, clause 11."""
     return (0, int(part), "") if part.isdigit() else (1, 0, part)

@@ -1,8 +1,9 @@
-"""Which devices may be in use side by side: compatibility groups, and expressions of one about the other.
+"""Which devices may be in use at the same time: compatibility groups and ``compatibleOnlyWith`` expressions.
 
-Groups are counted per source: a device fits when some group is declared by it and by every consumer that
-declares any. Expressions are symmetric: each device in use must meet the other's; one that fails to compile
-or to evaluate is met by nobody. Rules S10 and S11 of docs/semantics.md.
+Groups are counted per source. A device may use a source if it and every user of the source that declares
+groups have a group in common. Expressions are symmetric: two devices in use must each meet the expression of
+the other. No device meets an expression that does not compile or fails. Rules S10 and S11 of
+docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from scheduler_core.base.features import Groups
 from scheduler_core.model.device import Device, Draw, SourceName
 
 
-class GroupBook:
-    """The groups of everything that uses the sources of one pool."""
+class GroupCounts:
+    """Counts the users of each source of a pool, by compatibility group."""
 
     def __init__(self, meaning: Groups) -> None:
         self._meaning = meaning
@@ -24,15 +25,15 @@ class GroupBook:
         self._declaring: Counter[SourceName] = Counter()
         self._groups: Counter[tuple[SourceName, str]] = Counter()
 
-    def __copy__(self) -> GroupBook:
-        """Return a book that goes its own way from here."""
-        twin = GroupBook(self._meaning)
+    def __copy__(self) -> GroupCounts:
+        """Return an independent copy."""
+        twin = GroupCounts(self._meaning)
         twin._users, twin._declaring = self._users.copy(), self._declaring.copy()
         twin._groups = self._groups.copy()
         return twin
 
     def enter(self, draws: Iterable[Draw], sign: int) -> None:
-        """Count the consumers in (``sign`` 1) or out (-1)."""
+        """Add these users (``sign`` 1) or remove them (-1)."""
         for draw in draws:
             self._users[draw.source] += sign
             if draw.groups:
@@ -41,7 +42,7 @@ class GroupBook:
                     self._groups[draw.source, group] += sign
 
     def conflict(self, draws: Iterable[Draw]) -> SourceName | None:
-        """Return the source on which the draws, entered together, would meet others; None where none."""
+        """Return the source that these draws cannot use with its present users; None where they can."""
         joined: dict[SourceName, list[Draw]] = {}
         for draw in draws:
             joined.setdefault(draw.source, []).append(draw)
@@ -58,15 +59,15 @@ class GroupBook:
         return any(self._groups[source, group] == self._declaring[source] for group in common)
 
 
-def is_at_odds(driver: str, one: Device, other: Device) -> bool:
-    """Whether two devices of a pool may not be in use together by their expressions."""
+def are_incompatible(driver: str, one: Device, other: Device) -> bool:
+    """Whether the expression of one of two devices refuses the other."""
     return not (_meets(driver, one, other) and _meets(driver, other, one))
 
 
 def _meets(driver: str, judge: Device, judged: Device) -> bool:
     if judge.only_with is None:
         return True
-    # Only pools with such expressions need the CEL engine: a node's plugin counts without its 26 MiB.
+    # Only pools with such expressions need the CEL engine: a plugin without them saves its 26 MiB.
     from scheduler_core.rules.selectors import compile_selector, view  # noqa: PLC0415
 
     try:

@@ -1,9 +1,9 @@
-"""Who may be in use beside whom, and what is wrong with how a pool says so.
+"""Which pairs of devices may be in use together, and which declarations of a pool contradict each other.
 
-For driver authors, before a pool is published. The matrix asks the ledger about every pair, so it shows
-what counting, compatibility groups and expressions add up to. The check finds declarations that cannot be
-meant: expressions that do not compile or fail on a neighbour, that judge one way only, and pairs that one
-declaration joins and the other parts.
+Driver authors use this before they publish a pool. The matrix asks the ledger about every pair, so it shows
+the combined effect of counters, compatibility groups and expressions. ``contradictions`` finds declarations
+that are certainly mistakes: an expression that does not compile or fails on another device of the pool, an
+expression that only one device of a pair meets, and a pair with a common group that an expression refuses.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from itertools import combinations
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
-from scheduler_core.books.ledger import Ledger, Share
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.usage import Share
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.rules.selectors import compile_selector, view
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The verdict on every pair of devices.
+    """Which pairs of devices may be in use together.
 
     Shape: ``devices`` in published order; ``obstacles`` has an entry (earlier, later) for each pair that
-           may not be in use together, with the reason.
+           may not be in use together, with the reason as text.
     """
 
     devices: tuple[DeviceName, ...]
@@ -38,9 +40,9 @@ class Matrix:
 
 
 def matrix(pool: Pool, features: Features = ALL) -> Matrix:
-    """Judge every pair of devices of a pool by what the ledger would say.
+    """Ask the ledger about every pair of devices of a pool.
 
-    Units: a shareable device is judged by a share of the size that a request without amounts gets.
+    Units: of a shareable device, a share as large as a request without amounts gets.
     Source: rules S2 to S11 of docs/semantics.md; KEP-5963 for groups and ``compatibleOnlyWith``.
     """
     found = {}
@@ -53,14 +55,15 @@ def matrix(pool: Pool, features: Features = ALL) -> Matrix:
 
 def _pair(pool: Pool, held: Device, wanted: Device, features: Features) -> str | None:
     ledger = Ledger(pool, features)
-    if ledger.obstacle(held.name, _share(held)) is not None:
-        return f"{held.name} can never be taken"
+    if not ledger.admits(held.name, _share(held)):
+        return f"{held.name} can never be allocated"
     ledger.take(held.name, held.name, _share(held))
-    return ledger.obstacle(wanted.name, _share(wanted))
+    obstacle = ledger.obstacle(wanted.name, _share(wanted))
+    return None if obstacle is None else obstacle_text(obstacle, wanted.name)
 
 
 def _share(device: Device) -> Share | None:
-    """Return what a request that names no amounts would consume of a shareable device."""
+    """Return what a request without amounts consumes of a shareable device."""
     if not device.is_shareable:
         return None
     amounts = {
@@ -70,60 +73,63 @@ def _share(device: Device) -> Share | None:
 
 
 def contradictions(pool: Pool) -> tuple[str, ...]:
-    """Return what is wrong with the pool's declarations, one sentence each; empty where all is well.
+    """Return the contradictions in a pool's declarations, one sentence each.
 
-    Shape: expressions that fail first, then those that judge one way only, then pairs that one declaration
-           joins and another parts; each in published order, naming both devices.
+    Shape: first expressions that fail, then expressions that only one device of a pair meets, then pairs
+           with a common group that an expression refuses; each in published order, with both devices.
     Source: KEP-5963, which leaves it to driver authors to declare both sides.
     """
-    judged = {device.name: _verdicts(pool, device) for device in pool.devices if device.only_with is not None}
+    judged = {
+        device.name: _judgement(pool, device) for device in pool.devices if device.only_with is not None
+    }
     return (
-        *(sentence for verdicts in judged.values() for sentence in verdicts.failures),
+        *(sentence for judgement in judged.values() for sentence in judgement.failures),
         *_asymmetries(pool, judged),
         *_disagreements(pool, judged),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdicts:
+class _Judgement:
     accepted: frozenset[DeviceName]
     failures: tuple[str, ...]
 
 
-def _verdicts(pool: Pool, judge: Device) -> _Verdicts:
-    assert judge.only_with is not None
+def _judgement(pool: Pool, device: Device) -> _Judgement:
+    assert device.only_with is not None
     accepted, failures = set(), []
     for other in pool.devices:
-        if other.name == judge.name:
+        if other.name == device.name:
             continue
         try:
-            if compile_selector(judge.only_with).matches(view(pool.id.driver, other)):
+            if compile_selector(device.only_with).matches(view(pool.id.driver, other)):
                 accepted.add(other.name)
         except SelectorError as error:
-            failures.append(f"{judge.name} is compatible with nobody it cannot judge: {error}")
+            refused = "every device" if error.device is None else other.name
+            failures.append(f"{device.name} refuses {refused}, because its expression fails: {error}")
             if error.device is None:
                 break
-    return _Verdicts(frozenset(accepted), tuple(failures))
+    return _Judgement(frozenset(accepted), tuple(failures))
 
 
-def _asymmetries(pool: Pool, judged: Mapping[DeviceName, _Verdicts]) -> Iterator[str]:
+def _asymmetries(pool: Pool, judged: Mapping[DeviceName, _Judgement]) -> Iterator[str]:
     for one, other in combinations(pool.devices, 2):
         if one.name in judged and other.name in judged:
-            there, back = other.name in judged[one.name].accepted, one.name in judged[other.name].accepted
-            if there != back:
-                accepts, refuses = (one, other) if there else (other, one)
+            accepts_other = other.name in judged[one.name].accepted
+            if accepts_other != (one.name in judged[other.name].accepted):
+                accepts, refuses = (one, other) if accepts_other else (other, one)
                 yield f"{accepts.name} accepts {refuses.name}, which refuses {accepts.name}"
 
 
-def _disagreements(pool: Pool, judged: Mapping[DeviceName, _Verdicts]) -> Iterator[str]:
-    """Find pairs whose groups on a source join them while an expression parts them."""
+def _disagreements(pool: Pool, judged: Mapping[DeviceName, _Judgement]) -> Iterator[str]:
+    """Find pairs that have a common group on a source although an expression refuses the pair."""
     for one, other in combinations(pool.devices, 2):
         refused = (one.name in judged and other.name not in judged[one.name].accepted) or (
             other.name in judged and one.name not in judged[other.name].accepted
         )
         common = _common_groups(one, other)
         if refused and common:
-            yield f"{one.name} and {other.name} share group {min(common)}, but an expression parts them"
+            yield f"{one.name} and {other.name} share group {min(common)}, but an expression refuses the pair"
 
 
 def _common_groups(one: Device, other: Device) -> frozenset[str]:

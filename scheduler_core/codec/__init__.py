@@ -1,1 +1,1 @@
-"""API objects as plain dictionaries, to the model and back. Pure; every error names its path."""
+"""Decodes API objects from dictionaries and encodes them again. Every error names the path of the mistake."""

@@ -1,4 +1,4 @@
-"""Allocations as API servers store them: ``status.allocation`` of a claim. Source: resource.k8s.io/v1."""
+"""Encodes allocations as API servers store them in ``status.allocation``. Source: resource.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def claim_status(answer: Allocation, ref: ClaimRef) -> dict[str, Any]:
 
 
 def device_result(result: AllocatedDevice) -> dict[str, Any]:
-    """Return one entry of the results; what is not set is left out."""
+    """Return one entry of the results, without fields that are not set."""
     optional = {
         "adminAccess": result.admin_access,
         "tolerations": [_toleration(one) for one in result.tolerations],
@@ -41,7 +41,7 @@ def device_result(result: AllocatedDevice) -> dict[str, Any]:
 
 
 def place_result(result: AllocatedDevice) -> dict[str, Any]:
-    """Return which device a request got, and nothing else."""
+    """Return only the request and the device of a result."""
     device = result.device
     return {
         "request": result.request,

@@ -1,6 +1,7 @@
-"""Capacities and counters, with the policies of shareable ones, from and to dictionaries.
+"""Decodes and encodes capacities and counters, and the request policies of shareable devices.
 
-Every printed form of an amount is read (``{quantity: x}``, ``{value: x}``, a bare quantity); one is written.
+All forms of an amount in the proposals are read: ``{quantity: x}``, ``{value: x}`` and a plain quantity. One
+form is written.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _policies: Final[Decoded[Mapping[QualifiedName, RequestPolicy]]] = Decoded(_KEPT
 def read_capacity(fields: Fields, driver: str, known: bytes | None) -> Mapping[QualifiedName, Quantity]:
     """Return the capacities of ``fields`` by qualified name; ``known`` is their content.
 
-    A node publishes the same few mappings hundreds of times: whoever compares devices can look instead.
+    A node publishes few different mappings hundreds of times, so devices can be compared by identity.
     """
     found = _capacities.get((driver, known))
     if found is None:

@@ -1,7 +1,7 @@
-"""Attributes of devices and mixins, from and to dictionaries; keys of property maps.
+"""Decodes and encodes the attributes of devices and mixins, and the keys of property maps.
 
-Decoders take every form that the proposals print (a value object, a bare string, short versions) and
-refuse all others by path.
+All forms in the proposals are read: a value object, a plain string, short versions. Other forms are refused
+with their path.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
 
 @lru_cache(maxsize=4096)
 def _qualified(key: str, driver: str) -> QualifiedName | None:
-    """Return the qualified name of a key, None where it is none. Equal keys give one object."""
+    """Return the qualified name of a key, None for an invalid key. Equal keys give the same object."""
     domain, identifier = domain_and_identifier(key)
     well_formed = is_identifier(identifier, allows_dashes=True) and (not domain or is_driver(domain))
     return qualified(key, driver) if well_formed and not key.startswith("/") else None
@@ -129,7 +129,7 @@ def _scalar(fields: Fields, kind: str) -> Scalar:
 
 
 def _version(fields: Fields) -> Version:
-    """Read a version; YAML turns an unquoted 12.6 into a number, which is what people meant."""
+    """Read a version. YAML reads an unquoted 12.6 as a number, which is allowed."""
     value = fields.values["version"]
     text = str(value) if isinstance(value, float) else fields.text("version", rule=_short)
     try:
@@ -140,7 +140,7 @@ def _version(fields: Fields) -> Version:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Version:
-    """Read a version. Equal texts give one object."""
+    """Read a version. Equal texts give the same object."""
     return Version.parse(text)
 
 
@@ -152,7 +152,7 @@ def _short(text: str) -> str | None:
 def write_attributes(
     attributes: Mapping[QualifiedName, AttributeValue], driver: str, *, as_semver: bool = False
 ) -> dict[str, Any]:
-    """Return a property map of attributes, own keys bare, sorted."""
+    """Return a sorted property map of attributes, own keys without their domain."""
     return {
         bare(name, driver): _written(attributes[name], as_semver)
         for name in sorted(attributes, key=lambda name: bare(name, driver))

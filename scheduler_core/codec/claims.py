@@ -1,8 +1,8 @@
-"""ResourceClaims, templates and DeviceClasses as dictionaries, to the model.
+"""Decodes ResourceClaims, templates and DeviceClasses.
 
-Read are the v1 shape (``exactly``), the flat v1beta1 shape, and the doubled ``spec.spec`` that KEP-4815
-prints, which is the shape of a template. A field that would change what is allocated and that this
-core does not understand is refused by name: ignoring it would hand out the wrong devices.
+The v1 form (``exactly``), the flat v1beta1 form and the ``spec.spec`` of templates, which KEP-4815 also uses
+for claims, are read. An unknown field that could change the allocation is refused by name: without it the
+claim would get the wrong devices.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _REQUEST_FIELDS: Final = (
 def decode_claim(obj: Mapping[str, Any]) -> Claim:
     """Read a ResourceClaim or ResourceClaimTemplate.
 
-    Raises: InvalidClaim naming the path, the value and the rule.
+    Raises: InvalidClaim with the path, the value and the rule.
     """
     kind = str(obj.get("kind") or "ResourceClaim")
     top = Fields(obj, subject_of(obj, kind), "", InvalidClaim)
@@ -89,7 +89,7 @@ def decode_class(obj: Mapping[str, Any]) -> DeviceClass:
 
 
 def decode_allocated_claim(obj: Mapping[str, Any]) -> AllocatedClaim | None:
-    """Read what a claim holds; None where nothing is allocated. Raises: InvalidClaim."""
+    """Read the allocation of a claim; None where it has none. Raises: InvalidClaim."""
     top = Fields(obj, subject_of(obj, "ResourceClaim"), "", InvalidClaim)
     metadata = top.optional("metadata")
     status = top.optional("status")
@@ -160,7 +160,7 @@ def _count(fields: Fields) -> int | None:
         return fields.integer("count", 1, least=1)
     if mode != "All":
         raise fields.refuse("allocationMode", "must be ExactCount or All", mode)
-    return None  # a count beside it means nothing; API servers refuse it
+    return None  # a count together with All is ignored; API servers refuse it
 
 
 def _toleration(fields: Fields) -> Toleration:
@@ -226,7 +226,7 @@ def _unique(names: Iterator[str], fields: Fields, key: str) -> None:
 
 
 def _request_name(text: str) -> str | None:
-    """API servers take DNS labels; case does not matter to an allocation."""
+    """Check a request's name. API servers accept DNS labels only; upper case is allowed here."""
     return None if is_label(text.lower()) else LABEL_RULE
 
 

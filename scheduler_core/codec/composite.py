@@ -1,8 +1,8 @@
-"""Slices of the composite dialect, to the model and back.
+"""Decodes and encodes slices of the composite dialect.
 
-Decoding has three depths, by what a mistake spoils. A slice that is no slice is refused (InvalidSlice).
-A device or mixin of an unknown kind makes the pool unusable: what it would have meant is unknown. A
-device or mixin that breaks a rule of its own is set aside with the reason; its neighbours live on.
+A mistake has one of three consequences. An object that is no slice is refused (InvalidSlice). A device or
+mixin of unknown kind makes the pool unusable, because its meaning is unknown. A device or mixin that breaks
+a rule is left out with the reason, and the others are used.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _slice_nodes(spec: Fields) -> NodeSelection | None:
 
 
 class _Reading:
-    """What has been read of a slice so far."""
+    """The entries of a slice that are read so far."""
 
     def __init__(self, driver: str, delegated: bool) -> None:
         self.driver = driver
@@ -153,7 +153,7 @@ class _Reading:
             _devices.put(key, self.devices[-1])
 
     def _is_unknown(self, fields: Fields, name: str, known: tuple[str, ...]) -> bool:
-        """A kind that we do not know may mean anything: the pool is never read in part."""
+        """Whether the kind of an entry is unknown. Such an entry makes the whole pool unusable."""
         unknown = [key for key in fields.values if key not in ("name", *known)]
         if unknown or not any(fields.has(kind) for kind in known):
             found = f"unknown kind {unknown[0]!r}" if unknown else "no kind"
@@ -213,7 +213,7 @@ class _Reading:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that stands twice, None where all differ."""
+    """Return the first name that is listed twice, None where all differ."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -236,7 +236,7 @@ def _references(body: Fields) -> tuple[str, ...]:
 
 
 def encode_slice(composite: CompositeSlice) -> dict[str, Any]:
-    """Return the slice as a ``CompositeResourceSlice`` object; broken entries are left out."""
+    """Return the slice as a ``CompositeResourceSlice`` object, without broken entries."""
     selection = (
         {"nodeSelectionDelegated": True} if composite.nodes is None else write_selection(composite.nodes)
     )

@@ -1,4 +1,4 @@
-"""Reading untrusted dictionaries: each reader knows where it stands and says so when it refuses."""
+"""Reads untrusted dictionaries. A reader knows its path, and every error names it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _KINDS: Final[dict[type, str]] = {str: "a string", int: "an integer", bool: "tru
 
 
 class Fields:
-    """One object of a document, with its place in it.
+    """One object of a document, with its path.
 
-    Shape: ``subject`` names the API object, ``path`` leads from it to here (``spec.devices[2]``);
-           ``error`` is the class raised.
+    Shape: ``subject`` is the API object, ``path`` the path in it (``spec.devices[2]``), ``error`` the class
+           of errors.
     """
 
     __slots__ = ("error", "path", "subject", "values")
@@ -32,7 +32,7 @@ class Fields:
             raise error(subject, path, values, "must be an object")
 
     def refuse(self, key: str, rule: str, value: object = None) -> InvalidInput:
-        """Return the error for ``key``, to be raised by the caller."""
+        """Return the error for ``key``, which the caller raises."""
         return self.error(self.subject, self.at(key), value, rule)
 
     def at(self, key: str) -> str:
@@ -40,11 +40,11 @@ class Fields:
         return f"{self.path}.{key}" if self.path and key else (self.path or key)
 
     def has(self, key: str) -> bool:
-        """Whether ``key`` is there and not null."""
+        """Whether ``key`` is present and not null."""
         return self.values.get(key) is not None
 
     def only(self, *known: str) -> None:
-        """Refuse fields that nobody here understands: ignoring one could change the meaning."""
+        """Refuse unknown fields: without one the object could mean something else."""
         for key in self.values:
             if key not in known:
                 raise self.refuse(str(key), f"unknown field; known here: {', '.join(known)}")
@@ -52,7 +52,7 @@ class Fields:
     def text(
         self, key: str, default: str | None = None, *, rule: Callable[[str], str | None] | None = None
     ) -> str:
-        """Return a string. ``rule`` returns what is wrong with it, or None."""
+        """Return a string. ``rule`` returns the rule that the string breaks, or None."""
         value = self._typed(key, str, default)
         problem = rule(value) if rule else None
         if problem is not None:
@@ -72,7 +72,7 @@ class Fields:
         return bool(self._typed(key, bool, default))
 
     def child(self, key: str) -> Fields:
-        """Return an object field. A missing one is refused."""
+        """Return an object field. A missing field is refused."""
         if not self.has(key):
             raise self.refuse(key, "is required")
         return Fields(self.values[key], self.subject, self.at(key), self.error)
@@ -82,7 +82,7 @@ class Fields:
         return Fields(self.values.get(key) or {}, self.subject, self.at(key), self.error)
 
     def children(self, key: str, most: int | None = None) -> Iterator[Fields]:
-        """Yield the objects of a list field; a missing field has none."""
+        """Yield the objects of a list field; none where it is missing."""
         for index, value in enumerate(self.items(key, most)):
             yield Fields(value, self.subject, f"{self.at(key)}[{index}]", self.error)
 
@@ -106,7 +106,7 @@ class Fields:
         return tuple(values)
 
     def quantity(self, key: str) -> Quantity:
-        """Return a quantity; whole numbers may stand unquoted, as in YAML people write."""
+        """Return a quantity. Whole numbers may be unquoted, as people write YAML."""
         value = self.values.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
             return Quantity.of(value)
@@ -129,7 +129,7 @@ class Fields:
 
 
 def subject_of(obj: object, kind: str) -> str:
-    """Return how messages call an API object: its kind and name."""
+    """Return the name of an API object for messages: its kind and name."""
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None

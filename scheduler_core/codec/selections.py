@@ -1,4 +1,4 @@
-"""Node selections of slices, devices and results, from and to dictionaries."""
+"""Decodes and encodes the node selections of slices, devices and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
 def read_selection(fields: Fields) -> NodeSelection | None:
     """Return the node selection of a slice or device; None where none is set.
 
-    Raises: the fields' error where more than one is set, or a selector is malformed.
+    Raises: the error of the fields for more than one selection, or a malformed selector.
     """
     chosen = [key for key in SELECTION if fields.values.get(key)]
     if len(chosen) > 1:

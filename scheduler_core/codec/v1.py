@@ -1,4 +1,4 @@
-"""ResourceSlices of ``resource.k8s.io/v1``, from and to the model. Read are v1beta1 and v1beta2 too."""
+"""Decodes and encodes ResourceSlices of ``resource.k8s.io/v1``. It also decodes v1beta1 and v1beta2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduler_core.dialects.layout import Cut, Layout, cut
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
 from scheduler_core.model.nodes import AllNodes, NodeSelection
-from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
 API_VERSION: Final = "resource.k8s.io/v1"
 _names: Final[Decoded[DeviceName]] = Decoded(1 << 14)
@@ -38,7 +38,7 @@ _SPEC: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class V1Slice:
-    """One slice as read. Shape: ``nodes`` is None where each device has its own."""
+    """One slice. Shape: ``nodes`` is None where each device selects nodes itself."""
 
     name: str
     pool: PoolId
@@ -54,7 +54,7 @@ def encode_pool(pool: Pool, layout: Layout) -> tuple[dict[str, Any], ...]:
     """Return the slices of a projected pool.
 
     Shape: in the order of their names, counters first; versions in full semver form.
-    Raises: CannotProject where the old layout cannot hold it.
+    Raises: CannotProject for a pool that does not fit the old layout.
     """
     cuts = cut(pool, layout)
     own = sorted({repr(device.nodes): device.nodes for device in pool.devices}.items())
@@ -157,7 +157,7 @@ def _device_name(fields: Fields) -> DeviceName:
 
 
 def _body(fields: Fields) -> Fields:
-    """Return where the content stands: v1beta1 wraps it in ``basic``."""
+    """Return the content of a device, which v1beta1 has in ``basic``."""
     if fields.has("basic"):
         fields.only("name", "basic")
         return fields.child("basic")
@@ -166,12 +166,12 @@ def _body(fields: Fields) -> Fields:
 
 
 def _dotted(text: str) -> str | None:
-    """The proposals print names with dots; the API server is stricter and says so itself."""
+    """Check a device's name. Dots are allowed as in the proposals; the API server is stricter."""
     return None if is_dotted_name(text) else NAME_RULE
 
 
 def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
-    """Return every pool of the slices, by driver and name; older generations behind the newest."""
+    """Return every pool of the slices, by driver and name, at its newest generation."""
     by_id: dict[PoolId, list[V1Slice]] = {}
     for one in slices:
         by_id.setdefault(one.pool, []).append(one)
@@ -205,13 +205,24 @@ def _generation(slices: list[V1Slice], older: Pool | None) -> Pool:
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(one.nodes or AllNodes() for one in current)),
         older=older,
+        partitionable=_partitionable(current),
     )
+
+
+def _partitionable(slices: list[V1Slice]) -> PartitionableSlices | None:
+    """Return what the slices with counter sets, and those with ``perDeviceNodeSelection``, list."""
+    ignored = [one for one in slices if one.nodes is None or one.sources]
+    if not ignored:
+        return None
+    others = dict.fromkeys(one.nodes for one in slices if one.nodes is not None and not one.sources)
+    names = [name for one in ignored for name in (*(device.name for device in one.devices), *one.broken)]
+    return PartitionableSlices(tuple(names), tuple(others))
 
 
 def _problem(
     slices: list[V1Slice], devices: tuple[Device, ...], sources: Mapping[SourceName, Mapping[str, Quantity]]
 ) -> str | None:
-    """Return what makes the pool invalid: in v1 one wrong reference spoils all of it."""
+    """Return why the pool is invalid: in v1 one wrong reference makes the whole pool unusable."""
     names = [device.name for device in devices]
     if len(set(names)) < len(names):
         return f"device {next(name for name in names if names.count(name) > 1)} is listed twice"

@@ -1,7 +1,7 @@
-"""One device of ``resource.k8s.io/v1``, from and to the model.
+"""Decodes and encodes one device of ``resource.k8s.io/v1``.
 
-Marks that the cluster acts on and an allocation does not read (node-allocatable resources, the type of a
-partition, operations to skip) are let pass; any other unknown field sets the device aside.
+Fields that do not matter to an allocation (node-allocatable resources, the type of a partition, operations
+to skip) are ignored. Any other unknown field makes the device unusable.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NO_BINDING: Final = Binding()  # nearly all devices have it: one object is enoug
 
 
 def read_device(body: Fields, name: DeviceName, driver: str, common: NodeSelection | None) -> Device:
-    """Read a device; ``common`` is the slice's node selection, None where each device has its own."""
+    """Read a device. ``common`` is the slice's node selection, None where devices select nodes."""
     body.only(*_KNOWN)
     attributes = read_attributes(body.optional("attributes"), driver)
     capacities = body.optional("capacity")
@@ -82,7 +82,7 @@ def read_only_with(body: Fields) -> str | None:
 
 
 def read_groups(fields: Fields) -> frozenset[str] | None:
-    """Return declared compatibility groups; an empty list declares none."""
+    """Return the declared compatibility groups, None for an empty list."""
     return frozenset(fields.texts("compatibilityGroups")) or None
 
 

@@ -1,7 +1,7 @@
-"""How many parts of every kind a cluster has room for, and what one answer leaves compared with another.
+"""How many parts of each kind still fit in a cluster, after one answer or after another.
 
-In come pools and the devices in use; out come counts of what would still fit and their price, as policy
-``best-fit`` reckons it. What the tables do not cover has no room here, and costs nothing.
+Pools and the devices in use enter. The number of parts that still fit leaves, with its price by policy
+``best-fit``. Pools that the tables do not cover are not counted and cost nothing.
 """
 
 from __future__ import annotations
@@ -23,27 +23,29 @@ from scheduler_core.tables.component import Component
 from scheduler_core.tables.pool_compiler import PoolCompiler, is_whole
 
 States = Mapping[Component, int]
-"""Components in another state than the one before the claims came."""
+"""The states of the components that claims have changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartDifference:
-    """How many parts of one kind still fit, each kind by itself, with an answer and with another.
+    """How many parts of one kind still fit with an answer, and with another one.
 
-    Shape: ``like`` is the first device of the kind. Units: devices.
+    Shape: ``like`` is the first device of the kind; other kinds are ignored while one is counted.
+    Units: devices.
     """
 
     like: DeviceId
-    kept: int
-    left: int
+    with_answer: int
+    with_other: int
 
 
 class RemainingParts:
-    """The room in a cluster before any of the claims came."""
+    """The parts that fit in a cluster without the claims in question."""
 
     def __init__(self, cluster: Cluster) -> None:
-        compiler = PoolCompiler()
-        regular = (pool for pool in cluster.pools if is_whole(pool) and _is_counted(pool))
+        compiler = PoolCompiler(cluster.features)
+        pools = (pool.with_features(cluster.features) for pool in cluster.pools)
+        regular = (pool for pool in pools if is_whole(pool) and _is_counted(pool))
         self._pools = {(pool.id.driver, pool.id.name): compiler.compile(pool) for pool in regular}
         self._part_kinds_of = PartKinds((), SelectorCache(), Effort())
         self._likes: dict[PartKey, DeviceId] = {}
@@ -55,7 +57,7 @@ class RemainingParts:
                 self._enter(component)
 
     def after(self, devices: Iterable[DeviceId]) -> States:
-        """Return the states once some devices more are taken."""
+        """Return the states with some more devices taken."""
         states: dict[Component, int] = {}
         for device in devices:
             place = self._place(device)
@@ -65,7 +67,7 @@ class RemainingParts:
         return states
 
     def price(self, states: States) -> float:
-        """Return what leaving the cluster like this costs. Units: those of ``best-fit``, 0 for nothing."""
+        """Return the price of these states. Units: those of ``best-fit``, 0 without a change."""
         lost = self._lost(states)
         return sum(
             self._weights[key] * log((self._totals[key] + 1) / (self._totals[key] + 1 - count))
@@ -73,14 +75,17 @@ class RemainingParts:
         )
 
     def differences(self, answer: States, other: States) -> tuple[PartDifference, ...]:
-        """Return the kinds of which the two leave different room. Shape: the weightiest difference first."""
-        kept, left = self._lost(answer), self._lost(other)
+        """Return the kinds of which another number fits. Shape: the largest difference in price first."""
+        lost, lost_by_other = self._lost(answer), self._lost(other)
         found = []
         for key, total in self._totals.items():
-            room = PartDifference(like=self._likes[key], kept=total - kept[key], left=total - left[key])
-            if room.kept != room.left:
-                found.append((-abs(self._weights[key] * log((room.kept + 1) / (room.left + 1))), room))
-        return tuple(room for _, room in sorted(found, key=lambda entry: entry[0]))
+            with_answer, with_other = total - lost[key], total - lost_by_other[key]
+            if with_answer != with_other:
+                price = self._weights[key] * log((with_answer + 1) / (with_other + 1))
+                like = self._likes[key]
+                one = PartDifference(like=like, with_answer=with_answer, with_other=with_other)
+                found.append((-abs(price), one))
+        return tuple(one for _, one in sorted(found, key=lambda entry: entry[0]))
 
     def _hold(self, cluster: Cluster) -> None:
         for claim in cluster.allocated:
@@ -123,5 +128,5 @@ class RemainingParts:
 
 
 def _is_counted(pool: Pool) -> bool:
-    """Whether occupancy alone says what is left: no device is shared out or judges its neighbours."""
+    """Whether the tables alone say what is left: no device is shareable or has an expression."""
     return not any(device.is_shareable or device.only_with is not None for device in pool.devices)

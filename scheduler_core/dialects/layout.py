@@ -1,8 +1,8 @@
-"""How a v1 pool is cut into slices within the limits of the API server.
+"""How a v1 pool is divided into slices within the limits of the API server.
 
-From Kubernetes 1.35 on counter sets and devices lie in different slices; before, a device and the sets
-it draws from lie in one. Devices keep their order, because the scheduler takes the first that fits, and
-the devices of one source stay together where they can, so that a change touches few slices.
+From Kubernetes 1.35 on, counter sets and devices are in different slices. Before, a device and its counter
+sets are in the same slice. Devices keep their order, because the scheduler takes the first that fits.
+Devices of one source stay in one slice where possible, so that a change touches few slices.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COUNTERS_PER_OLD_SLICE = 1024  # v1 until 1.34: all counters of a slice, of set
 
 
 class Layout(StrEnum):
-    """Where counter sets go."""
+    """Where counter sets are: in slices of their own, or in the slices of their devices."""
 
     SEPARATE = "separate"  # Kubernetes 1.35 and newer
     TOGETHER = "together"  # Kubernetes 1.34
@@ -37,9 +37,9 @@ class Cut:
 
 
 def cut(pool: Pool, layout: Layout) -> tuple[Cut, ...]:
-    """Return the slices of a projected pool, at least one: an empty slice says that the driver lives.
+    """Return the slices of a projected pool, at least one: an empty slice shows that the driver is running.
 
-    Raises: CannotProject where devices that share counter sets do not lie in one slice of 1.34.
+    Raises: CannotProject where devices that share counter sets do not fit in one slice of 1.34.
     """
     groups = tuple(_groups(pool.devices))
     if layout is Layout.SEPARATE:
@@ -47,12 +47,12 @@ def cut(pool: Pool, layout: Layout) -> tuple[Cut, ...]:
         devices = [Cut((), part) for part in _packed(groups, _device_limit(pool))]
         return tuple(counters + devices) or (Cut((), ()),)
     cuts = tuple(_together(pool, groups)) or (Cut((), ()),)
-    _check_apart(pool, cuts)
+    _check_unique_sources(pool, cuts)
     return cuts
 
 
-def _check_apart(pool: Pool, cuts: Sequence[Cut]) -> None:
-    """Refuse a counter set that several slices would need: each would count it for itself."""
+def _check_unique_sources(pool: Pool, cuts: Sequence[Cut]) -> None:
+    """Refuse a counter set that several slices need: each slice would count it separately."""
     seen: set[SourceName] = set()
     for one in cuts:
         for source in one.sources:
@@ -83,7 +83,7 @@ def _first_source(device: Device) -> SourceName | None:
 
 
 def _packed(groups: Sequence[tuple[Device, ...]], most: int) -> Iterator[tuple[Device, ...]]:
-    """Fill slices with whole groups; only a group that is larger than a slice is split."""
+    """Fill slices with whole groups. Only a group that is larger than a slice is split."""
     current: list[Device] = []
     for group in groups:
         if current and len(current) + len(group) > most:
@@ -112,7 +112,7 @@ def _together(pool: Pool, groups: Sequence[tuple[Device, ...]]) -> Iterator[Cut]
             joined = _join(Cut((), ()), group)
         if not _fits(pool, joined):
             reason = f"{len(group)} devices that share counter sets do not fit in one slice of the old layout"
-            raise CannotProject(str(pool.id), (f"{group[0].name} and its neighbours: {reason}",))
+            raise CannotProject(str(pool.id), (f"{group[0].name} and the devices after it: {reason}",))
         current = joined
     if current.devices:
         yield current

@@ -1,9 +1,9 @@
-"""Composite devices to flat ones: apply mixins, then find who supplies each dimension.
+"""Flattens composite devices: applies mixins, then finds the source of each dimension.
 
-Mixins apply in the order of ``includes``, key by key, later ones over earlier ones, own keys last. A
-dimension is drawn from the last listed source that contains it (a zero counts as containing); a
-positive dimension that no source contains, an unknown mixin or source, and a chain that never ends in
-a source make that one device unusable. Rules S1 to S6 of docs/semantics.md; source: KEP-4815.
+Mixins are applied in the order of ``includes``, key by key: a later one overrides an earlier one, and the
+device's own keys override all. The last listed source that has a dimension supplies it, even with zero. A
+positive dimension that no source has, an unknown mixin or source, and a cycle of sources make that device
+unusable, but no other one. Rules S1 to S6 of docs/semantics.md; source: KEP-4815.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from scheduler_core.dialects.supply import Flat, Unusable, as_dimensions, find_d
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import AllNodes, NodeSelection
-from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
 _Value = TypeVar("_Value", AttributeValue, Quantity)
 
 
 @dataclass(slots=True)
 class _Parts:
-    """The entries of a pool by name, and what is wrong with it as a whole."""
+    """The entries of a pool by name. Shape: ``problem`` is what makes the whole pool unusable."""
 
     mixins: dict[str, Mixin] = field(default_factory=dict)
     broken_mixins: dict[str, str] = field(default_factory=dict)
@@ -36,10 +36,10 @@ class _Parts:
 
 
 def flatten(slices: Collection[CompositeSlice]) -> Pool:
-    """Return the pool that the slices of one (driver, pool) name form.
+    """Return the pool of slices that have the same driver and pool name.
 
-    Shape: at least one slice; the newest generation, the older ones behind it. Slices are read in the
-           order of their names, so that devices have one order whatever order they arrived in.
+    Shape: at least one slice; the answer is the newest generation, with the older ones in ``older``. Slices
+           are read in the order of their names, so the order of devices does not depend on their arrival.
     """
     older: Pool | None = None
     for generation in sorted({composite.generation for composite in slices}):
@@ -58,8 +58,21 @@ def _generation(slices: Sequence[CompositeSlice], older: Pool | None) -> Pool:
         is_complete=len(current) == current[0].slice_count,
         seen_from=tuple(dict.fromkeys(composite.nodes or AllNodes() for composite in current)),
         older=older,
+        partitionable=_partitionable(current),
     )
     return pool if parts.problem else _resolve(pool, parts)
+
+
+def _partitionable(slices: Sequence[CompositeSlice]) -> PartitionableSlices | None:
+    """Return the devices of slices in which each device selects nodes itself."""
+    ignored = [one for one in slices if one.nodes is None]
+    if not ignored:
+        return None
+    others = dict.fromkeys(one.nodes for one in slices if one.nodes is not None)
+    names = [
+        name for one in ignored for name in (*(device.name for device in one.devices), *one.broken_devices)
+    ]
+    return PartitionableSlices(tuple(names), tuple(others))
 
 
 def pools(slices: Iterable[CompositeSlice]) -> tuple[Pool, ...]:
@@ -114,8 +127,8 @@ def _resolve(pool: Pool, parts: _Parts) -> Pool:
 
 
 class _Merger:
-    """Applies mixins. Devices that merge the same contents share one mapping: whoever compiles a pool of
-    thousands of devices looks at each content once."""
+    """Applies mixins. Devices with the same mixins share one mapping, so that a reader of thousands of
+    devices processes each mapping once."""
 
     def __init__(self, parts: _Parts) -> None:
         self._parts = parts
@@ -150,7 +163,7 @@ class _Merger:
 
 
 def _merged(contents: Iterable[Mapping[QualifiedName, _Value]]) -> dict[QualifiedName, _Value]:
-    """Return the contents laid over each other: key by key, later ones win."""
+    """Return the contents merged key by key; later ones override earlier ones."""
     merged: dict[QualifiedName, _Value] = {}
     for content in contents:
         merged.update(content)
@@ -158,7 +171,7 @@ def _merged(contents: Iterable[Mapping[QualifiedName, _Value]]) -> dict[Qualifie
 
 
 def _readable(name: DeviceName, flats: Mapping[DeviceName, Flat], parts: _Parts) -> Device:
-    """Return what can be said of a rejected device, for explanations."""
+    """Return what is known of a rejected device, for explanations."""
     flat = flats.get(name)
     if flat is not None:
         return _device(flat, (), parts.nodes[name])

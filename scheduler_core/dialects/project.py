@@ -1,10 +1,10 @@
-"""A pool of composite devices as ``resource.k8s.io/v1`` can say it: exactly, or not at all.
+"""The projection of a composite pool to ``resource.k8s.io/v1``: exact, or refused with the reason.
 
-Every source becomes a counter set, every draw a consumption, and a device that others draw from consumes
-its whole set, so that it and its parts exclude each other by counting. What devices of many sources draw
-goes into one counter set beside those, the board's. What counting cannot say is refused with the reason:
-a device that is both cut and cut from another (it would be paid for once), and a source that is named
-without drawing from it (it would not be blocked).
+Every source becomes a counter set and every draw consumes counters. A device that other devices draw from
+consumes its whole set, so that it and its parts exclude each other. Devices with many sources draw from one
+additional set, the combined one. Counters cannot express everything: a device that is cut into devices and
+itself cut from another is refused (it would be charged once), and so is a source that nothing is drawn from
+(its use would exclude nothing).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from scheduler_core.model.pool import Pool
 def project(pool: Pool) -> Pool:
     """Return the same pool with counters instead of parents, in v1's names.
 
-    Shape: devices in the same order; rejected ones, and those that are available nowhere and only
-           supply others, are left out; sources hold what somebody draws, by counter name.
-    Raises: CannotProject with every obstacle.
+    Shape: devices in the same order, without rejected ones and without those that are usable from no node
+           and only supply others; sources have the dimensions that some device draws, by counter name.
+    Raises: CannotProject with every reason.
     """
     names = table(_dimensions(pool), (device.name for device in pool.devices))
-    board = combined_counters_of(pool)
-    obstacles = (*_obstacles(pool, board), *names.problems)
-    if obstacles:
-        raise CannotProject(str(pool.id), obstacles)
-    sources = _counter_sets(pool, names, board)
+    combined = combined_counters_of(pool)
+    reasons = (*_reasons(pool, combined), *names.problems)
+    if reasons:
+        raise CannotProject(str(pool.id), reasons)
+    sources = _counter_sets(pool, names, combined)
     devices = tuple(
-        _device(device, names, sources, board) for device in pool.devices if device.nodes != NOWHERE
+        _device(device, names, sources, combined) for device in pool.devices if device.nodes != NOWHERE
     )
-    return replace(pool, devices=devices, sources=sources, rejected={})
+    return replace(pool, devices=devices, sources=sources, rejected={}, partitionable=None)
 
 
 def spellings(pool: Pool) -> SpellingTable:
@@ -51,45 +51,45 @@ def _dimensions(pool: Pool) -> Iterator[QualifiedName]:
         yield from device.capacity
 
 
-def _obstacles(pool: Pool, board: CombinedCounters) -> Iterator[str]:
+def _reasons(pool: Pool, combined: CombinedCounters) -> Iterator[str]:
     if pool.problem is not None:
         yield pool.problem
-    yield from board.problems
+    yield from combined.problems
     parents = {parent for device in pool.devices for parent in device.parents}
     for device in pool.devices:
         if device.only_with is not None:
-            yield f"{device.name} is compatible only with some devices, which v1 has no field for"
+            yield f"{device.name} has compatibleOnlyWith, for which v1 has no field"
         if device.parents and device.name in parents:
             yield f"{device.name} is cut into devices and itself cut from {', '.join(device.parents)}"
         drawn = {DeviceName(draw.source) for draw in device.draws if draw.amounts}
         idle = [parent for parent in device.parents if parent not in drawn]
         if idle:
             yield f"{device.name} names {idle[0]} without drawing anything from it"
-        sets = board.sets_of(device)
+        sets = combined.sets_of(device)
         if sets > limits.COUNTER_SETS_PER_DEVICE:
             yield f"{device.name} draws from {sets} sources; v1 allows 2 counter sets"
         size = len(device.attributes) + len(device.capacity)
         if size > limits.PROPERTIES:
             yield f"{device.name} has {size} attributes and capacities; v1 allows {limits.PROPERTIES}"
-    for source, drawn_dimensions in _drawn(pool, board).items():
+    for source, drawn_dimensions in _drawn(pool, combined).items():
         if len(drawn_dimensions) > limits.COUNTERS:
             yield f"{source} supplies {len(drawn_dimensions)} dimensions; v1 allows {limits.COUNTERS}"
 
 
-def _drawn(pool: Pool, board: CombinedCounters) -> dict[SourceName, dict[str, None]]:
-    """Return the dimensions that somebody draws, by source, in the pool's order of first use."""
+def _drawn(pool: Pool, combined: CombinedCounters) -> dict[SourceName, dict[str, None]]:
+    """Return the dimensions that some device draws, by source, in the order of first use."""
     drawn: dict[SourceName, dict[str, None]] = {}
     for device in pool.devices:
-        for draw in board.kept(device.draws):
+        for draw in combined.remaining(device.draws):
             drawn.setdefault(draw.source, {}).update(dict.fromkeys(draw.amounts))
     return drawn
 
 
 def _counter_sets(
-    pool: Pool, names: SpellingTable, board: CombinedCounters
+    pool: Pool, names: SpellingTable, combined: CombinedCounters
 ) -> dict[SourceName, Mapping[str, Quantity]]:
-    """Return the counter sets in the order of the devices they stand for, that of the board last."""
-    drawn = _drawn(pool, board)
+    """Return the counter sets in the order of their devices, the combined set last."""
+    drawn = _drawn(pool, combined)
     own: dict[SourceName, Mapping[str, Quantity]] = {
         SourceName(names.devices[device.name]): {
             names.dimensions[QualifiedName(dimension)].counter: pool.sources[SourceName(device.name)][
@@ -100,7 +100,9 @@ def _counter_sets(
         for device in pool.devices
         if SourceName(device.name) in drawn
     }
-    shared = {names.dimensions[QualifiedName(name)].counter: whole for name, whole in board.amounts.items()}
+    shared = {
+        names.dimensions[QualifiedName(name)].counter: whole for name, whole in combined.amounts.items()
+    }
     return own | ({COMBINED: shared} if shared else {})
 
 
@@ -108,16 +110,16 @@ def _device(
     device: Device,
     names: SpellingTable,
     sources: Mapping[SourceName, Mapping[str, Quantity]],
-    board: CombinedCounters,
+    combined: CombinedCounters,
 ) -> Device:
     label = names.devices[device.name]
     whole = sources.get(SourceName(label))
     draws = (
         (Draw(SourceName(label), {name: amount for name, amount in whole.items() if amount.nano > 0}),)
         if whole is not None
-        else tuple(_draw(draw, names) for draw in board.kept(device.draws))
+        else tuple(_draw(draw, names) for draw in combined.remaining(device.draws))
     )
-    shared = board.drawn_by(device)
+    shared = combined.drawn_by(device)
     if shared:
         draws += (_draw(Draw(COMBINED, shared), names, COMBINED),)
     return replace(

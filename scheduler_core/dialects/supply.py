@@ -1,8 +1,8 @@
-"""Who supplies what a flattened device needs, and whether its chain of sources ends in one.
+"""Finds the source of every dimension that a device needs, and rejects devices in cycles of sources.
 
-A dimension is drawn from the last listed source that contains it (a zero counts as containing). A
-positive dimension that no source contains, an unknown source, and a chain that goes in a circle make
-that one device unusable, and what is cut from it. Rules S2 to S6 of docs/semantics.md; source: KEP-4815.
+The last listed source that has a dimension supplies it, even with zero. A positive dimension that no source
+has, an unknown source, and a cycle of sources make that device unusable, and the devices that are cut from
+it. Rules S2 to S6 of docs/semantics.md; source: KEP-4815.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler_core.model.names import bare
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A device with its mixins applied, before its sources are looked at."""
+    """A device with its mixins applied. Its sources are not resolved yet."""
 
     device: CompositeDevice
     attributes: Mapping[QualifiedName, AttributeValue]
@@ -27,30 +27,30 @@ class Flat:
 
 
 class Unusable(Exception):
-    """Why one device cannot be used; caught where its name is known."""
+    """A device cannot be used. The caller knows its name and adds it."""
 
 
 _Amounts = tuple[Mapping[str, Quantity], ...]
 
 
 def parents(device: CompositeDevice) -> tuple[DeviceName, ...]:
-    """Return the sources but for the device itself: naming itself ends the chain there."""
+    """Return the sources without the device itself. A device that names itself supplies itself."""
     if len(device.sources) == 1 and device.sources[0] != device.name:
         return device.sources
     return tuple(dict.fromkeys(name for name in device.sources if name != device.name))
 
 
 def as_dimensions(capacity: Mapping[QualifiedName, Quantity]) -> Mapping[str, Quantity]:
-    """Return a capacity as what a source holds: a qualified name is a dimension's name."""
+    """Return a capacity as the amounts of a source: a qualified name is a dimension's name."""
     return cast("Mapping[str, Quantity]", capacity)
 
 
 def find_draws(
     flats: Mapping[DeviceName, Flat], rejected: dict[DeviceName, str], driver: str
 ) -> dict[DeviceName, tuple[Draw, ...]]:
-    """Return what each device takes from each other one; those that cannot are rejected.
+    """Return what each device draws from other devices. A device whose needs cannot be met is rejected.
 
-    Devices with the same needs from sources with the same content share their amounts.
+    Devices with the same needs and equal sources share their amounts.
     """
     known: dict[tuple[int, ...], _Amounts] = {}
     draws: dict[DeviceName, tuple[Draw, ...]] = {}
@@ -76,7 +76,7 @@ def _draws(
         if source not in flats:
             if source not in rejected:
                 raise Unusable(f"names unknown source {source!r}")
-            return ()  # a source that is itself rejected is dealt with by the chain
+            return ()  # reject_chains handles a source that is rejected itself
     listed = tuple(dict.fromkeys(device.sources))
     key = (id(flat.capacity), *[0 if s == device.name else id(flats[s].capacity) for s in listed])
     amounts = known.get(key)
@@ -92,7 +92,7 @@ def _draws(
 
 
 def _amounts(flat: Flat, sources: list[Flat], driver: str) -> _Amounts:
-    """Return what is taken from each source; what the device supplies itself is taken from nobody."""
+    """Return what is drawn from each source. What the device supplies itself is drawn from no source."""
     taken: list[dict[str, Quantity]] = [{} for _ in sources]
     for dimension, quantity in flat.capacity.items():
         if quantity.nano == 0:
@@ -111,9 +111,10 @@ def _amounts(flat: Flat, sources: list[Flat], driver: str) -> _Amounts:
 
 
 def reject_chains(flats: Mapping[DeviceName, Flat], rejected: dict[DeviceName, str]) -> None:
-    """Reject every device whose chain of sources does not end in usable sources.
+    """Reject every device with an unusable source above it, or in a cycle of sources.
 
-    Settles devices from the roots down, each once: whatever never settles stands in a circle or below.
+    Devices are settled from the roots down, each once. A device that is never settled is in a cycle, or
+    below one.
     """
     open_parents = {name: len(parents(flat.device)) for name, flat in flats.items() if name not in rejected}
     children: dict[DeviceName, list[DeviceName]] = {}
@@ -121,14 +122,14 @@ def reject_chains(flats: Mapping[DeviceName, Flat], rejected: dict[DeviceName, s
         for parent in parents(flats[name].device):
             children.setdefault(parent, []).append(name)
     settled = [name for name, count in open_parents.items() if count == 0]
-    for parent in settled:  # grows while it is read
+    for parent in settled:  # the list grows during the loop
         for child in children.get(parent, ()):
             open_parents[child] -= 1
             if open_parents[child] == 0:
                 settled.append(child)
     _pass_down(list(rejected), children, rejected)
     for name in sorted(set(open_parents) - set(settled) - set(rejected)):
-        rejected[name] = "its chain of sources goes in a circle and never ends in a source"
+        rejected[name] = "its sources form a cycle"
 
 
 def _pass_down(
@@ -136,8 +137,8 @@ def _pass_down(
     children: Mapping[DeviceName, list[DeviceName]],
     rejected: dict[DeviceName, str],
 ) -> None:
-    """Reject what is cut from a rejected device, with the first cause."""
-    for parent in from_names:  # grows while it is read
+    """Reject the devices that are cut from a rejected device, with the first cause."""
+    for parent in from_names:  # the list grows during the loop
         for child in children.get(parent, ()):
             if child not in rejected:
                 cause = rejected[parent].removeprefix("its source ")
@@ -147,5 +148,5 @@ def _pass_down(
 
 
 def _short(text: str) -> str:
-    """Return a reason short enough to stand inside another one."""
+    """Return a reason that is short enough to be part of another one."""
     return text if len(text) <= 240 else text[:239] + "…"

@@ -1,8 +1,8 @@
-"""Allocate claims with the plain search: the reference that the engine is held to.
+"""Allocates claims with the plain search, the reference for the engine.
 
-Everything is a value: claims, classes, pools, a node and what is already held go in, an ``Allocation``, an
-``Unallocatable`` or an ``Undecided`` comes out. Claims of one call fit together or not at all. Users of the
-core call ``scheduler_core.api.allocate``, which answers the same from tables.
+Claims, a cluster and a node enter; an ``Allocation``, an ``Unallocatable`` or an ``Undecided`` leaves. The
+claims of one call are allocated together or not at all. Users of the core call
+``scheduler_core.api.allocate``, which gives the same answers from tables.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ def allocate(
 ) -> Answer:
     """Allocate the claims together on one node, by policy ``first-fit``, with the plain search.
 
-    ``share_ids`` makes the ids of shares of devices that serve many claims; without it they are left out
-    and the caller adds them before the answer is written.
+    ``share_ids`` makes the ids for shares of shareable devices. Without it the caller adds them before the
+    answer is written.
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
-            does not compile, or fails on a device that was looked at.
+            does not compile, or fails on a device that was tried.
     """
-    seen = (pool.as_seen_from(node) for pool in cluster.pools)
-    ordered = replace(cluster, pools=tuple(sorted(seen, key=lambda pool: pool.id)))
+    ordered = replace(cluster, pools=cluster.pools_seen_from(node))
     try:
         problem = problem_of(claims, ordered, node)
         search = Search(problem)

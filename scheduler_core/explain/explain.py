@@ -1,8 +1,8 @@
-"""Why claims do not fit: the cause that decides, then a sentence per request that is in trouble.
+"""The reasons why claims do not fit: the decisive cause first, with a sentence per request concerned.
 
-Causes have an order of precedence (``Cause``). After the plain ones, causes are found by leaving things
-out: where the claims fit without their constraints, the constraints are to blame; otherwise there is
-not enough left.
+``Cause`` has the order of precedence. Some causes are visible in the problem itself. The others are found by
+leaving something out: if the claims fit without their constraints, the constraints are the cause; if they
+fit without groups and expressions, those are; otherwise too little is left.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, Search, SearchAlternative, SearchRequest
 from scheduler_core.search.problem import problem_of
 
-_SHOWN = 3  # neighbours that a sentence names before it says "and N more"
-
+_SHOWN = 3  # items that a sentence names before it says "and N more"
 
 FitsWithout = Callable[[Set[int] | None], bool]
-"""Whether the claims fit without some constraints, numbered through all claims; None: without any."""
+"""Whether the claims fit without some constraints, numbered through all claims; None: without all."""
 
 
 def explain(
@@ -38,7 +38,10 @@ def explain(
     problem: Problem,
     fits_without: FitsWithout | None = None,
 ) -> tuple[Reason, ...]:
-    """Return the reasons, the decisive one first; never empty. Without ``fits_without`` it is searched."""
+    """Return the reasons, the decisive one first; never empty.
+
+    ``fits_without`` answers faster than the plain search, which is used without it.
+    """
     ask = fits_without or (lambda dropped: _fits(_without_rules(problem, dropped)))
     reasons = _decisive(claims, cluster, node, problem, ask)
     return (*reasons, *_unused_pools(reasons, cluster, node))
@@ -62,9 +65,9 @@ def _decisive(
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether a problem made easier is known to have an answer.
+    """Whether a relaxed problem is known to have an answer.
 
-    A selector that fails, or a search without an end, is the question's trouble and not the claims'.
+    A selector error or a search that reaches its bound counts as no: the claims themselves did not cause it.
     """
     try:
         return Search(problem).run()
@@ -73,17 +76,17 @@ def _fits(problem: Problem) -> bool:
 
 
 def _unused_pools(reasons: Sequence[Reason], cluster: Cluster, node: Node) -> Iterator[Reason]:
-    """Add that an invalid pool holds devices back: they might have fitted."""
+    """Add a reason for an invalid pool: its devices might have fitted."""
     if any(reason.cause is Cause.POOL_INVALID for reason in reasons):
         return
     for pool in cluster.pools:
         if pool.problem is not None and pool.is_seen_from(node):
-            detail = f"nothing of pool {pool.id} is used, it is invalid: {pool.problem}"
+            detail = f"pool {pool.id} is not used, because it is invalid: {pool.problem}"
             yield Reason(reasons[0].claim, reasons[0].request, Cause.POOL_INVALID, detail)
 
 
 def _restricts(pool: Pool) -> bool:
-    """Whether devices of the pool say beside which others they may be in use."""
+    """Whether devices of the pool have compatibility groups or expressions."""
     return any(
         device.only_with is not None or any(draw.groups for draw in device.draws) for device in pool.devices
     )
@@ -110,7 +113,7 @@ def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Probl
         claim = claims[request.claim]
         incomplete = [pool for pool in cluster.pools if not pool.is_complete and pool.is_seen_from(node)]
         if incomplete and all(alternative.count is None for alternative in request.alternatives):
-            detail = f"wants all matching devices, but pool {incomplete[0].id} is incomplete"
+            detail = f"needs all matching devices, but pool {incomplete[0].id} is incomplete"
             yield Reason(claim.ref, request.alternatives[0].name, Cause.POOL_INCOMPLETE, detail)
         if not any(alternative.candidates for alternative in request.alternatives):
             yield _no_match(request, claim, cluster, node)
@@ -126,7 +129,7 @@ def _no_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node
         if not pool.is_complete:
             detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
-    detail = f"no device of node {node.name} is of its class and matches it"
+    detail = f"no device of node {node.name} matches its class and selectors"
     return _invalid_match(request, claim, cluster, node) or Reason(
         claim.ref, name, Cause.NO_MATCHING_DEVICE, detail
     )
@@ -151,15 +154,15 @@ def _invalid_match(request: SearchRequest, claim: Claim, cluster: Cluster, node:
 
 
 def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem:
-    """Return the problem without some of its rules, or without any."""
+    """Return the problem without some of its rules, or without all."""
 
-    def kept(alternative: SearchAlternative) -> SearchAlternative:
+    def relaxed(alternative: SearchAlternative) -> SearchAlternative:
         return replace(
             alternative, rules=tuple(rule for rule in alternative.rules if dropped and rule not in dropped)
         )
 
     requests = tuple(
-        SearchRequest(request.claim, tuple(kept(alternative) for alternative in request.alternatives))
+        SearchRequest(request.claim, tuple(relaxed(alternative) for alternative in request.alternatives))
         for request in problem.requests
     )
     return replace(problem, requests=requests)
@@ -168,7 +171,7 @@ def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem
 def _constraint_reasons(
     claims: Sequence[Claim], problem: Problem, fits_without: FitsWithout
 ) -> Iterator[Reason]:
-    """Name the constraints to blame: those without which all would fit, or else all of them."""
+    """Name each constraint without which all would fit; all constraints where there is no such one."""
     owned = [(claim, constraint) for claim in claims for constraint in claim.constraints]
     bound = {
         rule
@@ -182,7 +185,7 @@ def _constraint_reasons(
         named = constraint.requests or tuple(request.name for request in claim.requests)
         what = type(constraint).__name__.replace("Attribute", "").lower()
         over = f"{what}Attribute {constraint.attribute} over {_list(named)}"
-        detail = f"the devices would fit, but not with {over}"
+        detail = f"the devices fit, but not with {over}"
         yield Reason(claim.ref, named[0], Cause.CONSTRAINT_UNSATISFIED, detail, constraint)
 
 
@@ -199,7 +202,7 @@ def _shortages(
             (alternative.count, alternative.admin_access, *map(id, alternative.candidates))
             for alternative in request.alternatives
         )
-        if alike not in known:  # requests for the same devices lack the same
+        if alike not in known:  # requests with equal candidates have equal reasons
             known[alike] = _shortage(request.alternatives, ledgers)
         detail = known[alike]
         if detail is not None:
@@ -209,37 +212,40 @@ def _shortages(
         return
     names = tuple(request.alternatives[0].name for request in problem.requests)
     claim = claims[problem.requests[0].claim]
-    detail = f"each of {_list(names)} would fit alone, but they do not fit together"
+    detail = f"each of {_list(names)} fits alone, but they do not fit together"
     yield Reason(claim.ref, names[0], cause, detail)
 
 
 def _shortage(alternatives: Sequence[SearchAlternative], ledgers: Sequence[Ledger]) -> str | None:
-    """Return why the alternatives cannot be filled from what is left, None where one alone could."""
+    """Return why too few candidates are free for every alternative; None where enough are for one."""
     sentences = []
     for alternative in alternatives:
-        blocked = []
-        free = 0
-        for candidate in alternative.candidates:
-            reason = _obstacle(alternative, candidate, ledgers)
-            if reason is None:
-                free += 1
-            else:
-                blocked.append(f"{candidate.offer.device.name}: {reason}")
+        blocked = [one for one in alternative.candidates if not _is_free(alternative, one, ledgers)]
+        free = len(alternative.candidates) - len(blocked)
         needed = len(alternative.candidates) if alternative.count is None else alternative.count
         if free >= needed:
             return None
         found = f"needs {needed} of {len(alternative.candidates)} matching devices, {free} of them free"
-        sentences.append(f"{found}; {_list(blocked, '; ')}" if blocked else found)
+        shown = [_obstacle(one, ledgers) for one in blocked[:_SHOWN]]
+        sentences.append(f"{found}; {_list(shown, '; ', len(blocked))}" if blocked else found)
     return " or ".join(sentences)
 
 
-def _obstacle(alternative: SearchAlternative, candidate: Candidate, ledgers: Sequence[Ledger]) -> str | None:
-    if candidate.barred is not None or alternative.admin_access:
-        return candidate.barred
-    return ledgers[candidate.offer.pool].obstacle(candidate.offer.device.name, candidate.share)
+def _is_free(alternative: SearchAlternative, candidate: Candidate, ledgers: Sequence[Ledger]) -> bool:
+    if candidate.obstacle is not None or alternative.admin_access:
+        return candidate.obstacle is None
+    return ledgers[candidate.offer.pool].admits(candidate.offer.device.name, candidate.share)
 
 
-def _list(items: Sequence[str], separator: str = ", ") -> str:
-    rest = len(items) - _SHOWN
+def _obstacle(candidate: Candidate, ledgers: Sequence[Ledger]) -> str:
+    """Return the name of a candidate that is not free, and its obstacle as a sentence."""
+    name = candidate.offer.device.name
+    found = candidate.obstacle or ledgers[candidate.offer.pool].obstacle(name, candidate.share)
+    assert found is not None, "a candidate that is not free has an obstacle"
+    return f"{name}: {obstacle_text(found)}"
+
+
+def _list(items: Sequence[str], separator: str = ", ", total: int | None = None) -> str:
+    rest = (len(items) if total is None else total) - _SHOWN
     text = separator.join(items[:_SHOWN])
     return f"{text} and {rest} more" if rest > 0 else text

@@ -1,8 +1,7 @@
-"""Why ``first-fit`` took this device and none of the devices listed before it; what a request matches at all.
+"""Why ``first-fit`` took a device and none of the devices before it; and what each request matches.
 
-In come claims, a cluster and a node, and for ``first_fit_choices`` an allocation. Out come values that say
-of each earlier device whether it was free, and if not, who holds what it needs. Nothing is decided or
-searched here.
+Claims, a cluster and a node enter, and an allocation for ``first_fit_choices``. For each earlier device its
+obstacle leaves. Nothing is decided or searched here.
 """
 
 from __future__ import annotations
@@ -11,27 +10,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.explain.replay import Replay, given_to, place_of
-from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef, Constraint
+from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
+from scheduler_core.model.obstacles import ConstraintRefuses, Obstacle, OthersDoNotFit
+from scheduler_core.model.refusal import Considered, Demand
 from scheduler_core.model.result import Allocation
 from scheduler_core.rules.constraints import Rule
 from scheduler_core.rules.scopes import SameSets
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
 
-NO_ROOM_AFTER = "is free, but with it the requests would not all fit"
-"""Of a device that nothing bars and that first-fit passed over: with it the search came to no end."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstFitChoice:
     """A device that a request got.
 
-    Shape: ``passed`` the devices before it in order of preference that its request did not get;
-           ``yielded`` the alternatives before the one it answers.
+    Shape: ``passed`` are the devices before it in order of preference that the request did not get;
+           ``yielded`` are the alternatives before the one that was chosen.
     """
 
     claim: ClaimRef
@@ -42,15 +39,15 @@ class FirstFitChoice:
 
 
 def demands(claims: Sequence[Claim], cluster: Cluster, node: Node) -> tuple[Demand, ...]:
-    """Return what every request finds on the node in the present state, each by itself.
+    """Return what every request matches on the node in the present state, each request by itself.
 
     Shape: requests in order, an entry per alternative.
     Raises: as ``allocate``.
     """
-    standing = Replay(claims, cluster, node)
+    replay = Replay(claims, cluster, node)
     return tuple(
-        standing.demand(claims[request.claim].ref, alternative)
-        for request in standing.problem.requests
+        replay.demand(claims[request.claim].ref, alternative)
+        for request in replay.problem.requests
         for alternative in request.alternatives
     )
 
@@ -58,40 +55,34 @@ def demands(claims: Sequence[Claim], cluster: Cluster, node: Node) -> tuple[Dema
 def first_fit_choices(
     allocation: Allocation, claims: Sequence[Claim], cluster: Cluster, node: Node
 ) -> tuple[FirstFitChoice, ...]:
-    """Return why each device of an answer of policy ``first-fit`` was the first that would do.
+    """Return why each device of a ``first-fit`` answer was the first possible one.
 
     Shape: in the order of the results.
     Raises: as ``allocate``.
     """
-    told_so_far = _InOrder(claims, cluster, node)
+    in_order = _InOrder(claims, cluster, node)
     found: list[FirstFitChoice] = []
-    for request in told_so_far.requests:
+    for request in in_order.requests:
         ref = claims[request.claim].ref
-        found += told_so_far.choose(ref, request, given_to(request, allocation.results[ref]))
+        found += in_order.choose(ref, request, given_to(request, allocation.results[ref]))
     return tuple(found)
 
 
-def told(constraint: Constraint) -> str:
-    """Return a constraint as a claim writes it."""
-    kind = type(constraint).__name__
-    return f"{kind[:1].lower()}{kind[1:]} {constraint.attribute}"
-
-
 class _InOrder:
-    """Takes devices one by one, as the search took them."""
+    """Takes devices one by one, in the order of the search."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
-        self._standing = Replay(claims, cluster, node)
+        self._replay = Replay(claims, cluster, node)
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
-        self.requests = self._standing.problem.requests
+        self.requests = self._replay.problem.requests
 
     def choose(
         self, ref: ClaimRef, request: SearchRequest, given: Sequence[AllocatedDevice]
     ) -> Iterator[FirstFitChoice]:
-        """Yield the first_fit_choices of one request, and take its devices."""
-        place, id_of = place_of(request, given), self._standing.id_of
+        """Yield the choices of one request, and take its devices."""
+        place, id_of = place_of(request, given), self._replay.id_of
         alternative = request.alternatives[place]
-        yielded = tuple(self._standing.demand(ref, other) for other in request.alternatives[:place])
+        yielded = tuple(self._replay.demand(ref, other) for other in request.alternatives[:place])
         places = {id_of(one): index for index, one in enumerate(alternative.candidates)}
         mine = {one.device for one in given}
         for result in given:
@@ -103,20 +94,19 @@ class _InOrder:
                 claim=ref, request=alternative.name, device=result.device, passed=passed, yielded=yielded
             )
             taken = alternative.candidates[places[result.device]]
-            self._standing.take(ref, alternative, taken)
+            self._replay.take(ref, alternative, taken)
             for number in alternative.rules:
                 self._rule(number, alternative).add(taken.offer.device)
 
     def _passed(self, alternative: SearchAlternative, candidate: Candidate) -> Obstacle:
-        obstacle = self._standing.obstacle(alternative, candidate)
+        obstacle = self._replay.obstacle(alternative, candidate)
         if obstacle is not None:
             return obstacle
         for number in alternative.rules:
             if not self._rule(number, alternative).admits(candidate.offer.device):
-                text = f"{told(self._constraints[number])} keeps it from the devices chosen before"
-                return Obstacle(Hindrance.CONSTRAINT, text)
-        return Obstacle(Hindrance.NO_ROOM, NO_ROOM_AFTER)
+                return ConstraintRefuses(self._constraints[number])
+        return OthersDoNotFit()
 
     def _rule(self, number: int, alternative: SearchAlternative) -> Rule:
-        rule = self._standing.problem.rules[number]
+        rule = self._replay.problem.rules[number]
         return rule.seat(alternative.name) if isinstance(rule, SameSets) else rule

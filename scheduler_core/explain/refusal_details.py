@@ -1,7 +1,7 @@
-"""What a refusal has to say beyond its reasons: looked up when asked for, then kept.
+"""The details of a refusal beyond its reasons. Each is computed at the first access and then kept.
 
-In come the claims, the cluster as it was and a question that says whether claims fit in it; out come the
-values of ``scheduler_core.model.refusal``. A refusal that nobody reads costs nothing here.
+The claims, the cluster at that time and a function that says whether claims fit in it enter. Values of
+``scheduler_core.model.refusal`` leave.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler_core.search.smallest_conflict import Fits, smallest_conflict
 
 
 class RefusalDetails:
-    """The findings of one refusal. ``fits`` answers for the same cluster and node."""
+    """The details of one refusal. ``fits`` answers for the same cluster and node."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node, fits: Fits) -> None:
         self._claims = tuple(claims)
@@ -29,15 +29,15 @@ class RefusalDetails:
 
     @cached_property
     def requests(self) -> tuple[Demand, ...]:
-        """Return what every request matched, and what each match lacked."""
+        """Return what every request matches, and the obstacle of each match."""
         return demands(self._claims, self._cluster, self._node)
 
     @cached_property
     def constraints(self) -> tuple[ConstraintValues, ...]:
-        """Return what there is to meet each constraint."""
+        """Return the free devices by value, per constraint."""
         return constraint_values(self._claims, self._cluster, self._node, self.requests)
 
     @cached_property
     def conflict(self) -> tuple[RequestOf, ...]:
-        """Return the smallest set of requests that cannot hold together."""
+        """Return the smallest set of requests that cannot be allocated together."""
         return smallest_conflict(self._claims, self._fits)

@@ -1,7 +1,7 @@
-"""The books of all pools while the devices of an answer are taken and given back, one by one.
+"""The ledgers of all pools while the devices of an answer are taken and released one by one.
 
-In come claims, a cluster and a node; what can be had at each point, and what keeps a device from a request,
-is answered as values. Nothing is searched here.
+Claims, a cluster and a node enter. At each point a replay answers which devices match a request and which
+obstacle each of them has. Nothing is searched here.
 """
 
 from __future__ import annotations
@@ -10,27 +10,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.books.shortage import obstacle
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Considered, Demand, Hindrance, Obstacle
+from scheduler_core.model.obstacles import Obstacle, SelectorFails
+from scheduler_core.model.refusal import Considered, Demand
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import SearchAlternative, SearchRequest
-from scheduler_core.search.problem import problem_of, untolerated
+from scheduler_core.search.problem import problem_of
 
 
 class Replay:
-    """What is held of the pools that a node sees. Shape: ``problem`` has the requests as slots."""
+    """The ledgers of the pools that a node sees. Shape: ``problem`` has the requests and their candidates."""
 
     def __init__(self, claims: Sequence[Claim], cluster: Cluster, node: Node) -> None:
-        seen = (pool.as_seen_from(node) for pool in cluster.pools)
-        self._pools = tuple(sorted(seen, key=lambda pool: pool.id))
+        self._pools = cluster.pools_seen_from(node)
         self.problem = problem_of(claims, replace(cluster, pools=self._pools), node)
 
     def demand(self, ref: ClaimRef, alternative: SearchAlternative) -> Demand:
-        """Return what a request finds in the present state."""
+        """Return what a request matches in the present state."""
         matched = tuple(
             Considered(self.id_of(one), self.obstacle(alternative, one)) for one in alternative.candidates
         )
@@ -38,33 +37,29 @@ class Replay:
         return Demand(claim=ref, request=alternative.name, needed=needed, matched=matched)
 
     def obstacle(self, alternative: SearchAlternative, candidate: Candidate) -> Obstacle | None:
-        """Return what keeps a device from a request now, its constraints left aside."""
+        """Return what keeps a device from a request now, apart from constraints."""
         if candidate.error is not None:
-            return Obstacle(Hindrance.SELECTOR, str(candidate.error))
-        if candidate.barred is not None:
-            is_taint = candidate.barred in map(untolerated, candidate.offer.device.taints)
-            return Obstacle(Hindrance.TAINT if is_taint else Hindrance.SCOPE, candidate.barred)
-        if alternative.admin_access:
-            return None
-        pool, device = self._pools[candidate.offer.pool], candidate.offer.device
-        return obstacle(pool, self._ledger(candidate), device.name, candidate.share)
+            return SelectorFails(str(candidate.error))
+        if candidate.obstacle is not None or alternative.admin_access:
+            return candidate.obstacle
+        return self._ledger(candidate).obstacle(candidate.offer.device.name, candidate.share)
 
     def take(self, ref: ClaimRef, alternative: SearchAlternative, candidate: Candidate) -> None:
-        """Take a device for a request. Looking on takes nothing."""
+        """Take a device for a request. A request with admin access takes nothing."""
         if not alternative.admin_access:
             self._ledger(candidate).take(
                 candidate.offer.device.name, _holder(ref, alternative), candidate.share
             )
 
     def release(self, ref: ClaimRef, alternative: SearchAlternative, candidate: Candidate) -> None:
-        """Give back what ``take`` took."""
+        """Release what ``take`` took."""
         if not alternative.admin_access:
             self._ledger(candidate).release(
                 candidate.offer.device.name, _holder(ref, alternative), candidate.share
             )
 
     def id_of(self, candidate: Candidate) -> DeviceId:
-        """Return the name of a candidate's device in the cluster."""
+        """Return the identity of a candidate's device in the cluster."""
         return self._pools[candidate.offer.pool].id_of(candidate.offer.device)
 
     def _ledger(self, candidate: Candidate) -> Ledger:
@@ -76,12 +71,12 @@ def _holder(ref: ClaimRef, alternative: SearchAlternative) -> str:
 
 
 def place_of(request: SearchRequest, given: Sequence[AllocatedDevice]) -> int:
-    """Return which alternative of a request its devices answer, 0 where there are none."""
+    """Return the index of the alternative that the devices were given for; 0 where there are none."""
     names = [alternative.name for alternative in request.alternatives]
     return names.index(given[0].request) if given else 0
 
 
 def given_to(request: SearchRequest, results: Sequence[AllocatedDevice]) -> tuple[AllocatedDevice, ...]:
-    """Return the results of a claim that answer one of its requests."""
+    """Return the results of a claim that belong to one of its requests."""
     names = {alternative.name for alternative in request.alternatives}
     return tuple(one for one in results if one.request in names)

@@ -1,5 +1,5 @@
-"""Other ways to ask the one core: annotated pods, and claims with the same annotations.
+"""Front ends: annotated pods and claims, GPU partitions and resource classes, answered by the same core.
 
-Pure, as all of the core: JSON values in, values out. Names of vendors are data that users write, so this
-is the one room of the core that knows some.
+JSON values enter, values leave. Users write names of vendors here, so this is the only package of the core
+that knows some.
 """

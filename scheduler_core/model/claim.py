@@ -1,4 +1,4 @@
-"""Claims, device classes and what they ask for. Source: resource.k8s.io/v1 ResourceClaim."""
+"""Claims, device classes and allocations. Source: resource.k8s.io/v1 ResourceClaim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ClaimUid = NewType("ClaimUid", str)
 
 @dataclass(frozen=True, slots=True)
 class ClaimRef:
-    """How people and logs name a claim."""
+    """The namespace and name of a claim."""
 
     namespace: str
     name: str
@@ -26,11 +26,12 @@ class ClaimRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRequest:
-    """Devices of one kind.
+    """One alternative of a request: devices of one class that pass the same selectors.
 
-    Shape: ``name`` is ``request`` or ``request/alternative``, as results name it; ``count`` at least 1,
-           None for all matching devices of the node; ``selectors`` CEL texts, all must be true;
-           ``capacity`` the least amounts wanted, keys as written (bare ones are the device's driver's).
+    Shape: ``name`` is ``request`` or ``request/alternative``, as in allocation results; ``count`` is at least
+           1, None for all matching devices of the node; ``selectors`` are CEL texts that must all be true;
+           ``capacity`` has the least amounts, keys as written (a key without a domain belongs to the
+           device's driver).
     """
 
     name: str
@@ -44,7 +45,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request: its alternatives in order of preference (one, unless ``firstAvailable``)."""
+    """One request. Shape: ``alternatives`` in order of preference; one, unless ``firstAvailable`` is used."""
 
     name: str
     alternatives: tuple[DeviceRequest, ...]
@@ -52,7 +53,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class MatchAttribute:
-    """All devices of ``requests`` (empty: of the claim) have one type and value of the attribute."""
+    """All devices of ``requests`` (empty: of the claim) have the same type and value of the attribute."""
 
     attribute: QualifiedName
     requests: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ class MatchAttribute:
 
 @dataclass(frozen=True, slots=True)
 class DistinctAttribute:
-    """All devices of ``requests`` (empty: of the claim) differ pairwise in the attribute."""
+    """All devices of ``requests`` (empty: of the claim) have different values of the attribute."""
 
     attribute: QualifiedName
     requests: tuple[str, ...] = ()
@@ -68,11 +69,11 @@ class DistinctAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SameScope:
-    """The devices of each group of requests stand in the same set of scopes as those of every other.
+    """The devices of each group of requests are in the same set of scopes as those of every other group.
 
-    Shape: ``scopes`` are attributes, the finest first: compared is the first that every candidate has,
-           else the last; a device without it never joins. ``groups`` are groups of requests; ``requests``
-           narrows them to some (empty: all of them).
+    Shape: ``scopes`` are attributes, the finest first. The first one that every candidate has is compared,
+           else the last one; a device without it is refused. ``groups`` are groups of requests; ``requests``
+           limits them to some requests (empty: to all).
     Source: Koordinator, device-joint-allocate with requiredScope.
     """
 
@@ -81,15 +82,15 @@ class SameScope:
     requests: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        kept = [
+        groups = [
             [name for name in group if not self.requests or name in self.requests] for group in self.groups
         ]
-        object.__setattr__(self, "groups", tuple(tuple(group) for group in kept if group))
-        object.__setattr__(self, "requests", tuple(name for group in kept for name in group))
+        object.__setattr__(self, "groups", tuple(tuple(group) for group in groups if group))
+        object.__setattr__(self, "requests", tuple(name for group in groups for name in group))
 
     @property
     def attribute(self) -> QualifiedName:
-        """Return the coarsest scope, which stands for the constraint in messages."""
+        """Return the coarsest scope: messages name the constraint by it."""
         return self.scopes[-1]
 
 
@@ -97,7 +98,7 @@ class SameScope:
 class PreferScope:
     """The devices of ``requests`` (empty: of the claim) share the first of ``scopes`` that they can share.
 
-    Shape: ``scopes`` are attributes, the most wanted first. It never makes a claim unallocatable.
+    Shape: ``scopes`` are attributes, the most preferred first. It never makes a claim unallocatable.
     """
 
     scopes: tuple[QualifiedName, ...]
@@ -105,17 +106,18 @@ class PreferScope:
 
     @property
     def attribute(self) -> QualifiedName:
-        """Return the most wanted scope, which stands for the constraint in messages."""
+        """Return the most preferred scope: messages name the constraint by it."""
         return self.scopes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveScope:
-    """In the scopes of the devices of ``requests`` (empty: of the claim) no other claim has a rival.
+    """No other claim has a rival device in the scopes of the devices of ``requests`` (empty: of the claim).
 
-    It binds both ways: a claim that holds devices under it keeps later claims out of their scopes.
-    Shape: ``scopes`` as in ``SameScope``; rivals are devices whose attribute ``kind`` is one of ``values``,
-           any device where ``kind`` is None.
+    It works in both directions: later claims get no rival in the scopes of a claim that holds devices under
+    this constraint.
+    Shape: ``scopes`` as in ``SameScope``; a rival is a device whose attribute ``kind`` is one of ``values``,
+           or any device where ``kind`` is None.
     """
 
     scopes: tuple[QualifiedName, ...]
@@ -125,7 +127,7 @@ class ExclusiveScope:
 
     @property
     def attribute(self) -> QualifiedName:
-        """Return the coarsest scope, which stands for the constraint in messages."""
+        """Return the coarsest scope: messages name the constraint by it."""
         return self.scopes[-1]
 
 
@@ -134,9 +136,9 @@ Constraint = MatchAttribute | DistinctAttribute | SameScope | PreferScope | Excl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpaqueConfig:
-    """Parameters for a driver. The allocator only carries them along.
+    """Parameters for a driver. The allocator copies them into the allocation and does not read them.
 
-    Shape: ``requests`` empty for all; ``from_class`` tells a class's parameters from a claim's.
+    Shape: ``requests`` is empty for all requests; ``from_class`` is True for parameters of a DeviceClass.
     """
 
     driver: str
@@ -147,7 +149,7 @@ class OpaqueConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a user asks for."""
+    """A ResourceClaim: requests, and constraints over their devices."""
 
     ref: ClaimRef
     uid: ClaimUid | None = None
@@ -158,7 +160,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClass:
-    """A named kind of device."""
+    """A DeviceClass: selectors and configuration under one name."""
 
     name: str
     selectors: tuple[str, ...] = ()
@@ -169,7 +171,7 @@ class DeviceClass:
 class AllocatedDevice:
     """One entry of ``status.allocation.devices.results``.
 
-    Shape: ``share_id`` and ``consumed`` (keys as written) only for a device that serves many claims.
+    Shape: ``share_id`` and ``consumed`` (keys as written) are set for shareable devices only.
     """
 
     request: str
@@ -183,10 +185,10 @@ class AllocatedDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocatedClaim:
-    """A claim with devices, as the node and the ledger read it back.
+    """An allocated claim: its devices and their configuration.
 
-    Shape: ``results`` of every driver, in listed order; ``configs`` likewise, class entries first;
-           ``exclusive`` what keeps others out of the scopes of its devices.
+    Shape: ``results`` and ``configs`` of every driver in listed order, entries of classes first;
+           ``exclusive`` are the constraints that keep other claims out of the scopes of its devices.
     """
 
     ref: ClaimRef

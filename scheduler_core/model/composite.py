@@ -1,7 +1,8 @@
 """The composite dialect: devices that include mixins and draw capacity from other devices.
 
-These are the objects as written; ``dialects.mixins`` flattens them. Source: KEP-4815 in its first form.
-Keys of attributes and capacities are qualified here; slices write the driver's own ones bare.
+These are the objects as written, and ``dialects.mixins`` flattens them. Keys of attributes and capacities
+have their domain here, while a slice may leave out the driver's own domain.
+Source: KEP-4815 in its first form.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class Mixin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeDevice:
-    """A device as the slice lists it; a ``basic`` one includes nothing and names no source.
+    """A device as the slice lists it. A ``basic`` device includes no mixin and has no source.
 
-    Shape: ``includes`` in order of application, later ones win, own keys win over all; ``sources`` in
-           listed order, the last that contains a dimension supplies it; ``groups`` the compatibility
-           groups declared per source; ``only_with`` a CEL expression that other devices in use must
-           meet; ``nodes`` only in a slice that delegates node selection.
+    Shape: ``includes`` are mixins in the order of application: a later one overrides an earlier one, and
+           the device's own keys override all. ``sources`` in listed order: the last one that has a
+           dimension supplies it. ``groups`` are the compatibility groups declared per source.
+           ``only_with`` is a CEL expression that every other device in use must meet. ``nodes`` is set
+           only in a slice that delegates node selection.
     """
 
     name: DeviceName
@@ -49,9 +51,9 @@ class CompositeDevice:
 class CompositeSlice:
     """One slice of a pool.
 
-    Shape: ``nodes`` is None where each device has its own; ``broken_devices`` and ``broken_mixins`` map
-           the names of entries that break a rule of their own to the reason; ``problem`` makes the
-           whole pool unusable.
+    Shape: ``nodes`` is None where each device selects nodes itself; ``broken_devices`` and
+           ``broken_mixins`` map the names of entries that break a rule to the reason; ``problem`` is the
+           reason why the whole pool is unusable.
     """
 
     name: str

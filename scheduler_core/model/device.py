@@ -1,7 +1,7 @@
-"""Devices, as both dialects describe them: flat, drawing amounts from named sources.
+"""Devices of both dialects, flattened: each draws amounts from named sources.
 
-A *source* is a counter set: in the v1 dialect one that the driver declares, in the composite dialect
-the flattened capacity of a device that others name. The allocator knows nothing finer.
+A *source* is a counter set. In the v1 dialect the driver declares it; in the composite dialect it is the
+flattened capacity of a device that other devices name. The allocator needs nothing else.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from scheduler_core.model.taints import Taint
 DeviceName = NewType("DeviceName", str)
 SourceName = NewType("SourceName", str)
 QualifiedName = NewType("QualifiedName", str)
-"""``domain/identifier``; the codecs complete bare names with the driver's domain."""
+"""``domain/identifier``. The codecs add the driver's domain to a name without one."""
 
 Scalar = bool | int | str | Version
 AttributeValue = Scalar | tuple[Scalar, ...]
-"""A value, or a list of values of one type (never empty)."""
+"""A value, or a list of values of one type that is never empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a device takes from one source while it is active.
+    """The amounts that a device takes from one source while it is active.
 
-    Shape: ``amounts`` are not negative; one draw per source and device; ``groups`` are the compatibility
-           groups declared for the source, None where none are.
+    Shape: ``amounts`` are not negative; a device has one draw per source; ``groups`` are the compatibility
+           groups declared for the source, None where there are none.
     Units: those of the dimension, exact.
     """
 
@@ -42,9 +42,9 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What must become true of a device after it was chosen, before its pod is bound.
+    """Conditions that must become true for an allocated device before its pod is bound.
 
-    Shape: condition types; ``to_node`` narrows the claim to the chosen node.
+    Shape: both fields are condition types; ``to_node`` limits the claim to the chosen node.
     """
 
     conditions: tuple[str, ...] = ()
@@ -56,12 +56,12 @@ class Binding:
 class Device:
     """One allocatable entry of a pool, flattened.
 
-    Shape: ``attributes`` and ``capacity`` are keyed by qualified names and are what CEL sees;
-           ``parents`` are the devices it names as sources, itself left out, in listed order: while
-           this device is active they are not allocatable, and the other way round (S4). A parent that
-           draws itself is made real once, as long as it has an active user (S5). ``parents`` is empty
-           in the v1 dialect. A ``is_shareable`` device serves many claims, each by a share of its
-           capacity under ``policies``; its draws are charged once. ``only_with`` is a CEL expression
+    Shape: ``attributes`` and ``capacity`` have qualified names and are what CEL sees. ``parents`` are the
+           devices that it names as sources, without itself, in listed order: while this device is active
+           they are not allocatable, and while one of them is allocated this device is not (S4). A parent
+           that draws from a source is active once, as long as it has an active user (S5). ``parents`` is
+           empty in the v1 dialect. A device with ``is_shareable`` serves many claims, each with a share of
+           its capacity under ``policies``; its draws are charged once. ``only_with`` is a CEL expression
            that every other device in use of the pool must meet.
     Source: KEP-4815 in its first form; docs/semantics.md, rules S1 to S8.
     """
@@ -81,7 +81,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceId:
-    """The identity of a device in a cluster; the slice that lists it may change."""
+    """The identity of a device in a cluster. It does not depend on the slice that lists the device."""
 
     driver: str
     pool: str

@@ -1,9 +1,8 @@
-"""Names: what they may look like, and how the two dialects spell the same thing.
+"""Rules for names, and how the two dialects spell the same name.
 
-The composite dialect writes dimensions as people did (``copy-engines``, ``memorySlice0``); v1 wants C
-identifiers for capacities and DNS labels for counters and devices. One rule spells a name in words and
-joins them again, so that each spelling leads back to the others; a name that does not come back is
-refused by the projection instead of being bent.
+The composite dialect allows ``copy-engines`` and ``memorySlice0``; v1 needs C identifiers for capacities
+and DNS labels for counters and devices. A name is split into words and joined again in the other spelling,
+so that every spelling can be turned back. The projection refuses a name that cannot be turned back.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def is_label(text: str) -> bool:
 
 
 def is_dotted_name(text: str) -> bool:
-    """Whether ``text`` may name a composite device or mixin: the KEP's listing has dots in names."""
+    """Whether ``text`` may name a composite device or mixin. The KEP's examples have dots in names."""
     return len(text) <= LABEL_LENGTH and _DOTTED.fullmatch(text) is not None
 
 
@@ -61,17 +60,17 @@ def is_identifier(text: str, *, allows_dashes: bool) -> bool:
 
 
 def qualified(key: str, driver: str) -> QualifiedName:
-    """Return ``key`` with its domain: a bare key belongs to the driver."""
+    """Return ``key`` with its domain. A key without a domain belongs to the driver."""
     return QualifiedName(key if "/" in key else f"{driver}/{key}")
 
 
 def bare(name: str, driver: str) -> str:
-    """Return ``name`` as it is written in a slice of ``driver``: own keys without their domain."""
+    """Return ``name`` as a slice of ``driver`` writes it: the driver's own domain is left out."""
     return name.removeprefix(f"{driver}/")
 
 
 def domain_and_identifier(name: str) -> tuple[str, str]:
-    """Split a qualified name. An identifier has no slash, so the last one parts them."""
+    """Split a qualified name at the last slash: an identifier has none."""
     domain, _, identifier = name.rpartition("/")
     return domain, identifier
 

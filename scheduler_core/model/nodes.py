@@ -1,4 +1,4 @@
-"""Which nodes a device can be used from, and what we know of a node.
+"""Nodes, and the selections that say from which nodes a device can be used.
 
 Source: core/v1 NodeSelector; the node selection fields of ResourceSlice and its devices.
 """
@@ -60,12 +60,12 @@ NOWHERE: Final = Matching(
         Requirement("tangram.dev/nowhere", Operator.DOES_NOT_EXIST),
     )
 )
-"""Usable from no node: a device that only supplies others. A contradiction no label can satisfy."""
+"""Usable from no node: for a device that only supplies others. No label can meet both requirements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as the allocator sees it."""
+    """A node: its name and labels."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ def _meets(requirement: Requirement, node: Node) -> bool:
 
 
 def _compares(requirement: Requirement, value: str | None) -> bool:
-    """Compare as integers; a label that is not one meets nothing (upstream)."""
+    """Compare as integers. A label that is no integer meets neither operator, as upstream."""
     try:
         found, wanted = int(value or ""), int(requirement.values[0])
     except ValueError:

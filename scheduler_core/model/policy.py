@@ -1,4 +1,4 @@
-"""How much of a shareable device's capacity one request consumes. Source: KEP-5075, requestPolicy."""
+"""The amount of a shareable device's capacity that one request consumes. Source: KEP-5075, requestPolicy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from scheduler_core.base.quantity import Quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPolicy:
-    """The amounts of one capacity that may be consumed at once.
+    """The amounts of one capacity that a request may consume.
 
-    Shape: either ``values`` (ascending) or a range from ``least`` in steps of ``step`` up to ``most``;
-           neither where any amount is fine. ``default`` is what a request gets that names none.
+    Shape: either ``values`` in ascending order, or a range from ``least`` in steps of ``step`` up to
+           ``most``, or neither where any amount is allowed. ``default`` is for a request without an amount.
     """
 
     default: Quantity | None = None
@@ -23,9 +23,9 @@ class RequestPolicy:
 
 
 def consumed(wanted: Quantity | None, value: Quantity, policy: RequestPolicy | None) -> Quantity | None:
-    """Return what a request for ``wanted`` consumes of a capacity of ``value``; None where it cannot.
+    """Return what a request for ``wanted`` consumes of a capacity of ``value``; None where it is too much.
 
-    A request that names no amount consumes the default, or everything. Amounts are rounded up to what the
+    A request without an amount consumes the default, or everything. Amounts are rounded up to what the
     policy allows.
     """
     if wanted is None:

@@ -1,10 +1,11 @@
-"""A pool: the devices that one driver publishes under one name, read from all its slices."""
+"""Pools: the devices that one driver publishes under one pool name, read from all slices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
 from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, admits
@@ -12,7 +13,7 @@ from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, ad
 
 @dataclass(frozen=True, slots=True, order=True)
 class PoolId:
-    """The identity of a pool: two drivers may use one pool name."""
+    """The identity of a pool. Two drivers may use the same pool name."""
 
     driver: str
     name: str
@@ -23,10 +24,24 @@ class PoolId:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A device that broke a rule: the sentence that says which, and what could be read of it."""
+    """A device that breaks a rule. Shape: ``reason`` names the rule; ``device`` is what could be read."""
 
     reason: str
     device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionableSlices:
+    """The slices of a pool that are ignored where ``DRAPartitionableDevices`` is off.
+
+    These are the slices with counter sets and those whose devices select nodes themselves.
+    Shape: ``devices`` are the devices that these slices list, usable or rejected; ``others_seen_from`` has
+           the node selection of each other slice.
+    Source: upstream v0.37.2, GatherPools.
+    """
+
+    devices: tuple[DeviceName, ...]
+    others_seen_from: tuple[NodeSelection, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +49,14 @@ class Pool:
     """One pool at its newest generation.
 
     Shape: ``devices`` in slice order (slices by name, devices as listed), names unique;
-           ``sources`` what each source holds, by dimension: exactly those that a device draws from;
-           ``rejected`` the devices that broke a rule, each with its reason, in slice order;
-           ``problem`` why nothing of the pool may be used, None when it may;
-           ``is_complete`` whether every slice of the generation was seen;
-           ``seen_from`` the node selection of each slice, all nodes where its devices have their own;
-           ``older`` the generation before, which still counts on nodes that the newer does not concern.
+           ``sources`` has the amounts of every source that a device draws from, by dimension;
+           ``rejected`` has the devices that break a rule, in slice order;
+           ``problem`` is the reason why the whole pool is unusable, None where it is usable;
+           ``is_complete`` says whether every slice of the generation is present;
+           ``seen_from`` has the node selection of each slice, all nodes where devices select nodes;
+           ``older`` is the generation before, which still counts on nodes that the newer one has no slice
+           for; ``partitionable`` is what the pool loses without ``DRAPartitionableDevices``, None for
+           nothing.
     """
 
     id: PoolId
@@ -51,13 +68,34 @@ class Pool:
     is_complete: bool = True
     seen_from: tuple[NodeSelection, ...] = (AllNodes(),)
     older: Pool | None = None
+    partitionable: PartitionableSlices | None = None
+
+    def with_features(self, features: Features) -> Pool:
+        """Return the pool without the slices that an allocator ignores under these features.
+
+        The pool stays complete: an ignored slice counts as present. A pool whose slices are all ignored
+        selects no node.
+        """
+        older = self.older.with_features(features) if self.older is not None else None
+        ignored = self.partitionable if not features.DRAPartitionableDevices else None
+        if ignored is None:
+            return self if older is self.older else replace(self, older=older)
+        gone = frozenset(ignored.devices)
+        return replace(
+            self,
+            devices=tuple(device for device in self.devices if device.name not in gone),
+            rejected={name: rejected for name, rejected in self.rejected.items() if name not in gone},
+            seen_from=ignored.others_seen_from,
+            older=older,
+            partitionable=None,
+        )
 
     def is_seen_from(self, node: Node) -> bool:
-        """Whether a slice of the pool concerns the node."""
+        """Whether some slice of the pool selects the node."""
         return any(admits(selection, node) for selection in self.seen_from)
 
     def as_seen_from(self, node: Node) -> Pool:
-        """Return the newest generation of which a slice concerns the node; this one where none does."""
+        """Return the newest generation with a slice that selects the node; this one where there is none."""
         pool: Pool | None = self
         while pool is not None and not pool.is_seen_from(node):
             pool = pool.older
@@ -66,7 +104,7 @@ class Pool:
     def concerns(self, node: Node) -> bool:
         """Whether the pool may have devices for the node: not all of it is of other nodes by name.
 
-        Scopes of such other pools mean nothing on the node, even where their values look the same.
+        Scopes of other nodes' pools mean nothing on the node, even if their values are equal.
         """
         return any(not isinstance(one, OnNode) or one.name == node.name for one in self._selections())
 

@@ -1,4 +1,4 @@
-"""What an allocation answers: devices, or why not. Both are values."""
+"""The answer to an allocation: the devices, or the reasons why the claims do not fit."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one request got nothing.
+    """Why one request gets no devices.
 
-    Shape: ``detail`` is a sentence that names devices, dimensions and holders; ``constraint`` the one that
-           refused, None where none did.
+    Shape: ``detail`` is a sentence that names devices, dimensions and holders; ``constraint`` is the one
+           that cannot be met, None where no constraint is the cause.
     """
 
     claim: ClaimRef
@@ -46,8 +46,9 @@ class Reason:
 class Allocation:
     """Devices for every claim, on one node.
 
-    Shape: ``results`` has an entry per claim, its devices in request order; ``nodes`` says from where
-           the devices of each claim can be used; ``configs`` what travels with them, class entries first.
+    Shape: ``results`` has an entry per claim, its devices in request order; ``nodes`` has the nodes from
+           which the devices of each claim can be used; ``configs`` has their configuration, entries of
+           classes first.
     """
 
     node: str
@@ -60,10 +61,9 @@ class Allocation:
 class Unallocatable:
     """The claims do not fit on the node, and why.
 
-    Shape: ``reasons`` is never empty; its first entry has the cause that decides. ``findings`` is looked
-           up, in the state that was refused, when ``requests``, ``constraints`` or ``conflict`` is first
-           read; a refusal that nobody reads further costs nothing more. Two refusals are equal by node and
-           reasons.
+    Shape: ``reasons`` is never empty; its first entry has the decisive cause. ``findings`` are computed for
+           the state that was refused, at the first access to ``requests``, ``constraints`` or ``conflict``.
+           Two refusals are equal if their node and reasons are.
     """
 
     node: str
@@ -72,29 +72,28 @@ class Unallocatable:
 
     @property
     def cause(self) -> Cause:
-        """Return the cause that decides."""
+        """Return the decisive cause."""
         return self.reasons[0].cause
 
     @property
     def requests(self) -> tuple[Demand, ...]:
-        """Return what every request matched, each by itself, and what each match lacked.
+        """Return what every request matches by itself, and the obstacle of each match.
 
-        Shape: in the order of the claims, an entry per alternative; devices in order of preference, with
-               the kind of obstacle, the amounts missing and who holds them.
+        Shape: in the order of the claims, an entry per alternative; devices in order of preference.
         """
         return self.findings.requests
 
     @property
     def constraints(self) -> tuple[ConstraintValues, ...]:
-        """Return what there is to meet each constraint. Shape: in the order of the claims."""
+        """Return the free devices by value, per constraint. Shape: in the order of the claims."""
         return self.findings.constraints
 
     @property
     def conflict(self) -> tuple[RequestOf, ...]:
-        """Return the smallest set of requests that cannot hold together: any one of them less could.
+        """Return the smallest set of requests that cannot be allocated together.
 
-        Shape: in the order of the claims, never empty but where nothing was looked up. See
-               ``scheduler_core.search.smallest_conflict`` for how far "smallest" is searched.
+        Shape: in the order of the claims; empty only where there are no details. See
+               ``scheduler_core.search.smallest_conflict`` for how far a smaller set is searched.
         """
         return self.findings.conflict
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Effect(StrEnum):
-    """What a taint does to claims that do not tolerate it."""
+    """The effect of a taint on claims that do not tolerate it."""
 
     NONE = "None"
     NO_SCHEDULE = "NoSchedule"
@@ -27,9 +27,9 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """What a request puts up with.
+    """A taint, or a set of taints, that a request tolerates.
 
-    Shape: an empty ``key`` with ``exists`` tolerates every key; ``effect`` None tolerates every effect.
+    Shape: ``exists`` with an empty ``key`` tolerates every key; an ``effect`` of None tolerates every effect.
     """
 
     key: str = ""

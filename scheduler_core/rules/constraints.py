@@ -1,7 +1,7 @@
-"""Constraints of a claim as objects with one protocol: may this device join, join, leave.
+"""The constraints of a claim as objects with one protocol: ``admits``, ``add`` and ``remove`` a device.
 
-They are monotonic: once a device is refused it stays refused until another one leaves, so the search
-may prune on them. Devices leave in the reverse order of joining. Rules S13 and S13b of docs/semantics.md.
+They are monotonic: a refused device stays refused until another device is removed, so the search may prune
+with them. Devices are removed in the reverse order of adding. Rules S13 and S13b of docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ _Typed = tuple[type, Scalar]
 
 
 class Rule(Protocol):
-    """A constraint at work."""
+    """A constraint during a search. It knows the devices that were added."""
 
     def admits(self, device: Device) -> bool:
-        """Whether the device may join those that have joined."""
+        """Whether the device is allowed with the devices that were added."""
         ...
 
     def add(self, device: Device) -> None:
-        """Let a device join that is admitted."""
+        """Add a device that is admitted."""
         ...
 
     def remove(self, device: Device) -> None:
-        """Let a device leave that has joined."""
+        """Remove a device that was added."""
         ...
 
 
 class Match:
-    """All have the attribute with a common value of one type; a scalar is a list of one."""
+    """All devices have a common value of the attribute, of one type. A scalar counts as a list of one."""
 
     def __init__(self, attribute: QualifiedName, *, lists: bool = True) -> None:
         self._attribute = attribute
@@ -40,22 +40,22 @@ class Match:
         self._common: list[frozenset[_Typed]] = []
 
     def admits(self, device: Device) -> bool:
-        """Whether a value is left that all would have."""
+        """Whether all devices would still have a value in common."""
         values = _values(device, self._attribute, self._lists)
         return bool(values & self._common[-1] if self._common else values)
 
     def add(self, device: Device) -> None:
-        """Let the device join; what was common before is kept, so that it can leave again."""
+        """Add the device. The values that were common before are kept for ``remove``."""
         values = _values(device, self._attribute, self._lists)
         self._common.append(values & self._common[-1] if self._common else values)
 
-    def remove(self, device: Device) -> None:  # noqa: ARG002 - devices leave in the reverse order of joining
-        """Let the last device leave."""
+    def remove(self, device: Device) -> None:  # noqa: ARG002 - devices are removed in reverse order
+        """Remove the device that was added last."""
         self._common.pop()
 
 
 class Distinct:
-    """All have the attribute, and no two a value in common."""
+    """All devices have the attribute, and no two have a value in common."""
 
     def __init__(self, attribute: QualifiedName, *, lists: bool = True) -> None:
         self._attribute = attribute
@@ -63,21 +63,21 @@ class Distinct:
         self._taken: set[_Typed] = set()
 
     def admits(self, device: Device) -> bool:
-        """Whether the device has values, and nobody has any of them."""
+        """Whether the device has values, and no added device has any of them."""
         values = _values(device, self._attribute, self._lists)
         return bool(values) and not values & self._taken
 
     def add(self, device: Device) -> None:
-        """Let the device join."""
+        """Add the device."""
         self._taken |= _values(device, self._attribute, self._lists)
 
     def remove(self, device: Device) -> None:
-        """Let the device leave."""
+        """Remove the device."""
         self._taken -= _values(device, self._attribute, self._lists)
 
 
 def rule_of(constraint: MatchAttribute | DistinctAttribute, features: Features = ALL) -> Rule:
-    """Return a fresh rule for the constraint. Without list attributes a list is no value."""
+    """Return a new rule for the constraint. Without the gate for list attributes a list is no value."""
     lists = features.DRAListTypeAttributes
     match constraint:
         case MatchAttribute(attribute=attribute):
@@ -87,13 +87,13 @@ def rule_of(constraint: MatchAttribute | DistinctAttribute, features: Features =
 
 
 def applies(constraint: Constraint, request: str) -> bool:
-    """Whether the constraint binds devices of ``request`` (``request/alternative`` counts for both)."""
+    """Whether the constraint applies to ``request``; it may name a request or one of its alternatives."""
     parent = request.partition("/")[0]
     return not constraint.requests or request in constraint.requests or parent in constraint.requests
 
 
 def _values(device: Device, attribute: QualifiedName, lists: bool) -> frozenset[_Typed]:
-    """Return the values with their types (True is not 1 here); empty where there are none."""
+    """Return the values with their types, because True equals 1 in Python; empty where there are none."""
     value = device.attributes.get(attribute)
     if value is None or (isinstance(value, tuple) and not lists):
         return frozenset()

@@ -1,7 +1,7 @@
-"""Scopes at work: the constraints that compare where devices stand, as rules of the search.
+"""Constraints on topology scopes, as rules of the search.
 
-A scope is the value of an attribute: a switch, a root complex, a NUMA node. Values and pools go in, rules
-come out. A device that does not tell its scope is in none, so it never equals another one.
+A scope is the value of an attribute, such as a PCIe switch, a root complex or a NUMA node. Values and pools
+enter, rules leave. A device without the attribute is in no scope, so it never shares one.
 Source: docs/decisions/0020-scopes.md.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope, PreferScope, SameScope
 from scheduler_core.model.device import AttributeValue, Device, QualifiedName
+from scheduler_core.model.obstacles import ScopeReserved
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.constraints import Match, Rule
 
@@ -19,17 +20,17 @@ Scope = AttributeValue
 
 
 def compared(scopes: Sequence[QualifiedName], devices: Iterable[Device]) -> QualifiedName:
-    """Return the first scope that all devices tell, the last where none is."""
+    """Return the first attribute that all devices have; the last one where there is none."""
     seen = tuple(devices)
     found = (one for one in scopes if all(one in device.attributes for device in seen))
     return next(found, scopes[-1])
 
 
 class SameSets:
-    """All groups stand in one set of scopes (``SameScope``).
+    """All groups of requests use the same set of scopes (``SameScope``).
 
-    Shape: ``sizes`` the number of devices that a group will have, None where it is open; ``reachable``
-           the scopes in which every group could have a device.
+    Shape: ``sizes`` has the number of devices of each group, None where it is not fixed; ``reachable`` are
+           the scopes in which every group has a candidate; ``joined`` counts added devices by scope.
     """
 
     def __init__(
@@ -46,27 +47,27 @@ class SameSets:
         self._groups = constraint.groups
 
     def seat(self, request: str) -> Rule:
-        """Return the rule for the group of a request."""
+        """Return the rule for the group that a request belongs to."""
         parent = request.partition("/")[0]
         numbers = (i for i, names in enumerate(self._groups) if request in names or parent in names)
-        return _Seat(self, next(numbers))
+        return _Group(self, next(numbers))
 
     def is_met(self) -> bool:
-        """Whether the sets are equal."""
+        """Whether all groups use the same set of scopes now."""
         return len({frozenset(+scopes) for scopes in self.joined}) <= 1
 
     def admits(self, device: Device) -> bool:
-        """Whether the device may join some group."""
+        """Whether some group may have the device."""
         return device.attributes.get(self.scope) in self.reachable
 
     def add(self, device: Device) -> None:
-        """Nobody joins the whole; devices take seats."""
+        """Add nothing: a device is added to the rule of its group."""
 
     def remove(self, device: Device) -> None:
-        """Nobody leaves the whole."""
+        """Remove nothing: a device is removed from the rule of its group."""
 
 
-class _Seat:
+class _Group:
     """One group of ``SameSets``."""
 
     def __init__(self, whole: SameSets, number: int) -> None:
@@ -74,7 +75,7 @@ class _Seat:
         self._number = number
 
     def admits(self, device: Device) -> bool:
-        """Whether the sets can still become equal when the device joins."""
+        """Whether the sets of scopes can still become equal when the device is added."""
         whole, scope = self._whole, device.attributes.get(self._whole.scope)
         if scope is None or scope not in whole.reachable:
             return False
@@ -89,19 +90,19 @@ class _Seat:
         return size is None or len(union - mine) <= size - taken
 
     def add(self, device: Device) -> None:
-        """Let the device join its group."""
+        """Add the device to its group."""
         self._whole.joined[self._number][device.attributes[self._whole.scope]] += 1
 
     def remove(self, device: Device) -> None:
-        """Let the device leave its group."""
+        """Remove the device from its group."""
         self._whole.joined[self._number][device.attributes[self._whole.scope]] -= 1
 
 
 class Preferred:
-    """All share one scope, the most wanted that can be had (``PreferScope``).
+    """All devices share one scope, the most preferred that is possible (``PreferScope``).
 
-    Shape: ``level`` is the scope asked for; the search sets it, from 0 on; ``levels`` the last one, at
-           which nothing is asked.
+    Shape: ``level`` is the index of the scope that is demanded; the search sets it, from 0 up to ``levels``,
+           at which no scope is demanded.
     """
 
     def __init__(self, constraint: PreferScope) -> None:
@@ -110,41 +111,41 @@ class Preferred:
         self._rules: list[Match] = [Match(scope) for scope in constraint.scopes]
 
     def admits(self, device: Device) -> bool:
-        """Whether the device shares the scope of those before it."""
+        """Whether the device shares the demanded scope with the added devices."""
         return self.level == self.levels or self._rules[self.level].admits(device)
 
     def add(self, device: Device) -> None:
-        """Let the device join."""
+        """Add the device."""
         if self.level < self.levels:
             self._rules[self.level].add(device)
 
     def remove(self, device: Device) -> None:
-        """Let the device leave."""
+        """Remove the device."""
         if self.level < self.levels:
             self._rules[self.level].remove(device)
 
 
 class Alone:
-    """No rival of another claim stands in the scope (``ExclusiveScope``). Shape: ``occupied`` by rivals."""
+    """No rival of another claim is in the scope (``ExclusiveScope``). Shape: ``occupied`` scopes have one."""
 
     def __init__(self, scope: QualifiedName, occupied: frozenset[Scope]) -> None:
         self._scope = scope
         self._occupied = occupied
 
     def admits(self, device: Device) -> bool:
-        """Whether the device tells its scope and no rival is there."""
+        """Whether the device has a scope and no rival is in it."""
         scope = device.attributes.get(self._scope)
         return scope is not None and scope not in self._occupied
 
     def add(self, device: Device) -> None:
-        """Those of one claim do not exclude each other."""
+        """Add nothing: devices of one claim do not exclude each other."""
 
     def remove(self, device: Device) -> None:
-        """Nothing was added."""
+        """Remove nothing."""
 
 
 def alone(constraint: ExclusiveScope, pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Alone:
-    """Return the rule of an exclusive constraint against what is held now."""
+    """Return the rule of an exclusive constraint, given the devices that other claims hold."""
     devices = _by_id(pools)
     scope = compared(constraint.scopes, (one for one in devices.values() if is_rival(constraint, one)))
     rivals = (one for claim in held for one in _held(claim, devices) if is_rival(constraint, one))
@@ -153,7 +154,7 @@ def alone(constraint: ExclusiveScope, pools: Sequence[Pool], held: Sequence[Allo
 
 
 def is_rival(constraint: ExclusiveScope, device: Device) -> bool:
-    """Whether the constraint is about devices of this kind."""
+    """Whether the constraint counts the device as a rival."""
     return constraint.kind is None or device.attributes.get(constraint.kind) in constraint.values
 
 
@@ -161,7 +162,7 @@ Reserved = Sequence[tuple[ExclusiveScope, QualifiedName, frozenset[Scope], str]]
 
 
 def reserved(pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Reserved:
-    """Return what claims keep to themselves: constraint, attribute, its values, and who holds them."""
+    """Return the scopes that claims have for themselves: constraint, attribute, values, and the claim."""
     if not any(claim.exclusive for claim in held):
         return ()
     devices = _by_id(pools)
@@ -175,11 +176,11 @@ def reserved(pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Reserved:
     return found
 
 
-def bar(device: Device, kept: Reserved) -> str | None:
-    """Return who keeps a scope to itself that the device stands in, as a sentence; None where nobody does."""
-    for constraint, scope, values, holder in kept:
+def reservation(device: Device, reserved_scopes: Reserved) -> ScopeReserved | None:
+    """Return the claim that has the device's scope for itself, None where no claim has."""
+    for constraint, scope, values, holder in reserved_scopes:
         if is_rival(constraint, device) and device.attributes.get(scope) in values:
-            return f"{holder} holds {scope} {device.attributes[scope]} exclusively"
+            return ScopeReserved(scope, device.attributes[scope], holder)
     return None
 
 

@@ -1,7 +1,7 @@
-"""Selectors: CEL expressions that choose devices. The one door to the expression language.
+"""Selectors: CEL expressions that choose devices. Only this module uses the CEL engine.
 
-A text and a device go in, a bool comes out, as the API server and the scheduler of Kubernetes would have
-it. Compiled selectors are kept by their text; a device is prepared once, as a ``DeviceView``.
+A text and a device enter, a bool leaves, the same as from Kubernetes' API server and scheduler. Compiled
+selectors are cached by their text. A device is prepared for evaluation once, as a ``DeviceView``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["DeviceView", "Selector", "compile_selector", "part_view", "view"]
 
 
 def view(driver: str, device: Device) -> DeviceView:
-    """Return what expressions see of a device of ``driver``."""
+    """Return the view of a device that expressions are evaluated on."""
     return part_view(
         driver, device.name, device.attributes, device.capacity, is_shareable=device.is_shareable
     )
@@ -42,7 +42,7 @@ def part_view(
     *,
     is_shareable: bool,
 ) -> DeviceView:
-    """Return what expressions see of a device of which only this is read."""
+    """Return the view of a device that has only these attributes and capacities."""
     return DeviceView(driver, _by_domain(attributes), _by_domain(capacity), is_shareable, name)
 
 
@@ -99,7 +99,7 @@ class Selector:
         return self._max_cost is None or self._max_cost <= COST_LIMIT
 
     def matches(self, view: DeviceView) -> bool:
-        """Whether the device is chosen.
+        """Whether the expression selects the device.
 
         Raises: SelectorError where the expression fails on it, or takes more work than one evaluation may.
         """

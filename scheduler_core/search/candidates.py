@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from scheduler_core.base.errors import InvalidClaim, SelectorError
 from scheduler_core.base.features import ALL, Features
-from scheduler_core.books.ledger import Share
+from scheduler_core.books.usage import Share
 from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest, Request
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node, admits
+from scheduler_core.model.obstacles import RequestObstacle
 from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.selectors import DeviceView, Selector, compile_selector, view
@@ -35,14 +36,14 @@ class Candidate:
     """An offer that a request selects.
 
     Shape: ``share`` what the request would consume of a shareable device, None of any other;
-           ``error`` where the selectors failed on it; ``barred`` why it may not be taken now, whatever
-           is in use.
+           ``error`` where the selectors failed on it; ``obstacle`` what keeps it from the request whatever
+           is in use of its pool.
     """
 
     offer: Offer
     share: Share | None = None
     error: SelectorError | None = None
-    barred: str | None = None
+    obstacle: RequestObstacle | None = None
 
 
 def offers(pools: Sequence[Pool], node: Node, features: Features = ALL) -> tuple[Offer, ...]:

@@ -169,7 +169,7 @@ class Search:
         if candidate.error is not None:
             raise candidate.error
         self.effort.step()
-        if candidate.barred is not None:
+        if candidate.obstacle is not None:
             return False
         device, pool = candidate.offer.device, candidate.offer.pool
         seen = (claim, pool, device.name)

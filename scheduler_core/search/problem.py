@@ -23,10 +23,19 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.obstacles import TaintNotTolerated
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.taints import Taint, intolerable
+from scheduler_core.model.taints import intolerable
 from scheduler_core.rules.constraints import Rule, applies, rule_of
-from scheduler_core.rules.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
+from scheduler_core.rules.scopes import (
+    Preferred,
+    Reserved,
+    SameSets,
+    alone,
+    compared,
+    reservation,
+    reserved,
+)
 from scheduler_core.rules.selectors import Selector
 from scheduler_core.search.candidates import Candidate, Offer, check_features, offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
@@ -67,7 +76,7 @@ class _Seen:
     offers: Sequence[Offer]
     is_complete: bool
     cluster: Cluster
-    kept: Reserved
+    reserved: Reserved
     selected: dict[object, tuple[Candidate, ...]]
 
     def select(self, selectors: tuple[Selector, ...], option: DeviceRequest) -> tuple[Candidate, ...]:
@@ -141,7 +150,7 @@ def _alternative(
     return SearchAlternative(
         name=option.name,
         count=option.count,
-        candidates=tuple(_open(_tolerated(option, chosen, seen.cluster.features), seen.kept)),
+        candidates=tuple(_unreserved(_tolerated(option, chosen, seen.cluster.features), seen.reserved)),
         rules=bound,
         kind=_kind(number, option, bound),
         admin_access=option.admin_access,
@@ -154,11 +163,6 @@ def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
     return (claim, *what, tuple(sorted(option.capacity.items())), bound)
 
 
-def untolerated(taint: Taint) -> str:
-    """Return why a taint keeps a device from a request."""
-    return f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
-
-
 def _tolerated(
     option: DeviceRequest, candidates: Sequence[Candidate] | Iterator[Candidate], features: Features
 ) -> Iterator[Candidate]:
@@ -168,14 +172,17 @@ def _tolerated(
         if taint is None or not features.DRADeviceTaints:
             yield candidate
         else:
-            yield replace(candidate, barred=untolerated(taint))
+            yield replace(candidate, obstacle=TaintNotTolerated(taint))
 
 
-def _open(candidates: Iterator[Candidate], kept: Reserved) -> Iterator[Candidate]:
-    """Mark the candidates in scopes that other claims keep to themselves."""
+def _unreserved(candidates: Iterator[Candidate], reserved_scopes: Reserved) -> Iterator[Candidate]:
+    """Mark the candidates in scopes that other claims have for themselves."""
+    if not reserved_scopes:
+        yield from candidates
+        return
     for candidate in candidates:
-        barred = bar(candidate.offer.device, kept) if kept else None
-        yield candidate if barred is None else replace(candidate, barred=candidate.barred or barred)
+        found = reservation(candidate.offer.device, reserved_scopes)
+        yield candidate if found is None else replace(candidate, obstacle=candidate.obstacle or found)
 
 
 def books(

@@ -84,7 +84,8 @@ class ClusterState:
 
     def set_pool(self, pool: Pool) -> None:
         """Enter a pool that no slices form, or a new one in its place. It counts before slices do."""
-        self._given[pool.id] = self._compiler.compile_if_regular(pool) or pool
+        usable = pool.with_features(self.features)
+        self._given[pool.id] = self._compiler.compile_if_regular(usable) or usable
         self._settle((pool.id,))
 
     def remove_pool(self, pool: PoolId) -> None:

@@ -64,5 +64,7 @@ class PublishedPools(Generic[AnySlice, KeptSlice]):
 
     def _assemble(self, pool: PoolId, slices: dict[str, AnySlice]) -> None:
         formed = self._form.formed(slices.values())
-        kept = self._compiler.compile_if_regular(formed) or formed
-        self._pools[pool] = (kept, self._form.packed(slices.values(), kept))
+        usable = formed.with_features(self._compiler.features)
+        kept = self._compiler.compile_if_regular(usable) or usable
+        # Slices that the features ignore are not in the tables, so all slices are kept as they are then.
+        self._pools[pool] = (kept, self._form.packed(slices.values(), kept if usable is formed else formed))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NodeSelection
-from scheduler_core.model.pool import Pool, PoolId, Rejected
+from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.tables.structure_class import Entries
 
@@ -92,7 +92,8 @@ class CompiledPool:
     """A pool in tables.
 
     Shape: ``components`` in the order of their first device; ``spare`` the sources that nobody draws from;
-           ``waits`` whether some device must first become ready: such pools come last.
+           ``waits`` whether some device must first become ready: such pools come last;
+           ``partitionable`` as in ``Pool``.
     """
 
     id: PoolId
@@ -102,6 +103,7 @@ class CompiledPool:
     rejected: Mapping[DeviceName, Rejected]
     spare: Mapping[SourceName, Mapping[str, Quantity]]
     waits: bool
+    partitionable: PartitionableSlices | None = None
 
     @property
     def selection(self) -> NodeSelection | None:
@@ -136,4 +138,5 @@ class CompiledPool:
             sources={**self.spare, **sources},
             rejected=self.rejected,
             seen_from=self.seen_from,
+            partitionable=self.partitionable,
         )

@@ -33,6 +33,7 @@ class PoolCompiler:
     """Compiles the pools of one engine: what is equal in them is kept once."""
 
     def __init__(self, features: Features = ALL) -> None:
+        self.features = features
         self._intern_tables = InternTables(features.groups)
         self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
@@ -45,6 +46,7 @@ class PoolCompiler:
 
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
         """Return the pool in tables, None where those do not cover everything about it."""
+        pool = pool.with_features(self.features)
         if not is_whole(pool):
             return None
         components = self._components(pool)
@@ -58,6 +60,7 @@ class PoolCompiler:
             rejected=pool.rejected,
             spare=spare or _NOTHING,
             waits=any(one.template.structure_class.waits for one in components),
+            partitionable=pool.partitionable,
         )
 
     def _components(self, pool: Pool) -> list[Component]:

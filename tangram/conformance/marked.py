@@ -46,7 +46,7 @@ def marked_answer(content: Mapping[str, Any], situation: Situation) -> Answered 
         marks = {
             claim.ref: marks_of(obj) for claim, obj in zip(situation.claims, content["claims"], strict=True)
         }
-        if all(table.is_silent for table in tables) and set(marks.values()) <= {Marks()}:
+        if all(table.is_empty for table in tables) and set(marks.values()) <= {Marks()}:
             return None
         first: Unallocatable | None = None
         for node, table in zip(situation.nodes, tables, strict=True):

@@ -142,18 +142,18 @@ def _uses(content: Mapping[str, Any]) -> Iterator[ReportedUse]:
 def _plain(found: PlacedPod, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the devices as cases print them."""
     answer: dict[str, Any] = {}
-    for kind, units in found.units.items():
+    for kind, chosen in found.node_devices.items():
         listed = {one["minor"]: one for one in content["node"][_LISTS[kind]]}
         answer[kind] = []
-        for unit, devices in zip(units, found.devices[kind], strict=True):
+        for one, devices in zip(chosen, found.devices[kind], strict=True):
             names = {one.device for one in devices}
-            numbers = enumerate(listed[unit.number].get("vfs") or ())
+            numbers = enumerate(listed[one.number].get("vfs") or ())
             vfs = [
                 {"busID": vf["busID"], "minor": vf.get("minor", number)}
                 for number, vf in numbers
-                if f"{kind}-{unit.number}-vf-{vf['busID']}" in names
+                if f"{kind}-{one.number}-vf-{vf['busID']}" in names
             ]
-            answer[kind].append({"minor": unit.number, "resources": dict(unit.given), "vfs": vfs})
+            answer[kind].append({"minor": one.number, "resources": dict(one.given), "vfs": vfs})
     return answer
 
 

@@ -62,7 +62,8 @@ class State:
 
 def pools_seen(situation: Situation, node: Node) -> tuple[Pool, ...]:
     """Return the pools in the generation that counts on the node."""
-    return tuple(pool.as_seen_from(node) for pool in situation.cluster.pools)
+    cluster = situation.cluster
+    return tuple(pool.with_features(cluster.features).as_seen_from(node) for pool in cluster.pools)
 
 
 def states(answer: Allocation, situation: Situation, node: Node) -> Iterator[State]:

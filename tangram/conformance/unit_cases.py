@@ -88,11 +88,13 @@ def _fill(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _order(given: Mapping[str, Any]) -> dict[str, Any]:
-    units = [
+    node_devices = [
         NodeDevice(kind=RDMA, number=one["minor"], score=one.get("score", 0), pcie=one.get("pcie"))
         for one in given["devices"]
     ]
-    return {"order": order(units, given.get("preferred_pcie") or (), given.get("preferred_minors") or ())}
+    return {
+        "order": order(node_devices, given.get("preferred_pcie") or (), given.get("preferred_minors") or ())
+    }
 
 
 def _scoring(given: Mapping[str, Any]) -> Scoring:

@@ -26,6 +26,7 @@ from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.result import Allocation
+from tangram.demo.conversation import conversation
 from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
@@ -33,7 +34,6 @@ from tangram.machines import Serve
 from tangram.output import yaml_text
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
-from tangram.pictures.exchange import conversation
 from tangram.plain import plain
 
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}

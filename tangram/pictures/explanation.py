@@ -12,7 +12,8 @@ from scheduler_core.explain.first_fit_reasons import FirstFitChoice
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.refusal import Considered, ConstraintValues, Demand, Obstacle, RequestOf
+from scheduler_core.model.refusal import Considered, ConstraintValues, Demand, RequestOf
+from scheduler_core.model.sentences import obstacle_text
 from tangram.pictures.counted import counted
 from tangram.pictures.memory_slices import layouts, picture
 
@@ -65,19 +66,11 @@ def obstacles(considered: Sequence[Considered]) -> Iterator[str]:
     alike: dict[str, list[DeviceId]] = {}
     for one in considered:
         if one.obstacle is not None:
-            alike.setdefault(sentence(one.obstacle), []).append(one.device)
+            alike.setdefault(obstacle_text(one.obstacle), []).append(one.device)
     for text, devices in list(alike.items())[:_LINES]:
         yield f"{listed([str(one.device) for one in devices])}: {text}"
     if len(alike) > _LINES:
         yield f"and {counted(sum(map(len, list(alike.values())[_LINES:])), 'device')} more, for other reasons"
-
-
-def sentence(obstacle: Obstacle) -> str:
-    """Return an obstacle as a sentence; where amounts are missing, with the amounts."""
-    if not obstacle.missing:
-        return obstacle.text
-    first, *rest = obstacle.missing
-    return f"{first}; {counted(len(rest), 'dimension')} more missing" if rest else str(first)
 
 
 def listed(names: Sequence[str]) -> str:

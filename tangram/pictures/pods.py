@@ -17,10 +17,10 @@ from scheduler_core.frontends.pods.pod_request import PodAsk
 def placed_picture(ask: PodAsk, placed: PlacedPod) -> RenderableType:
     """List the devices of a pod."""
     table = _table("type", "number", "PCIe", "NUMA", "device")
-    for kind, units in placed.units.items():
-        for unit, devices in zip(units, placed.devices[kind], strict=True):
+    for kind, chosen in placed.node_devices.items():
+        for one, devices in zip(chosen, placed.devices[kind], strict=True):
             names = ", ".join(one.device for one in devices)
-            table.add_row(kind, str(unit.number), *_place(unit), names)
+            table.add_row(kind, str(one.number), *_place(one), names)
     return Group(Text(f"{ask.subject} on {placed.node}", style="bold"), table)
 
 
@@ -36,11 +36,11 @@ def offered_picture(
 ) -> RenderableType:
     """List everything that the pod could have got, and why it did not."""
     table = _table("type", "number", "PCIe", "NUMA", "state")
-    for kind, units in offers.items():
-        given = {one.number for one in placed.units[kind]} if placed is not None else set()
-        for unit in units:
-            state = "given" if unit.number in given else (unit.why or "free")
-            table.add_row(kind, str(unit.number), *_place(unit), state)
+    for kind, chosen in offers.items():
+        given = {one.number for one in placed.node_devices[kind]} if placed is not None else set()
+        for one in chosen:
+            state = "given" if one.number in given else (one.why or "free")
+            table.add_row(kind, str(one.number), *_place(one), state)
     return Group(Text(f"what {ask.subject} could choose from", style="bold"), table)
 
 
@@ -51,5 +51,8 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _place(unit: NodeDevice) -> tuple[str, str]:
-    return ("–" if unit.pcie is None else str(unit.pcie), "–" if unit.numa is None else str(unit.numa))
+def _place(one: NodeDevice) -> tuple[str, str]:
+    return (
+        "–" if one.pcie is None else str(one.pcie),
+        "–" if one.numa is None else str(one.numa),
+    )

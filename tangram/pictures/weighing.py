@@ -11,11 +11,12 @@ from rich.text import Text
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, Rival
 from scheduler_core.comparison.other_nodes import OtherNode
 from scheduler_core.comparison.remaining_parts import PartDifference
+from scheduler_core.model.sentences import obstacle_text
 from tangram.pictures.counted import counted
-from tangram.pictures.explanation import listed, negated, sentence, yielded_lines
+from tangram.pictures.explanation import listed, negated, yielded_lines
 
 _LINES: Final = 6  # reasons that are told of one device
-_ROOMS: Final = 2  # kinds of parts that a sentence names
+_KINDS: Final = 2  # kinds of parts that a sentence names
 
 
 def weighed_picture(found: Sequence[BestFitChoice]) -> RenderableType:
@@ -49,24 +50,27 @@ def elsewhere_picture(found: Sequence[OtherNode]) -> RenderableType:
 def _there(one: OtherNode) -> str:
     if one.refused is not None:
         return f"does not fit: {one.refused}"
-    return _cost(one.extra, one.rooms)
+    return _cost(one.extra, one.remaining)
 
 
 def reason(rival: Rival) -> str:
     """Return why a rival was not taken."""
-    return sentence(rival.obstacle) if rival.obstacle is not None else _cost(rival.extra, rival.rooms)
+    return (
+        obstacle_text(rival.obstacle) if rival.obstacle is not None else _cost(rival.extra, rival.remaining)
+    )
 
 
-def _cost(extra: float, rooms: Sequence[PartDifference]) -> str:
-    """Tell the rooms that make the difference: those that the other way lowers, or raises."""
+def _cost(extra: float, remaining: Sequence[PartDifference]) -> str:
+    """Return the difference in price, and the kinds of parts that cause it."""
     if extra == 0:
         return "would leave as much"
-    telling = [room for room in rooms if (room.left < room.kept) == (extra > 0)]
-    told = "; ".join(map(_room, telling[:_ROOMS]))
+    causes = [one for one in remaining if (one.with_other < one.with_answer) == (extra > 0)]
+    text = "; ".join(map(_remaining, causes[:_KINDS]))
     if extra > 0:
-        return f"would cost more: {told}"
-    return f"would cost less: {told}; weighed device by device, that was not seen"
+        return f"would cost more: {text}"
+    return f"would cost less: {text}; best-fit chooses one device after another and missed this"
 
 
-def _room(room: PartDifference) -> str:
-    return f"room for {room.left} instead of {room.kept} like {room.like.device}"
+def _remaining(one: PartDifference) -> str:
+    like = one.like.device
+    return f"{one.with_other} instead of {one.with_answer} like {like} would still fit"

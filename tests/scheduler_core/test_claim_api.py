@@ -119,7 +119,8 @@ def test_a_shareable_device_serves_claims_until_its_capacity_is_gone():
 
     (result,) = fits.results[ClaimRef("default", "c")]
     assert (result.share_id, {k: str(v) for k, v in result.consumed.items()}) == ("share", {"memory": "4Gi"})
-    assert "memory of a is consumed by default/other" in exceeds.reasons[0].detail
+    lacking = "a: it has too little memory left: 5Gi needed, 4Gi of 10Gi left; held by default/other"
+    assert lacking in exceeds.reasons[0].detail
 
 
 def test_a_capacity_request_filters_devices_that_are_given_whole():
@@ -197,8 +198,14 @@ def test_a_request_that_needs_a_feature_that_is_off_is_refused_by_name(request_,
 def test_a_device_that_needs_a_feature_that_is_off_is_left_out():
     counters = [{"name": "set", "counters": {"units": {"value": "1"}}}]
     use = [{"counterSet": "set", "counters": {"units": {"value": "1"}}}]
-    pool = pool_of({"name": "a", "consumesCounters": use}, {"name": "b"}, sharedCounters=counters)
+    where = {"driver": DRIVER, "pool": {"name": "p", "resourceSliceCount": 2}, "nodeName": "n"}
+    devices = [{"name": "a", "consumesCounters": use}, {"name": "b"}]
+    (pool,) = v1.pools(
+        v1.decode_slice({"metadata": {"name": name}, "spec": where | content})
+        for name, content in (("s0", {"sharedCounters": counters}), ("s1", {"devices": devices}))
+    )
 
+    assert names(ask(pool, claim_of(exactly()))) == ["a"]
     assert names(ask(pool, claim_of(exactly()), features=Features.only(()))) == ["b"]
 
 

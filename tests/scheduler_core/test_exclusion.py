@@ -149,7 +149,7 @@ def test_an_expression_that_does_not_compile_is_reported_and_stands_beside_nobod
     pool = with_expressions(a="device.nope", b="true")
 
     (sentence, *_) = contradictions(pool)
-    assert sentence.startswith("a is compatible with nobody it cannot judge: selector 'device.nope'")
+    assert sentence.startswith("a refuses every device, because its expression fails: selector 'device.nope'")
     assert not matrix(pool).allows("a", "b")
 
 
@@ -157,7 +157,7 @@ def test_groups_that_join_what_an_expression_parts_are_reported():
     pool = four_modes(lambda mode: by_groups(mode) | ({"compatibleOnlyWith": {"expression": "false"}}))
 
     assert (
-        "software-a-0 and software-a-1 share group software, but an expression parts them"
+        "software-a-0 and software-a-1 share group software, but an expression refuses the pair"
         in contradictions(pool)
     )
 

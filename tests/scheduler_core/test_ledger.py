@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.base.errors import Overdrawn
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.model.device import DeviceName, SourceName
+from scheduler_core.model.obstacles import Held, ParentsInUse
 from scheduler_core.state.testing import DRIVER, device, pool
 
 MEMORY = f"{DRIVER}/m"
@@ -29,7 +29,7 @@ def test_a_source_is_refused_while_a_part_of_it_is_taken_and_says_by_whom():
     ledger = Ledger(pool(device("gpu", m=40), device("part", sources=["gpu"], m=10)))
     ledger.take(DeviceName("part"), "team/job")
 
-    with pytest.raises(Overdrawn, match=r"gpu is cut into devices that are held by team/job \(part\)"):
+    with pytest.raises(Overdrawn, match=r"parts of gpu are held by team/job \(part\)"):
         ledger.take(DeviceName("gpu"), "other")
 
 
@@ -37,7 +37,7 @@ def test_a_part_is_refused_while_its_source_is_taken():
     ledger = Ledger(pool(device("gpu", m=40), device("part", sources=["gpu"], m=10)))
     ledger.take(DeviceName("gpu"), "team/job")
 
-    assert ledger.obstacle(DeviceName("part")) == "gpu, which it is cut from, is held by team/job"
+    assert ledger.obstacle(DeviceName("part")) == ParentsInUse((Held(DeviceName("gpu"), "team/job"),))
 
 
 def test_a_refusal_changes_nothing():
@@ -45,7 +45,9 @@ def test_a_refusal_changes_nothing():
     ledger.take(DeviceName("p0"), "a")
     before = ledger.left(SourceName("gpu"), MEMORY)
 
-    with pytest.raises(Overdrawn, match=r"gpu has too little m left: held by a \(p0\)"):
+    with pytest.raises(
+        Overdrawn, match=r"gpu has too little m left: 10 needed, 5 of 15 left; held by a \(p0\)"
+    ):
         ledger.take(DeviceName("p1"), "b")
 
     assert ledger.left(SourceName("gpu"), MEMORY) == before

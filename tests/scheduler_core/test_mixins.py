@@ -90,7 +90,7 @@ def test_a_circle_of_sources_spoils_its_members_and_what_hangs_below():
     )
 
     assert set(flat.rejected) == {"a", "b", "c"}
-    assert "circle" in reason(flat, "c")
+    assert "cycle" in reason(flat, "c")
     assert [found.name for found in flat.devices] == ["free"]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.base.errors import CannotProject, Overdrawn
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.base.errors import CannotProject
+from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.codec import v1
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.layout import Layout

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from scheduler_core.base.features import Features
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.explain.constraint_values import constraint_values
-from scheduler_core.explain.first_fit_reasons import NO_ROOM_AFTER, demands, first_fit_choices
+from scheduler_core.explain.first_fit_reasons import demands, first_fit_choices
 from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAttribute, Request
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
+from scheduler_core.model.obstacles import InUse, OthersDoNotFit, PartsInUse
 from scheduler_core.model.result import Allocation
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import Taint
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 
@@ -37,7 +39,7 @@ def chosen(cluster, *claims):
 
 
 def passed(choice):
-    return {str(one.device.device): one.obstacle.text for one in choice.passed}
+    return {str(one.device.device): obstacle_text(one.obstacle) for one in choice.passed}
 
 
 THREE = pool(
@@ -62,13 +64,13 @@ def test_the_first_that_matches_passes_over_nobody():
 def test_a_device_of_another_claim_is_passed_over_by_its_holder():
     (choice,) = chosen(cluster_of(THREE, allocated=[held("one")]), claim(request("r")))
 
-    assert passed(choice) == {"one": "is held by default/other"}
+    assert passed(choice) == {"one": "it is held by default/other"}
 
 
 def test_a_device_of_an_earlier_request_is_passed_over_by_that_request():
     _, choice = chosen(cluster_of(THREE), claim(request("a"), request("b")))
 
-    assert passed(choice) == {"one": "is held by default/claim request a"}
+    assert passed(choice) == {"one": "it is held by default/claim request a"}
 
 
 def test_a_request_for_several_devices_does_not_pass_over_its_own():
@@ -93,7 +95,9 @@ def test_a_constraint_is_told_with_its_attribute():
     _, choice = chosen(cluster_of(THREE), wanted)
 
     assert str(choice.device.device) == "three"
-    assert passed(choice)["one"] == f"matchAttribute {COLOUR} keeps it from the devices chosen before"
+    assert (
+        passed(choice)["one"] == f"matchAttribute {COLOUR} does not allow it with the claim's other devices"
+    )
 
 
 def test_a_free_device_is_passed_over_where_the_rest_would_not_fit():
@@ -101,7 +105,7 @@ def test_a_free_device_is_passed_over_where_the_rest_would_not_fit():
 
     choice, _ = chosen(cluster_of(THREE), wanted)
 
-    assert passed(choice) == {"one": NO_ROOM_AFTER}
+    assert passed(choice) == {"one": obstacle_text(OthersDoNotFit())}
 
 
 def test_an_alternative_that_had_to_yield_is_told_with_what_it_lacked():
@@ -114,7 +118,7 @@ def test_an_alternative_that_had_to_yield_is_told_with_what_it_lacked():
 
     (demand,) = choice.yielded
     assert (demand.request, demand.needed, demand.free) == ("r/red", 1, 0)
-    assert demand.matched[0].obstacle.text == "is held by default/other"
+    assert obstacle_text(demand.matched[0].obstacle) == "it is held by default/other"
 
 
 def test_what_a_device_lacks_is_told_in_amounts_with_the_holders():
@@ -124,9 +128,10 @@ def test_what_a_device_lacks_is_told_in_amounts_with_the_holders():
 
     found = {str(one.device.device): one.obstacle for one in demand.matched}
     assert found["half-1"] is None
-    assert found["half-0"].missing == found["board"].missing == ()
-    (missing,) = found["most"].missing
-    assert str(missing) == "m of board: needs 3, 2 of 4 left; held by default/h (half-0)"
+    assert isinstance(found["half-0"], InUse)
+    assert isinstance(found["board"], PartsInUse)
+    told = obstacle_text(found["most"])
+    assert told == "board has too little m left: 3 needed, 2 of 4 left; held by default/h (half-0)"
     assert demand.free == 1
 
 
@@ -135,9 +140,8 @@ def test_a_source_that_is_too_small_even_when_free_is_held_by_nobody():
 
     (demand,) = demands([claim(request("r"))], cluster_of(small), NODE)
 
-    assert [str(one) for one in demand.matched[1].obstacle.missing] == [
-        "m of board: needs 2, 1 of 1 left; held by nobody"
-    ]
+    told = obstacle_text(demand.matched[1].obstacle)
+    assert told == "board has too little m even when nobody uses it: 2 needed, 1 in all"
 
 
 def test_looking_on_meets_no_obstacle():
@@ -180,7 +184,7 @@ def test_what_is_called_free_but_without_room_after_it_has_none(colours, wanted,
     for number, choice in enumerate(made):
         taken = [one.device.device for one in made[:number]]
         for one in choice.passed:
-            if one.obstacle.text == NO_ROOM_AFTER:
+            if one.obstacle == OthersDoNotFit():
                 assert not completes(asked, cluster, [*taken, one.device.device])
 
 

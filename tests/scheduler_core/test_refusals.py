@@ -21,8 +21,20 @@ from scheduler_core.model.claim import (
 )
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
-from scheduler_core.model.refusal import Hindrance, NoFindings
+from scheduler_core.model.obstacles import (
+    ExpressionRefuses,
+    InUse,
+    NoCommonGroup,
+    ParentsInUse,
+    PartsInUse,
+    ScopeReserved,
+    SharesConsumed,
+    TaintNotTolerated,
+    TooLittleLeft,
+)
+from scheduler_core.model.refusal import NoFindings
 from scheduler_core.model.result import Cause, Reason, Unallocatable
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import Taint
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 
@@ -69,12 +81,11 @@ def test_a_refusal_carries_what_matched_what_was_missing_and_who_holds_it(ask):
     (demand,) = refusal.requests
     assert (demand.request, demand.needed, demand.free) == ("r", 1, 0)
     (most,) = demand.matched
-    assert most.obstacle.hindrance is Hindrance.SHORT
+    assert isinstance(most.obstacle, TooLittleLeft)
     (missing,) = most.obstacle.missing
     assert (missing.source, missing.dimension) == ("board", "m")
     assert [str(one) for one in (missing.needed, missing.left, missing.total)] == ["3", "2", "4"]
     assert [(one.device, one.by) for one in missing.holders] == [("half-0", "default/h")]
-    assert most.obstacle.holders == missing.holders
 
 
 @BOTH
@@ -84,8 +95,8 @@ def test_a_device_in_use_and_its_relatives_are_told_apart(ask):
     found = obstacles(ask(cluster, claim(request("r", colour("red"), count=3))))
 
     assert found["half-1"] is None
-    assert found["half-0"].hindrance is Hindrance.HELD
-    assert found["board"].hindrance is Hindrance.RELATED
+    assert isinstance(found["half-0"], InUse)
+    assert isinstance(found["board"], PartsInUse)
     assert [(one.device, one.by) for one in found["board"].holders] == [("half-0", "default/h")]
 
 
@@ -125,8 +136,8 @@ def test_a_taint_and_a_failing_selector_are_obstacles():
 
     found = obstacles(by_search(cluster, claim(request("r", colour("red")))))
 
-    assert found["tainted"].hindrance is Hindrance.TAINT
-    assert found["board"].hindrance is Hindrance.HELD
+    assert found["tainted"] == TaintNotTolerated(Taint("broken"))
+    assert isinstance(found["board"], InUse)
 
 
 @BOTH
@@ -137,14 +148,14 @@ def test_a_scope_that_another_claim_keeps_to_itself_is_an_obstacle(ask):
 
     found = obstacles(ask(cluster, claim(request("r", colour("red"), count=3))))
 
-    assert found["half-1"].hindrance is Hindrance.SCOPE
-    assert "default/keeper" in found["half-1"].text
+    assert found["half-1"] == ScopeReserved(COLOUR, "red", "default/keeper")
+    assert obstacle_text(found["half-1"]) == f"default/keeper holds {COLOUR} red exclusively"
 
 
-@pytest.mark.parametrize("kind", [Hindrance.GROUPS, Hindrance.EXPRESSION])
+@pytest.mark.parametrize("kind", [NoCommonGroup, ExpressionRefuses])
 def test_an_exclusion_is_told_with_the_device_beside_which_it_may_not_be(kind):
     first, second = (one for one in BOARD.devices if one.name.startswith("half"))
-    if kind is Hindrance.GROUPS:
+    if kind is NoCommonGroup:
         first, second = (
             replace(one, draws=tuple(replace(draw, groups=frozenset({name})) for draw in one.draws))
             for one, name in ((first, "soft"), (second, "hard"))
@@ -158,7 +169,7 @@ def test_an_exclusion_is_told_with_the_device_beside_which_it_may_not_be(kind):
 
     assert refusal.cause is Cause.INCOMPATIBLE
     obstacle = obstacles(refusal)["half-1"]
-    assert obstacle.hindrance is kind
+    assert isinstance(obstacle, kind)
     assert [(one.device, one.by) for one in obstacle.holders] == [("half-0", "default/h")]
 
 
@@ -176,10 +187,9 @@ def test_shares_that_consumed_too_much_are_told_in_amounts():
     refusal = by_search(cluster, claim(Request(name="r", alternatives=(option,))))
 
     obstacle = obstacles(refusal)["wide"]
-    assert obstacle.hindrance is Hindrance.CONSUMED
-    assert [str(one) for one in obstacle.missing] == [
-        "m of wide: needs 2, 1 of 4 left; held by default/h (wide)"
-    ]
+    assert isinstance(obstacle, SharesConsumed)
+    told = "it has too little m left: 2 needed, 1 of 4 left; held by default/h (wide)"
+    assert obstacle_text(obstacle) == told
 
 
 def test_nothing_is_looked_up_before_somebody_reads_it_and_then_once():
@@ -212,7 +222,7 @@ def test_a_refusal_speaks_of_the_state_that_refused_it():
 
     assert not isinstance(engine.allocate([wanted], NODE), Unallocatable)
     assert [str(one) for one in refusal.conflict] == ["default/claim request r"]
-    assert obstacles(refusal)["most"].hindrance is Hindrance.RELATED
+    assert isinstance(obstacles(refusal)["most"], ParentsInUse)
 
 
 def test_refusals_are_equal_by_what_they_say_and_one_without_findings_is_empty():

@@ -144,7 +144,7 @@ def test_eight_equal_requests_for_seven_devices_are_refused_without_trying_every
     answer = allocate([wanted], cluster, NODE)
 
     assert isinstance(answer, Unallocatable)
-    assert "each of r0, r1, r2 and 5 more would fit alone" in answer.reasons[0].detail
+    assert "each of r0, r1, r2 and 5 more fits alone" in answer.reasons[0].detail
 
 
 def test_a_reason_names_the_dimension_and_the_holder():
@@ -160,7 +160,7 @@ def test_a_reason_names_the_dimension_and_the_holder():
     assert isinstance(answer, Unallocatable)
     assert str(answer.reasons[0]) == (
         "default/claim request r: needs 1 of 1 matching devices, 0 of them free; "
-        "q: g has too little m left: held by default/infer-7 (p)"
+        "q: g has too little m left: 3 needed, 1 of 4 left; held by default/infer-7 (p)"
     )
 
 
@@ -178,7 +178,7 @@ def test_a_constraint_is_blamed_only_where_it_is_the_obstacle():
     answer = allocate([wanted], cluster, NODE)
 
     assert [reason.detail for reason in answer.reasons] == [
-        f"the devices would fit, but not with matchAttribute {gpu} over r"
+        f"the devices fit, but not with matchAttribute {gpu} over r"
     ]
 
 

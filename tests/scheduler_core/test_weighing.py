@@ -15,8 +15,9 @@ from scheduler_core.model.claim import DeviceRequest, DistinctAttribute, MatchAt
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.refusal import Hindrance
+from scheduler_core.model.obstacles import ConstraintRefuses, InUse, PartsInUse, TooLittleLeft
 from scheduler_core.model.result import Allocation, Cause
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 
 SIZE = qualified("size", DRIVER)
@@ -63,21 +64,22 @@ def test_a_rival_that_costs_more_is_told_with_the_room_that_it_would_leave():
     dear = rivals(choice)["b-1-at-0"]
     assert dear.obstacle is None
     assert dear.extra > 0
-    assert [(room.like.device, room.kept, room.left) for room in dear.rooms] == [("b-3-at-0", 1, 0)]
+    (part,) = dear.remaining
+    assert [(part.like.device, part.with_answer, part.with_other)] == [("b-3-at-0", 1, 0)]
 
 
 def test_a_rival_that_leaves_as_much_costs_nothing_more():
     (choice,) = why(cluster_of(*board("b"), *board("c")), claim(request("r", size(1))))
 
     same = rivals(choice)["c-1-at-3"]
-    assert (same.obstacle, same.extra, same.rooms) == (None, 0.0, ())
+    assert (same.obstacle, same.extra, same.remaining) == (None, 0.0, ())
 
 
 def test_a_rival_that_another_claim_holds_is_told_by_its_holder():
     (choice,) = why(cluster_of(*board("b"), allocated=[held("b-1-at-3")]), claim(request("r", size(1))))
 
     obstacle = rivals(choice)["b-1-at-3"].obstacle
-    assert (obstacle.hindrance, obstacle.text) == (Hindrance.HELD, "is held by default/other")
+    assert (type(obstacle), obstacle_text(obstacle)) == (InUse, "it is held by default/other")
     assert [(one.device, one.by) for one in obstacle.holders] == [("b-1-at-3", "default/other")]
 
 
@@ -86,8 +88,8 @@ def test_a_rival_in_the_place_of_another_request_is_told_by_that_request():
 
     (rival,) = half.rivals
     obstacle = rival.obstacle
-    assert obstacle.hindrance is Hindrance.SHORT
-    assert {one.by for one in obstacle.holders} == {"default/claim request s"}
+    assert isinstance(obstacle, TooLittleLeft)
+    assert {one.by for missing in obstacle.missing for one in missing.holders} == {"default/claim request s"}
 
 
 def test_a_rival_that_breaks_a_constraint_is_told_with_the_constraint():
@@ -97,8 +99,10 @@ def test_a_rival_that_breaks_a_constraint_is_told_with_the_constraint():
 
     other = {"b": "c", "c": "b"}[str(small.device.device)[0]]
     obstacle = rivals(small)[f"{other}-1-at-0"].obstacle
-    assert obstacle.hindrance is Hindrance.CONSTRAINT
-    assert obstacle.text == f"matchAttribute {BOARD} keeps it from the other devices"
+    assert isinstance(obstacle, ConstraintRefuses)
+    assert (
+        obstacle_text(obstacle) == f"matchAttribute {BOARD} does not allow it with the claim's other devices"
+    )
 
 
 def test_devices_of_one_request_are_no_rivals_of_each_other():
@@ -119,7 +123,7 @@ def test_an_alternative_that_had_to_yield_is_told_as_it_was_before_the_claims_ca
 
     (demand,) = choice.yielded
     assert (demand.request, demand.free) == ("r/whole", 0)
-    assert demand.matched[0].obstacle.hindrance is Hindrance.RELATED
+    assert isinstance(demand.matched[0].obstacle, PartsInUse)
 
 
 def test_what_the_tables_do_not_cover_has_no_room():
@@ -160,7 +164,7 @@ def test_a_rival_that_could_be_had_makes_a_full_answer_too(boards, taken, sizes,
             if rival.obstacle is None:
                 others = [str(other.device.device) for other in found if other is not one]
                 assert can_be_held(cluster, [*others, str(rival.device.device)])
-            elif rival.obstacle.hindrance is not Hindrance.CONSTRAINT:
+            elif not isinstance(rival.obstacle, ConstraintRefuses):
                 others = [str(other.device.device) for other in found if other is not one]
                 assert not can_be_held(cluster, [*others, str(rival.device.device)])
 
@@ -217,6 +221,6 @@ def test_another_node_is_told_by_what_the_claims_would_have_cost_there_or_why_th
 
     assert (fresh.node, fresh.refused) == ("node-2", None)
     assert fresh.extra > 0
-    weightiest = fresh.rooms[0]
-    assert (weightiest.like.device, weightiest.kept, weightiest.left) == ("b", 1, 0)
+    weightiest = fresh.remaining[0]
+    assert (weightiest.like.device, weightiest.with_answer, weightiest.with_other) == ("b", 1, 0)
     assert none.refused.cause is Cause.NO_MATCHING_DEVICE

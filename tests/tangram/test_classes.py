@@ -126,7 +126,7 @@ def test_a_pod_that_does_not_fit_ends_with_status_1_and_the_others_are_placed(ta
     assert answer.status == 1
     assert "Pod default/one on a100x2" in answer.out
     assert (
-        "Pod default/many does not fit\n  no single node has room: nvidia.high.mem: 3 asked, at most 2"
+        "Pod default/many does not fit\n  no single node has enough: nvidia.high.mem: 3 asked, at most 2"
         in (answer.out)
     )
     assert "Pod default/unknown does not fit\n  there is no ResourceClass no.such" in answer.out

@@ -69,7 +69,7 @@ def test_what_fits_is_told_with_the_reason_against_each_earlier_neighbour(tangra
     assert "policy first-fit, chosen by listed order" in answer.out
     assert "request mig-1g-5gb-0: gpu-0-mig-1g-5gb-0 is the first that matches" in lines(answer)
     assert (
-        "not gpu-0-mig-2g-10gb-0-1: memorySlice0 of gpu-0: needs 1, 0 of 1 left; "
+        "not gpu-0-mig-2g-10gb-0-1: gpu-0 has too little memorySlice0 left: 1 needed, 0 of 1 left; "
         "held by default/mig-devices request mig-1g-5gb-0 (gpu-0-mig-1g-5gb-0)"
     ) in lines(answer)
 
@@ -83,7 +83,7 @@ def test_choices_are_told_as_json_too(tangram, files, held, small):
     assert [one["device"]["device"] for one in choice["passed"]] == [
         f"gpu-0-mig-1g-5gb-{number}" for number in range(7)
     ]
-    assert choice["passed"][0]["obstacle"]["text"] == "is held by default/earlier"
+    assert choice["passed"][0]["obstacle"]["text"] == "it is held by default/earlier"
     amounts = choice["passed"][2]["obstacle"]["missing"][0]
     assert (amounts["source"], amounts["needed"], amounts["left"]) == ("gpu-0", "1", "0")
     assert {one["by"] for one in amounts["holders"]} == {"default/earlier"}
@@ -97,7 +97,7 @@ def test_best_fit_tells_what_each_neighbour_would_have_cost(tangram, files, smal
     assert "request part-0: gpu-0-mig-1g-5gb-6" in answer.out
     assert (
         "not gpu-0-mig-1g-5gb-4, gpu-0-mig-1g-5gb-5, gpu-1-mig-1g-5gb-4 and 1 more: "
-        "would cost more: room for 5 instead of 6 like gpu-0-mig-2g-10gb-0-1"
+        "would cost more: 5 instead of 6 like gpu-0-mig-2g-10gb-0-1 would still fit"
     ) in lines(answer)
     assert "not gpu-1-mig-1g-5gb-6: would leave as much" in lines(answer)
 
@@ -119,8 +119,8 @@ def test_what_neighbours_would_have_cost_is_told_as_json_too(tangram, files, sma
     rival = next(one for one in choice["rivals"] if one["device"]["device"] == "gpu-0-mig-1g-5gb-4")
     assert rival["obstacle"] is None
     assert rival["extra"] > 0
-    (room,) = rival["rooms"]
-    assert (room["like"]["device"], room["kept"], room["left"]) == ("gpu-0-mig-2g-10gb-0-1", 6, 5)
+    (part,) = rival["remaining"]
+    assert (part["like"]["device"], part["withAnswer"], part["withOther"]) == ("gpu-0-mig-2g-10gb-0-1", 6, 5)
 
 
 def test_best_fit_tells_what_another_node_would_have_cost(tangram, files, shipped, held, small, written):
@@ -157,7 +157,7 @@ def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn
         in lines(answer)
     )
     assert "■■■■■■■□□□□□□□" in answer.out
-    assert "of gpu-0: needs 1, 0 of 7 left; held by default/earlier (" in lines(answer)
+    assert "left: 1 needed, 0 of 7 left; held by default/earlier (" in lines(answer)
     assert "all 8 requests cannot hold together, any one less could: part-0, part-1," in lines(answer)
     assert "gpu-0 on a100x2, as held" in answer.out
     assert "|            X            |         2g.10gb         |" in answer.out

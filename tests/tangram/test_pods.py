@@ -223,7 +223,7 @@ def test_two_gpus_of_one_minor_are_refused(tangram, written, examples):
     )
 
     assert answer.status == 2
-    assert "Device node-1: spec.devices[1].minor: 0: stands twice" in answer.err
+    assert "Device node-1: spec.devices[1].minor: 0: is listed twice" in answer.err
 
 
 def test_a_mig_partition_in_use_keeps_an_exclusive_pod_off_its_switch(tangram, slices, written, examples):
@@ -244,4 +244,4 @@ def test_a_mig_partition_in_use_keeps_an_exclusive_pod_off_its_switch(tangram, s
 
     (found,) = answer.json["pods"]
     assert [one["number"] for one in found["devices"]["gpu"]] == [2, 3, 4, 5]
-    assert "PCIeLevel does not bear" in found["offers"]["gpu"][0]["why"]
+    assert "PCIeLevel does not allow" in found["offers"]["gpu"][0]["why"]

@@ -12,7 +12,7 @@ from typing import Final
 from scheduler_core.cel import cost
 from scheduler_core.cel.cost.arguments import Argument, CallCost
 from scheduler_core.cel.cost.calls import call_cost
-from scheduler_core.cel.cost.knowledge import Entries, Knowledge, Variable
+from scheduler_core.cel.cost.knowledge import Entries, Knowledge, SizedVariable
 from scheduler_core.cel.cost.ranges import EMPTY, NOTHING, ONE, Range, exactly
 from scheduler_core.cel.tree import (
     FREE,
@@ -179,11 +179,11 @@ class _Estimator:
             case _:
                 pass
 
-    def _loop_variables(self, node: Fold) -> list[tuple[str, Variable]]:
+    def _loop_variables(self, node: Fold) -> list[tuple[str, SizedVariable]]:
         entries, path = self.known.entries_of(node.range), self.known.path_of(node.range)
         is_list = entries.is_list if entries is not None else node.range.type.name == "list"
-        key = Variable((*path, "@indices" if is_list else "@keys"), entries.key if entries else None)
-        value = Variable((*path, "@items" if is_list else "@values"), entries.value if entries else None)
+        key = SizedVariable((*path, "@indices" if is_list else "@keys"), entries.key if entries else None)
+        value = SizedVariable((*path, "@items" if is_list else "@values"), entries.value if entries else None)
         if node.second:
             return [(node.first, key), (node.second, value)]
         return [(node.first, value if is_list else key)]

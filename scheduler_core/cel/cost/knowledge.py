@@ -28,7 +28,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class SizedVariable:
     """A loop variable: where it comes from and what is known of its size."""
 
     path: Path = ()
@@ -43,9 +43,9 @@ class Knowledge:
     paths: dict[int, Path] = field(default_factory=dict)
     sizes: dict[int, Range] = field(default_factory=dict)
     entries: dict[int, Entries] = field(default_factory=dict)
-    variables: dict[str, list[Variable]] = field(default_factory=dict)
+    variables: dict[str, list[SizedVariable]] = field(default_factory=dict)
 
-    def push(self, name: str, variable: Variable) -> None:
+    def push(self, name: str, variable: SizedVariable) -> None:
         """Add a variable to the scope."""
         self.variables.setdefault(name, []).append(variable)
 
@@ -53,7 +53,7 @@ class Knowledge:
         """Remove the innermost variable of a name from the scope."""
         self.variables[name].pop()
 
-    def _seen(self, node: Node) -> Variable | None:
+    def _seen(self, node: Node) -> SizedVariable | None:
         stack = self.variables.get(node.name) if isinstance(node, Name) else None
         return stack[-1] if stack else None
 
@@ -101,9 +101,9 @@ class Knowledge:
         if first is not None and second is not None:
             self.entries[id(node)] = first.union(second)
 
-    def variable(self, node: Node) -> Variable:
+    def variable(self, node: Node) -> SizedVariable:
         """Return a variable that stands for a node."""
-        return Variable(self.path_of(node), self.size_of(node), self.entries_of(node))
+        return SizedVariable(self.path_of(node), self.size_of(node), self.entries_of(node))
 
 
 def _literal_size(node: Node) -> Range | None:

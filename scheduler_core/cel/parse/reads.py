@@ -35,7 +35,7 @@ class _Dynamic(Exception):
 
 def reads_of(node: Node) -> frozenset[Read] | None:
     """Return everything that an expression can read; None where a key, or the set of keys, is computed."""
-    reader = _Reader()
+    reader = _ReadCollector()
     try:
         reader.value(node, {})
     except _Dynamic:
@@ -44,7 +44,7 @@ def reads_of(node: Node) -> frozenset[Read] | None:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ReadCollector:
     """Collects reads. ``names`` maps each variable to the path in the device that it stands for."""
 
     found: set[Read] = field(default_factory=set)

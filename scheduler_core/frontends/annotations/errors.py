@@ -1,4 +1,4 @@
-"""What can be wrong with what a pod or a node says in annotations and requests: somebody mends the object."""
+"""Errors in the annotations and requests of pods, claims and nodes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from scheduler_core.base.errors import InvalidInput
 
 
 class InvalidPod(InvalidInput):
-    """A pod, or a claim, whose annotation or request its user must mend."""
+    """A pod or claim with an annotation or request that its user must correct."""
 
 
 class InvalidNode(InvalidInput):
-    """A node's devices or table of partitions that whoever reports them must mend."""
+    """A node with devices or a table of partitions that their author must correct."""

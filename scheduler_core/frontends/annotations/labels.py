@@ -1,4 +1,4 @@
-"""Label selectors, as Kubernetes reads them: all requirements must hold, an empty one selects everything."""
+"""Label selectors as in Kubernetes: all requirements must be met; an empty selector selects everything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LabelRequirement:
     values: tuple[str, ...] = ()
 
     def admits(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet it. NotIn is met where the key is absent."""
+        """Whether the labels meet the requirement. NotIn is met if the key is absent."""
         match self.operator:
             case "In":
                 return labels.get(self.key) in self.values
@@ -34,7 +34,7 @@ class LabelRequirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All of some requirements."""
+    """Requirements that must all be met."""
 
     requirements: tuple[LabelRequirement, ...] = ()
 

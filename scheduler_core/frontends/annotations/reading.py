@@ -1,7 +1,7 @@
-"""Annotation text to checked JSON: every refusal names object, annotation, path, value and what is allowed.
+"""Reads JSON from annotations. Every error names object, annotation, path, value and what is allowed.
 
-Strict where Go's decoder is lax: a repeated key, a number that is none and anything after the value are
-refused, since each hides what the author meant.
+It is stricter than Go's decoder: a repeated key, ``NaN`` and text after the value are refused, because they
+hide what the author meant.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from scheduler_core.codec.fields import Fields
 
 SCHEDULING: Final = "scheduling.koordinator.sh/"
 _LONGEST: Final = 256 * 1024
-"""Kubernetes allows this much for all annotations of an object together. Units: bytes."""
+"""The limit of Kubernetes for all annotations of an object together. Units: bytes."""
 
 
 def annotation(subject: str, name: str, value: object, error: type[InvalidInput]) -> Fields:
-    """Return the object that an annotation holds.
+    """Return the JSON object in an annotation.
 
-    Shape: ``value`` is its text, or what some reader has made of it already.
+    Shape: ``value`` is the text, or the object if somebody has parsed the text already.
     Raises: ``error`` for text that is no JSON object.
     """
     where = f"{subject}: annotation {SCHEDULING}{name}"
@@ -33,7 +33,7 @@ def annotation(subject: str, name: str, value: object, error: type[InvalidInput]
 
 
 def choice(fields: Fields, key: str, allowed: Sequence[str]) -> str | None:
-    """Return one of the allowed texts, None where the key is absent. An empty text counts as absent."""
+    """Return one of the allowed texts; None where the key is absent or the text is empty."""
     value = fields.values.get(key)
     if value is None or value == "":
         return None
@@ -50,7 +50,7 @@ def _parsed(where: str, text: str, error: type[InvalidInput]) -> Any:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise error(where, key, None, "stands twice in one object")
+                raise error(where, key, None, "is listed twice in one object")
             found[key] = value
         return found
 
@@ -63,4 +63,6 @@ def _parsed(where: str, text: str, error: type[InvalidInput]) -> Any:
         place = f"line {problem.lineno} column {problem.colno}"
         raise error(where, "", text, f"is not JSON at {place}: {problem.msg}") from None
     except (RecursionError, ValueError):
-        raise error(where, "", None, "is nested too deeply, or has a number too long, to be read") from None
+        raise error(
+            where, "", None, "cannot be read: it is nested too deeply, or a number is too long"
+        ) from None

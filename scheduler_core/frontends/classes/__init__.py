@@ -1,5 +1,5 @@
-"""Resource classes: plain names for kinds of hardware, by what devices tell of themselves.
+"""Resource classes: names for kinds of hardware, defined by selectors over the properties of devices.
 
-Pure: objects as JSON says them and events come in, selections, a grant and a status per class go out.
-A class also compiles to a DeviceClass, so that claims can use it.
+Objects as JSON and events enter. The selected devices, the grants of pods and a status per class leave. A
+class also compiles to a DeviceClass, so that claims can use it.
 """

@@ -1,6 +1,7 @@
-"""A resource class as a DeviceClass: one CEL expression that selects the same devices.
+"""Compiles a resource class to a DeviceClass: one CEL expression that selects the same devices.
 
-A class comes in, an API object leaves. What API servers would refuse (length, cost) is refused here.
+A class enters, an API object leaves. An expression that is too long or too expensive for API servers is
+refused here.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _RELATIONS: Final = {
 def device_class_of(resource_class: ResourceClass) -> dict[str, Any]:
     """Return the DeviceClass of the same name that selects the same devices.
 
-    Raises: CannotCompile for a class too long, or too expensive to evaluate, for API servers.
+    Raises: CannotCompile for an expression that is too long or too expensive for API servers.
     """
     expression = expression_of(resource_class)
     size = len(expression.encode())
@@ -46,7 +47,7 @@ def device_class_of(resource_class: ResourceClass) -> dict[str, Any]:
 
 
 def expression_of(resource_class: ResourceClass) -> str:
-    """Return the expression that is true for what the class selects."""
+    """Return the expression that is true for the devices that the class selects."""
     blocks = [_block(selector) for selector in resource_class.selectors if selector]
     return " || ".join(blocks) if blocks else FALSE
 
@@ -56,12 +57,12 @@ def _block(selector: Selector) -> str:
 
 
 def _requirement(requirement: ValueRequirement) -> str:
-    """Return the chain of places: where one is there it answers, else the next one."""
+    """Return the test of a requirement: the first place that the device has answers, else the next one."""
     answer = "true" if requirement.operator in (ValueOperator.NOT_IN, ValueOperator.DOES_NOT_EXIST) else FALSE
     for reader in reversed(readers_of(requirement.key)):
         test = _test(requirement, reader)
         if isinstance(reader, TypeReader) and answer == FALSE and test != "true":
-            answer = test  # a device of that kind has one
+            answer = test  # a device of that kind has a type
         else:
             answer = f"({reader.presence} ? {test} : {answer})"
     return answer

@@ -1,7 +1,7 @@
-"""ResourceClass objects and lists of a node's devices, read strictly.
+"""Reads ResourceClass objects and lists of a node's devices.
 
-JSON values come in; an unknown field, operator or a value that its operator cannot take is refused, with
-the object, the field, the value and what is allowed.
+JSON values enter. Refused are unknown fields and operators, and values that the operator does not take. The
+error names the object, the field, the value and what is allowed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOP: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 def decode_resource_class(obj: Mapping[str, Any]) -> ResourceClass:
-    """Read a ResourceClass; its status is somebody's answer and not read. Raises: InvalidResourceClass."""
+    """Read a ResourceClass without its status. Raises: InvalidResourceClass."""
     top = Fields(obj, subject_of(obj, CLASS_KIND), "", InvalidResourceClass)
     name = _name(top, CLASS_KIND, _TOP)
     spec = top.optional("spec")
@@ -49,7 +49,9 @@ def decode_node_devices(obj: Mapping[str, Any]) -> tuple[str, tuple[ClassDevice,
         fields.only("name", "quantity", "properties")
         device = _device(fields)
         if device.name in devices:
-            raise fields.refuse("name", "is given twice; devices of a node have different names", device.name)
+            raise fields.refuse(
+                "name", "is listed twice; devices of a node have different names", device.name
+            )
         devices[device.name] = device
     return name, tuple(devices.values())
 
@@ -111,7 +113,7 @@ def _device(fields: Fields) -> ClassDevice:
 
 
 def _property(fields: Fields, key: str) -> Value:
-    """Return a property; numbers and truth values may stand unquoted, as in YAML people write."""
+    """Return a property. Numbers and booleans may be unquoted, as people write YAML."""
     match fields.values[key]:
         case bool() as flag:
             return value_of("true" if flag else "false")

@@ -1,4 +1,4 @@
-"""What can be wrong with resource classes and lists of devices: the administrator mends the object."""
+"""Errors in resource classes and lists of devices, which the administrator corrects."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from scheduler_core.base.errors import CoreError, InvalidInput
 
 
 class InvalidResourceClass(InvalidInput):
-    """A ResourceClass that the administrator must mend."""
+    """A ResourceClass that the administrator must correct."""
 
 
 class InvalidNodeDevices(InvalidInput):
-    """A list of a node's devices that whoever writes it must mend."""
+    """A list of a node's devices that its author must correct."""
 
 
 class CannotCompile(CoreError):
-    """A class that a DeviceClass cannot express. ``reason`` says which limit is in the way."""
+    """A class that a DeviceClass cannot express. Shape: ``reason`` names the limit."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name

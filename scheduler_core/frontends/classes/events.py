@@ -1,4 +1,4 @@
-"""What happens to classes, nodes and pods, and what becomes of it."""
+"""Events about classes, nodes and pods, and their outcomes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from scheduler_core.frontends.classes.model import ClassDevice, Grant, ResourceC
 
 @dataclass(frozen=True, slots=True)
 class AddClass:
-    """A class is created. Told again it changes nothing; with another spec it is refused."""
+    """A class is created. A repeated event changes nothing; one with another spec is refused."""
 
     resource_class: ResourceClass
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateClass:
-    """A class is written again. Only what it is already is accepted."""
+    """A class is updated. The event is refused unless the spec is unchanged."""
 
     resource_class: ResourceClass
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveClass:
-    """A class is deleted. Pods keep what they were given by its name."""
+    """A class is deleted. Pods keep the devices that they were given for it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddNode:
-    """A node joins, or reports other devices. Shape: ``devices`` in listed order, names unique."""
+    """A node joins, or its devices change. Shape: ``devices`` in listed order, names unique."""
 
     name: str
     devices: tuple[ClassDevice, ...]
@@ -39,17 +39,17 @@ class AddNode:
 
 @dataclass(frozen=True, slots=True)
 class RemoveNode:
-    """A node leaves; its devices count nowhere any more."""
+    """A node leaves. Its devices no longer count."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddPod:
-    """A pod is created, or is there already with a ``grant`` that its annotations tell.
+    """A pod is created, or it is running with the ``grant`` in its annotations.
 
-    Shape: ``requests`` by class, None where only the grant is known; ``without`` the devices, as
-           (node, name), that cannot be given for reasons outside of this state.
+    Shape: ``requests`` by class, None where only the grant is known; ``without`` are devices, as (node,
+           name), that are not free for reasons outside of this state.
     """
 
     name: str
@@ -60,7 +60,7 @@ class AddPod:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """A pod is deleted or has ended; unknown ones are nobody's loss."""
+    """A pod is deleted or has ended. An unknown pod is ignored."""
 
     name: str
 
@@ -70,7 +70,7 @@ Event = AddClass | UpdateClass | RemoveClass | AddNode | RemoveNode | AddPod | D
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The event was taken in."""
+    """The event is applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ class PodPlaced:
 
 @dataclass(frozen=True, slots=True)
 class PodUnplaced:
-    """The pod fits nowhere and holds nothing; whoever asked may ask again later."""
+    """The pod fits on no node and holds nothing. The caller may try again later."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class EventRefused:
-    """The event contradicts what is there; nothing has changed."""
+    """The event contradicts the state, which is unchanged."""
 
     reason: str
 

@@ -1,8 +1,8 @@
-"""First fit: the first devices of one node that serve all of a pod's requests.
+"""First fit: the first devices of one node that serve all requests of a pod.
 
-Requests and what is free come in, uses leave, None where the node cannot serve them. A request takes the
-first device that has room for all of it, and is spread over several where none has. It leaves a device
-to a later request of the same pod where that request would find no other.
+Requests and free amounts enter. Uses leave, or None where the node cannot serve all requests. A request
+takes the first device with enough for all of it; it is split over several devices where none has enough. It
+leaves a device to a later request of the same pod that has no other device.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scheduler_core.frontends.classes.model import Use
 
 @dataclass(frozen=True, slots=True)
 class ClassRequest:
-    """Units of a class. Shape: ``devices`` that the class selects on the node, in listed order."""
+    """A request for a class. Shape: ``devices`` that the class selects on the node, in listed order."""
 
     class_name: str
     quantity: int
@@ -24,7 +24,7 @@ class ClassRequest:
 
 
 def first_fit(wants: Sequence[ClassRequest], free: Mapping[str, int]) -> tuple[Use, ...] | None:
-    """Return what each request gets, in the order of requests and devices."""
+    """Return the uses of each request, in the order of requests and devices."""
     if not fits(wants, free):
         return None
     left = dict(free)
@@ -38,7 +38,7 @@ def first_fit(wants: Sequence[ClassRequest], free: Mapping[str, int]) -> tuple[U
 
 
 def fits(wants: Sequence[ClassRequest], free: Mapping[str, int]) -> bool:
-    """Whether all requests can be served together, each from any number of its devices."""
+    """Whether all requests can be served together, each from one or more of its devices."""
     left = dict(free)
     given: dict[tuple[int, str], int] = {}
     return all(_serve(number, wants, left, given) for number in range(len(wants)))
@@ -50,10 +50,10 @@ def _chosen(
     for device in want.devices:
         if left[device] >= want.quantity and fits(later, _without(left, device, want.quantity)):
             return [(device, want.quantity)]
-    return _spread(want, later, dict(left))
+    return _split(want, later, dict(left))
 
 
-def _spread(want: ClassRequest, later: Sequence[ClassRequest], left: dict[str, int]) -> list[tuple[str, int]]:
+def _split(want: ClassRequest, later: Sequence[ClassRequest], left: dict[str, int]) -> list[tuple[str, int]]:
     """Take as much as possible of each device in turn, so that the rest can still be served."""
     missing, chosen = want.quantity, []
     for device in want.devices:
@@ -66,7 +66,10 @@ def _spread(want: ClassRequest, later: Sequence[ClassRequest], left: dict[str, i
 
 
 def _most(want: ClassRequest, device: str, later: Sequence[ClassRequest], left: Mapping[str, int]) -> int:
-    """Return the largest amount of a device that can be taken, by halving: less is never harder to serve."""
+    """Return the largest amount of a device that can be taken.
+
+    It is found by bisection: if an amount can be taken, so can every smaller one.
+    """
     low, high = 0, min(want.quantity, left[device])
     while low < high:
         middle = (low + high + 1) // 2
@@ -85,7 +88,7 @@ def _without(left: Mapping[str, int], device: str, quantity: int) -> dict[str, i
 def _serve(
     number: int, wants: Sequence[ClassRequest], left: dict[str, int], given: dict[tuple[int, str], int]
 ) -> bool:
-    """Serve one more request; those served before may move to other devices of theirs."""
+    """Serve one more request. Requests served before may move to other devices of their own."""
     missing = wants[number].quantity
     while missing:
         path = _path(number, wants, left, given)
@@ -110,17 +113,20 @@ def _path(
     left: Mapping[str, int],
     given: Mapping[tuple[int, str], int],
 ) -> list[tuple[str, int]] | None:
-    """Return the shortest way to room: (device, request that gives it up); nobody (-1) gives the last."""
-    ways: deque[tuple[int, list[tuple[str, int]]]] = deque([(number, [])])
+    """Return the shortest chain of moves to a free amount.
+
+    Shape: (device, request that gives the device up); -1 for the last device, which is free.
+    """
+    chains: deque[tuple[int, list[tuple[str, int]]]] = deque([(number, [])])
     seen: set[str] = set()
-    while ways:
-        request, way = ways.popleft()
+    while chains:
+        request, chain = chains.popleft()
         for device in wants[request].devices:
             if device in seen:
                 continue
             seen.add(device)
             if left[device]:
-                return [*way, (device, -1)]
+                return [*chain, (device, -1)]
             holders = (other for other in range(number + 1) if given.get((other, device)))
-            ways.extend((other, [*way, (device, other)]) for other in holders if other != request)
+            chains.extend((other, [*chain, (device, other)]) for other in holders if other != request)
     return None

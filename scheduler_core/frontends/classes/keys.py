@@ -1,8 +1,8 @@
-"""Keys of classes, and which published attributes and capacities they stand for.
+"""The keys of classes, and the published attributes and capacities that they mean.
 
-A key reads the device's own attribute of that name, then its own capacity of that name, then what this
-table says. docs/resource-classes.md prints the table. A key with a domain (``a.example.com/b``) is that
-attribute or capacity and nothing else.
+A key means the device's own attribute of that name, else its own capacity of that name, else the attribute
+in this table, which docs/resource-classes.md prints. A key with a domain (``a.example.com/b``) means only
+that attribute or capacity.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ TYPE: Final = "type"
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """A value of ``Kind``: the ``type`` that it stands for, and an attribute that must be there too."""
+    """A value of ``Kind``: the ``type`` that it means, and an attribute that is required, too."""
 
     kind: str
     type: str
-    beside: str | None = None
+    required: str | None = None
 
 
 KINDS: Final = (
-    # Only NVIDIA's devices tell a CUDA compute capability; "gpu" alone may be anybody's.
+    # Only NVIDIA's devices have a CUDA compute capability; devices of any vendor may have the type "gpu".
     KindRow("nvidia-gpu", "gpu", "cudaComputeCapability"),
     KindRow("nvidia-mig", "mig", "cudaComputeCapability"),
     KindRow("nic", "nic"),
@@ -34,10 +34,10 @@ KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A key that stands for an attribute of another name.
+    """A key that means an attribute of another name.
 
-    Shape: ``attribute`` is qualified where it is not the driver's own. ``prefix`` and ``unit`` are what
-           its whole numbers count: ``M`` and ``BPS`` for millions of bits per second.
+    Shape: ``attribute`` has a domain where it is not the driver's own. ``prefix`` and ``unit`` are the unit
+           of its whole numbers: ``M`` and ``BPS`` for millions of bits per second.
     """
 
     key: str
@@ -52,9 +52,9 @@ KEYS: Final = (
     KeyRow("numa", "resource.kubernetes.io/numaNode"),
 )
 AS_PUBLISHED: Final = ("memory", "size")
-"""Keys of the seed's examples that are published under their own names."""
+"""Keys of the proposal's examples that are published under their own names."""
 
 
 def row_of(key: str) -> KeyRow | None:
-    """Return the row of a key, None where it is only what devices publish under that name."""
+    """Return the row of a key, None where the key only means attributes and capacities of that name."""
     return next((row for row in KEYS if row.key == key), None)

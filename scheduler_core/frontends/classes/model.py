@@ -11,7 +11,7 @@ from scheduler_core.frontends.classes.values import Value
 
 
 class ValueOperator(StrEnum):
-    """How a key relates to values."""
+    """The operators of a requirement."""
 
     IN = "In"
     EQ = "Eq"
@@ -30,7 +30,7 @@ WITHOUT_VALUES: Final = (ValueOperator.EXISTS, ValueOperator.DOES_NOT_EXIST)
 
 @dataclass(frozen=True, slots=True)
 class ValueRequirement:
-    """One condition on a device. Shape: ``values`` as written; as many as the operator takes."""
+    """One requirement on a device. Shape: ``values`` as written, as many as the operator takes."""
 
     key: str
     operator: ValueOperator
@@ -38,12 +38,12 @@ class ValueRequirement:
 
 
 Selector = tuple[ValueRequirement, ...]
-"""Requirements that must all hold. An empty one selects nothing."""
+"""Requirements that must all be met. An empty selector selects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceClass:
-    """A name for the devices that one of the selectors selects. What it selects never changes."""
+    """A name for the devices that any of the selectors selects. Its spec is immutable."""
 
     name: str
     selectors: tuple[Selector, ...] = ()
@@ -51,7 +51,7 @@ class ResourceClass:
 
 @dataclass(frozen=True, slots=True)
 class ClassDevice:
-    """A device of a node as classes see it. Shape: ``quantity`` at least 0; ``properties`` by key."""
+    """A device of a node. Shape: ``quantity`` is at least 0; ``properties`` by key."""
 
     name: str
     quantity: int
@@ -60,7 +60,7 @@ class ClassDevice:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Units of one device that a pod was given for one class. Shape: ``quantity`` at least 1."""
+    """The amount of one device that a pod was given for one class. Shape: ``quantity`` is at least 1."""
 
     class_name: str
     device: str
@@ -69,7 +69,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Where a pod runs and what it was given. Shape: a use per class and device, in order of choosing."""
+    """The node of a pod and its devices. Shape: one use per class and device, in order of choice."""
 
     node: str
     uses: tuple[Use, ...]

@@ -1,10 +1,10 @@
-"""A pod as its manifest says it: what it asks of classes, and what it was given before.
+"""Reads a pod's manifest: its requests for classes, and what it was given before.
 
-A class is asked for in a container's resources: by its bare name, as the proposal writes it, or by its name
-in our domain, which API servers take. Names that Kubernetes gives a meaning (``cpu``, ``memory``,
-``hugepages-1Gi``) and names of other domains are no classes. Amounts count as Kubernetes
-counts them: a limit stands for a missing request, containers and sidecars add up, and an init container
-counts where it alone, with the sidecars before it, asks for more.
+A container's resources name a class by its bare name, as in the proposal, or by its name in our domain,
+which API servers accept. Names with a meaning in Kubernetes (``cpu``, ``memory``, ``hugepages-1Gi``) and
+names of other domains are no classes. Amounts are added up as in Kubernetes: a limit counts where the
+request is missing, containers and sidecars are added, and an init container counts where it needs more,
+together with the sidecars before it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _RULE: Final = "must be a whole number, not negative"
 
 @dataclass(frozen=True, slots=True)
 class ClassPod:
-    """A pod and classes.
+    """A pod with its requests for classes.
 
     Shape: ``name`` is ``namespace/name``; ``requests`` by class, without zeros, in the manifest's order;
-           ``grant`` what its annotations tell, None where they tell nothing.
+           ``grant`` is the one in its annotations, None where there is none.
     """
 
     name: str
@@ -41,14 +41,14 @@ class ClassPod:
 
 
 def decode_class_pod(obj: Mapping[str, Any]) -> ClassPod:
-    """Read a pod. Raises: InvalidPod for the first thing that is wrong, with its place."""
+    """Read a pod. Raises: InvalidPod for the first mistake, with its path."""
     subject = subject_of(obj, "Pod")
     top = Fields(obj, subject, "", InvalidPod)
     metadata, spec = top.child("metadata"), top.child("spec")
     uses = uses_in(subject, metadata.optional("annotations").values)
     node = spec.text("nodeName", "")
     if uses and not node:
-        raise spec.refuse("nodeName", "is required: the pod's annotations say what it was given on a node")
+        raise spec.refuse("nodeName", "is required, because the pod's annotations have devices of a node")
     return ClassPod(
         name=f"{metadata.text('namespace', 'default')}/{metadata.text('name')}",
         requests=_pod_requests(spec),
@@ -58,7 +58,7 @@ def decode_class_pod(obj: Mapping[str, Any]) -> ClassPod:
 
 
 def requests_of(subject: str, requests: object) -> Mapping[str, int]:
-    """Return amounts by class that are summed already, without zeros. Raises: InvalidPod."""
+    """Return amounts by class that are already added up, without zeros. Raises: InvalidPod."""
     fields = Fields(requests, subject, "requests", InvalidPod)
     return {key: amount for key in fields.values if (amount := _amount(fields, key))}
 
@@ -83,7 +83,7 @@ def _pod_requests(spec: Fields) -> Mapping[str, int]:
 
 def _container(container: Fields) -> dict[str, int]:
     resources, found = container.optional("resources"), dict[str, int]()
-    for part in ("limits", "requests"):  # a request stands over a limit
+    for part in ("limits", "requests"):  # a request overrides a limit
         listed = resources.optional(part)
         asked: dict[str, int] = {}
         for key in listed.values:

@@ -1,4 +1,4 @@
-"""Published devices as classes see them, and plain devices as they would be published."""
+"""Converts published devices to properties that classes compare, and listed devices to published ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler_core.model.names import bare, qualified
 
 
 def properties_of(driver: str, device: Device) -> Mapping[str, Value]:
-    """Return what classes read of a device of ``driver``: attributes stand over capacities."""
+    """Return the properties of a device. An attribute overrides a capacity of the same name."""
     found: dict[str, Value] = {
         bare(name, driver): Amount(amount.nano) for name, amount in device.capacity.items()
     }
@@ -28,7 +28,7 @@ def properties_of(driver: str, device: Device) -> Mapping[str, Value]:
 
 
 def published(name: str, properties: Mapping[str, str], driver: str) -> Device:
-    """Return a plain device as a driver would publish it: each property a string attribute."""
+    """Return a listed device as a driver would publish it: each property is a string attribute."""
     attributes: dict[QualifiedName, AttributeValue] = {
         qualified(key, driver): text for key, text in properties.items()
     }
@@ -46,13 +46,13 @@ def _value(value: AttributeValue) -> Value:
         case Version():
             return value
         case _:
-            return ""  # a list: it is there, and equals nothing
+            return ""  # a list is present, but equals no value
 
 
 def _kind(driver: str, device: Device) -> str | None:
-    told = {bare(name, driver): value for name, value in device.attributes.items()}
+    attributes = {bare(name, driver): value for name, value in device.attributes.items()}
     for row in KINDS:
-        if told.get(TYPE) == row.type and (row.beside is None or row.beside in told):
+        if attributes.get(TYPE) == row.type and (row.required is None or row.required in attributes):
             return row.kind
     return None
 

@@ -1,7 +1,7 @@
-"""Where an expression finds what a class compares: a test of presence and a test of each value.
+"""CEL text for the places where a key may be found: a test for presence, and a test for each value.
 
-A reader answers for one place (an attribute, a capacity, a row of the table of keys) with CEL text that
-fails on no device, whatever types its attributes have, and that API servers find cheap enough.
+A reader is for one place: an attribute, a capacity, or a row of the table of keys. Its text fails on no
+device, whatever types the attributes have, and is cheap enough for API servers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scheduler_core.frontends.classes.values import BYTES, PREFIXED, SPELLING, V
 from scheduler_core.model.names import domain_and_identifier
 
 FALSE: Final = "false"
-# Comparing types themselves has no known cost; lists of one type have.
+# The cost of comparing types is unbounded in the estimate; that of lists with one type is not.
 _TEXT: Final = '([type(v)] == [string] || [type(v)] == [int] || [type(v)] == [bool] ? string(v) : "")'
 _IS_NUMBER: Final = "[type(v)] == [int]"
 _IS_VERSION: Final = '[type(v)] == [type(semver("0.0.0"))]'
@@ -28,16 +28,16 @@ class KeyReader(Protocol):
 
     @property
     def presence(self) -> str:
-        """Return the expression that is true where the device has it."""
+        """Return the expression that is true where the device has this place."""
         ...
 
     def compared(self, wanted: Value, relation: str) -> str:
-        """Return the expression that compares it, where it is there. Shape: ``relation`` such as ``>= 0``."""
+        """Return the expression that compares the present value. Shape: ``relation`` such as ``>= 0``."""
         ...
 
 
 def readers_of(key: str) -> tuple[KeyReader, ...]:
-    """Return the places of a key, the first that a device has counts."""
+    """Return the places of a key. The first one that a device has counts."""
     own: tuple[KeyReader, ...] = (Attribute(key), Capacity(key))
     row = row_of(key)
     if key == KIND:
@@ -49,17 +49,17 @@ def readers_of(key: str) -> tuple[KeyReader, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute, the driver's own where the key has no domain."""
+    """An attribute. Without a domain it is the driver's own."""
 
     key: str
 
     @property
     def presence(self) -> str:
-        """Return the expression that is true where the device has it."""
+        """Return the expression that is true where the device has this place."""
         return _presence("attributes", self.key)
 
     def compared(self, wanted: Value, relation: str) -> str:
-        """Return the expression that compares it as whatever it is: text, number, truth or version."""
+        """Return the expression that compares the attribute by its type: text, number, boolean or version."""
         match wanted:
             case Amount():
                 test = f"[{_TEXT}].exists(t, {_amount_in_text(wanted, relation)})"
@@ -74,17 +74,17 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """A capacity, the driver's own where the key has no domain."""
+    """A capacity. Without a domain it is the driver's own."""
 
     key: str
 
     @property
     def presence(self) -> str:
-        """Return the expression that is true where the device has it."""
+        """Return the expression that is true where the device has this place."""
         return _presence("capacity", self.key)
 
     def compared(self, wanted: Value, relation: str) -> str:
-        """Return the expression that compares it; capacities have no unit word."""
+        """Return the expression that compares the capacity. Capacities have no unit word."""
         if not isinstance(wanted, Amount) or wanted.unit:
             return FALSE
         return f"{_at('capacity', self.key)}.{_compared(wanted, relation)}"
@@ -92,17 +92,17 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """An attribute that counts in a unit of its own."""
+    """An attribute whose numbers have a unit."""
 
     row: KeyRow
 
     @property
     def presence(self) -> str:
-        """Return the expression that is true where the device has it."""
+        """Return the expression that is true where the device has this place."""
         return _presence("attributes", self.row.attribute)
 
     def compared(self, wanted: Value, relation: str) -> str:
-        """Return the expression that compares it with amounts of its unit."""
+        """Return the expression that compares the attribute with amounts of its unit."""
         if not isinstance(wanted, Amount) or wanted.unit != self.row.unit:
             return FALSE
         amount = f"quantity(string(v) + {_quoted(self.row.prefix)}).{_compared(wanted, relation)}"
@@ -111,11 +111,11 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True)
 class TypeReader:
-    """What the type of a device stands for."""
+    """The kind of a device, by its type."""
 
     @property
     def presence(self) -> str:
-        """Return the expression that is true where the type is one of the table's."""
+        """Return the expression that is true where the table has the type."""
         return "(" + " || ".join(_is_kind(row) for row in KINDS) + ")"
 
     def compared(self, wanted: Value, relation: str) -> str:
@@ -127,8 +127,8 @@ class TypeReader:
 def _is_kind(row: KindRow) -> str:
     name = Attribute(TYPE)
     parts = [name.presence, name.compared(row.type, "== 0")]
-    if row.beside is not None:
-        parts.append(_presence("attributes", row.beside))
+    if row.required is not None:
+        parts.append(_presence("attributes", row.required))
     return f"({' && '.join(parts)})"
 
 

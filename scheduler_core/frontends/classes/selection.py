@@ -1,4 +1,4 @@
-"""Which devices a class selects: selectors are alternatives, the requirements in one must all hold."""
+"""Which devices a class selects: any selector is enough, and all its requirements must be met."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scheduler_core.frontends.classes.values import Value, equal, order, value_o
 def selects(resource_class: ResourceClass, properties: Mapping[str, Value]) -> bool:
     """Whether a device with these properties belongs to the class. An empty selector selects nothing."""
     return any(
-        bool(selector) and all(holds(one, properties) for one in selector)
+        bool(selector) and all(is_met(one, properties) for one in selector)
         for selector in resource_class.selectors
     )
 
 
-def holds(requirement: ValueRequirement, properties: Mapping[str, Value]) -> bool:
-    """Whether one requirement holds. A key that is absent holds under NotIn and DoesNotExist only."""
+def is_met(requirement: ValueRequirement, properties: Mapping[str, Value]) -> bool:
+    """Whether a requirement is met. An absent key meets NotIn and DoesNotExist only."""
     found = properties.get(requirement.key)
     wanted = [value_of(text) for text in requirement.values]
     match requirement.operator:
@@ -34,7 +34,7 @@ def holds(requirement: ValueRequirement, properties: Mapping[str, Value]) -> boo
 
 
 def _is_ordered(relation: int | None, operator: ValueOperator) -> bool:
-    """Whether a comparison came out as the operator asks; what cannot be compared never does."""
+    """Whether the result of a comparison meets the operator. None, for incomparable values, never does."""
     if relation is None:
         return False
     match operator:

@@ -1,8 +1,8 @@
-"""What a scheduler knows of classes, nodes and pods, and how each event changes it.
+"""The state of classes, nodes and pods, and how each event changes it.
 
-An event and a state come in, a new state and what became of the event leave; a refused event changes
-nothing. Only facts are kept and every number is counted from them, so nothing can leak: a pod that ends
-gives back what it had, a node that comes back finds its pods again. Never looks at a clock or a server.
+A state and an event enter, a new state and the outcome leave. A refused event changes nothing. Every number
+is computed from the stored facts, so no amount can leak: a pod that ends releases its devices, and a node
+that returns has its pods again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _One = TypeVar("_One")
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Units of the devices that a class selects, on the nodes that are there.
+    """Amounts of the devices that a class selects, on all present nodes.
 
-    Shape: ``requested`` counts units in use, whichever class they were asked by.
+    Shape: ``requested`` counts everything in use of them, for whichever class it was given.
     """
 
     allocatable: int
@@ -45,8 +45,8 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPod:
-    """A pod that holds devices. Shape: ``requests`` by class, None where nobody here asked for it."""
+class GrantedPod:
+    """A pod that holds devices. Shape: ``requests`` by class, None where only the grant is known."""
 
     requests: Mapping[str, int] | None
     grant: Grant
@@ -54,20 +54,20 @@ class PlacedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """The facts. Shape: each in the order in which it came; nodes keep the order of their devices."""
+    """The facts. Shape: each in the order of arrival; nodes keep the order of their devices."""
 
     classes: Mapping[str, ResourceClass] = field(default_factory=dict)
     nodes: Mapping[str, tuple[ClassDevice, ...]] = field(default_factory=dict)
-    pods: Mapping[str, PlacedPod] = field(default_factory=dict)
+    pods: Mapping[str, GrantedPod] = field(default_factory=dict)
 
 
 def after(state: State, event: Event) -> tuple[State, Outcome]:
-    """Return the state after an event, and what became of the event."""
+    """Return the state after an event, and the outcome of the event."""
     match event:
         case AddClass(added):
             return _add_class(state, added)
         case UpdateClass(updated) if updated.name not in state.classes:
-            return state, EventRefused(f"ResourceClass {updated.name} cannot be updated: there is none")
+            return state, EventRefused(f"ResourceClass {updated.name} cannot be updated: it does not exist")
         case UpdateClass(updated):
             return _add_class(state, updated)
         case RemoveClass(name):
@@ -89,7 +89,7 @@ def statuses(state: State) -> Mapping[str, Status]:
 
 
 def selected(state: State, class_name: str) -> Iterator[tuple[str, ClassDevice]]:
-    """Yield what a class selects, with the node, in order."""
+    """Yield the devices that a class selects, each with its node, in order."""
     for node, devices in state.nodes.items():
         for device in devices:
             if selects(state.classes[class_name], device.properties):
@@ -97,7 +97,7 @@ def selected(state: State, class_name: str) -> Iterator[tuple[str, ClassDevice]]
 
 
 def in_use(state: State, node: str) -> Mapping[str, int]:
-    """Return the units in use on a node by device; devices of which nothing is in use are left out."""
+    """Return the amounts in use on a node, by device; without devices that are not in use."""
     return _used(state).get(node, {})
 
 
@@ -129,8 +129,8 @@ def _add_pod(state: State, event: AddPod) -> tuple[State, Outcome]:
     return _held(state, event, grant), PodPlaced(grant)
 
 
-def _again(known: PlacedPod, event: AddPod) -> Outcome:
-    """Return what becomes of a pod that is known: told once more it stays as it is."""
+def _again(known: GrantedPod, event: AddPod) -> Outcome:
+    """Return the outcome for a pod that is known already: a repeated event changes nothing."""
     is_same_place = event.grant is None or event.grant == known.grant
     is_same_request = None in (known.requests, event.requests) or known.requests == event.requests
     if is_same_place and is_same_request:
@@ -139,7 +139,7 @@ def _again(known: PlacedPod, event: AddPod) -> Outcome:
 
 
 def _held(state: State, event: AddPod, grant: Grant) -> State:
-    return replace(state, pods={**state.pods, event.name: PlacedPod(event.requests, grant)})
+    return replace(state, pods={**state.pods, event.name: GrantedPod(event.requests, grant)})
 
 
 def _grant(state: State, event: AddPod) -> Grant | None:
@@ -167,7 +167,7 @@ def _free(
     used: Mapping[str, Mapping[str, int]],
     without: Set[tuple[str, str]],
 ) -> dict[str, int]:
-    """Return the units left by device. More can be in use than there is: a node may report fewer later."""
+    """Return the free amounts by device. A node may report less later than what is in use."""
     taken = used.get(node, {})
     return {
         one.name: 0 if (node, one.name) in without else max(0, one.quantity - taken.get(one.name, 0))
@@ -185,20 +185,20 @@ def _why_not(state: State, event: AddPod) -> str:
     for node, devices in state.nodes.items():
         free = _free(node, devices, used, event.without)
         for name in requests:
-            room = sum(free[one] for one in _want(state, name, 0, devices).devices)
-            most[name] = max(most[name], room)
+            total = sum(free[one] for one in _want(state, name, 0, devices).devices)
+            most[name] = max(most[name], total)
     short = [
         f"{name}: {quantity} asked, at most {most[name]} free"
         for name, quantity in requests.items()
         if quantity > most[name]
     ]
     if not short:
-        return "no single node has room for all of its classes together"
-    return f"no single node has room: {'; '.join(short)}"
+        return "no single node has enough for all of its classes together"
+    return f"no single node has enough: {'; '.join(short)}"
 
 
 def _used(state: State) -> dict[str, dict[str, int]]:
-    """Return the units in use by node and device, of pods of any node."""
+    """Return the amounts in use by node and device."""
     found: dict[str, dict[str, int]] = {}
     for pod in state.pods.values():
         on_node = found.setdefault(pod.grant.node, {})

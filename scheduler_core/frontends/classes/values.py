@@ -1,8 +1,8 @@
-"""What a device tells under a key, and what a class compares it with: amounts, versions, texts.
+"""The values of properties and of requirements: amounts, versions and texts.
 
-Texts come in. An amount is a Kubernetes quantity (``30G``, ``1536Mi``), or a number with a prefix and a
-unit word (``40GBPS``); with a unit word the case of letters has no meaning. Never guesses: what is neither
-an amount nor a version is a text, and texts have no order.
+Texts enter. An amount is a Kubernetes quantity (``30G``, ``1536Mi``), or a number with a prefix and a unit
+word (``40GBPS``), where upper and lower case are equal. Everything that is neither an amount nor a version
+is a text, and texts have no order.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 
 BYTES: Final = "B"
-"""The unit word that quantities of Kubernetes leave out: ``30GB`` is ``30G``."""
+"""The unit word that Kubernetes quantities leave out: ``30GB`` equals ``30G``."""
 
 PREFIXED: Final = "[+-]?[0-9.]+([KMGTPE]I?)?"
-"""An amount in capitals, before its unit word. A word begins with no letter that could be a prefix."""
+"""The amount before a unit word, in capitals. A unit word does not begin with a letter of a prefix."""
 _WITH_UNIT: Final = re.compile(rf"(?P<amount>{PREFIXED})(?P<unit>[A-DFHJLNOQRSU-Z][A-Z]*)", re.ASCII)
 VERSION: Final = r"(0|[1-9][0-9]{0,17})([.](0|[1-9][0-9]{0,17})){2}"
 _VERSION: Final = re.compile(VERSION, re.ASCII)
 SPELLING: Final = (("K", "k"), ("kI", "Ki"), ("I", "i"))
-"""What turns a prefix in capitals into the one that quantities know, to be replaced in this order."""
+"""Replacements that turn a prefix in capitals into a prefix of quantities, in this order."""
 
 AMOUNT_RULE: Final = (
     "must be an amount such as 30G, 1Gi or 40GBPS, or a version of three numbers such as 560.35.3"
@@ -33,19 +33,19 @@ AMOUNT_RULE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """An exact amount. Units: ``nano`` billionths of ``unit``, which is empty for bytes and counts."""
+    """An exact amount. Units: ``nano`` in billionths of ``unit``, which is empty for bytes and counts."""
 
     nano: int
     unit: str = ""
 
 
 Value = Amount | Version | str
-"""Shape: a text is empty where a device has the key and nothing under it can be compared."""
+"""Shape: the text is empty for a property that cannot be compared, such as a list."""
 
 
 @lru_cache(maxsize=4096)
 def value_of(text: str) -> Value:
-    """Return what a text stands for."""
+    """Return the value of a text."""
     try:
         return Amount(Quantity.parse(text).nano)
     except ValueError:
@@ -69,7 +69,7 @@ def _spelled(amount: str) -> str:
 
 
 def order(found: Value, wanted: Value) -> int | None:
-    """Return -1, 0 or 1, None where the two cannot be compared: texts, and amounts of different units."""
+    """Return -1, 0 or 1; None for values without an order: texts, and amounts of different units."""
     match found, wanted:
         case Amount(), Amount() if found.unit == wanted.unit:
             return (found.nano > wanted.nano) - (found.nano < wanted.nano)
@@ -80,7 +80,7 @@ def order(found: Value, wanted: Value) -> int | None:
 
 
 def equal(found: Value, wanted: Value) -> bool:
-    """Whether two values are the same: amounts and versions by value, texts letter by letter."""
+    """Whether two values are equal: amounts and versions by value, texts exactly."""
     if isinstance(found, str) and isinstance(wanted, str):
         return found == wanted
     return order(found, wanted) == 0

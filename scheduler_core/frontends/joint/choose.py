@@ -1,6 +1,6 @@
-"""The choice: a demand and the books to units, or to why there are none. Complete, and the best first.
+"""Chooses the node devices for a demand, or says why there are none. All choices are tried, the best first.
 
-Every layout of the first type is looked at, the best ones first; each with the cards that go beside it.
+Every distribution of the first type over PCIe scopes is ranked together with the cards nearest to it.
 """
 
 from __future__ import annotations
@@ -22,78 +22,76 @@ _Ranked = tuple[Cost, tuple[NodeDevice, ...], list[list[NodeDevice]]]
 
 @dataclass(frozen=True, slots=True)
 class JointRefusal:
-    """Why a demand cannot be met, for the type of device that is in trouble."""
+    """Why a demand cannot be met. Shape: ``kind`` is the type of device that is missing."""
 
     kind: str
     cause: Cause
     detail: str
 
 
-def choose(demand: JointDemand, books: TrialLedgers) -> Chosen | JointRefusal:
-    """Return the units of every type, taken from the books; nothing is taken where it is refused."""
+def choose(demand: JointDemand, ledgers: TrialLedgers) -> Chosen | JointRefusal:
+    """Return the devices of every type, and take them; take nothing where the demand is refused."""
     wanted = [one for one in (demand.first, *demand.together, *demand.apart) if one is not None]
     lacking = short(demand)
     if lacking is not None:
         return lacking
     for first, cards in answers(demand):
-        units = [*first, *(unit for mine in cards for unit in mine)]
-        if not books.take(units):
+        devices = [*first, *(device for mine in cards for device in mine)]
+        if not ledgers.take(devices):
             continue
-        rest = _apart(demand.apart, books)
+        rest = _apart(demand.apart, ledgers)
         if rest is not None:
             kinds = [one.kind for one in wanted]
             groups = [first, *cards, *rest] if demand.first is not None else rest
             return {kind: tuple(mine) for kind, mine in zip(kinds, groups, strict=True)}
-        books.give_back(units)
+        ledgers.give_back(devices)
     return refusal(demand)
 
 
 def short(demand: JointDemand) -> JointRefusal | None:
-    """Return the refusal where a type has too few units whatever is chosen of the others."""
+    """Return the refusal where a type has too few devices, whatever is chosen of the other types."""
     wanted = (one for one in (demand.first, *demand.together, *demand.apart) if one is not None)
     return next((found for one in wanted if (found := _short(one)) is not None), None)
 
 
 def _short(wanted: Wanted) -> JointRefusal | None:
     usable = len(wanted.usable)
-    needed = len(wanted.units) if wanted.count is None else wanted.count
-    if not wanted.units:
-        return JointRefusal(
-            wanted.kind, Cause.NO_MATCHING_DEVICE, f"the node has no {wanted.kind} that is asked for"
-        )
+    needed = len(wanted.devices) if wanted.count is None else wanted.count
+    if not wanted.devices:
+        return JointRefusal(wanted.kind, Cause.NO_MATCHING_DEVICE, f"the node has no matching {wanted.kind}")
     if usable >= needed:
         return None
-    cause = Cause.INSUFFICIENT if needed <= len(wanted.units) else Cause.NO_MATCHING_DEVICE
-    reasons = "; ".join(f"{wanted.kind} {one.number} {one.why}" for one in wanted.units if not one.takes)
-    detail = f"{needed} wanted, {usable} of {len(wanted.units)} can be had"
+    cause = Cause.INSUFFICIENT if needed <= len(wanted.devices) else Cause.NO_MATCHING_DEVICE
+    reasons = "; ".join(f"{wanted.kind} {one.number}: {one.why}" for one in wanted.devices if not one.takes)
+    detail = f"{needed} needed, {usable} of {len(wanted.devices)} free"
     return JointRefusal(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
 
 
 def answers(demand: JointDemand) -> Iterator[tuple[tuple[NodeDevice, ...], list[list[NodeDevice]]]]:
-    """Yield what could be given, the best first."""
+    """Yield the possible choices, the best first: the first type, and the cards of each other type."""
     if demand.first is None:
         yield (), []
         return
     if demand.partitioned is not None:
         for ranked in _partition_answers(demand, demand.first, demand.partitioned):
-            yield from ((units, cards) for _, units, cards in ranked)
+            yield from ((devices, cards) for _, devices, cards in ranked)
         if demand.partitioned.is_binding:
             return
-    offers = _offers(demand.together)
-    among = scopes_with_devices(_reachable(demand, demand.first), _everything(demand.first), offers)
-    count = len(demand.first.units) if demand.first.count is None else demand.first.count
+    cards = _cards_by_scope(demand.together)
+    among = scopes_with_devices(_reachable(demand, demand.first), _everything(demand.first), cards)
+    count = len(demand.first.devices) if demand.first.count is None else demand.first.count
     ranked = [
         found
-        for units in distributions(among, count)
-        if depth(units) <= demand.first.deepest
-        and (found := _ranked(demand, demand.first, units, ())) is not None
+        for devices in distributions(among, count)
+        if depth(devices) <= demand.first.deepest
+        and (found := _ranked(demand, demand.first, devices, ())) is not None
     ]
     ranked.sort(key=lambda one: one[0])
-    yield from ((units, cards) for _, units, cards in ranked)
+    yield from ((devices, cards) for _, devices, cards in ranked)
 
 
 def _partition_answers(demand: JointDemand, first: Wanted, by: Partitioned) -> Iterator[list[_Ranked]]:
-    """Yield the answers by score group; in one by what is left whole, then by closeness, then as listed."""
+    """Yield the choices by score group; within a group by value left, then closeness, then listed order."""
     if by.table is None or first.count is None:
         return
     usable = {one.number: one for one in first.usable}
@@ -101,73 +99,75 @@ def _partition_answers(demand: JointDemand, first: Wanted, by: Partitioned) -> I
     for group in candidates(by.table, first.count, by.spec, usable.keys(), free):
         ranked = []
         for place, (left, partition) in enumerate(group):
-            units = tuple(usable[minor] for minor in partition.minors)
-            found = _ranked(demand, first, units, (-left, place))
-            if found is not None and depth(units) <= first.deepest:
+            devices = tuple(usable[minor] for minor in partition.minors)
+            found = _ranked(demand, first, devices, (-left, place))
+            if found is not None and depth(devices) <= first.deepest:
                 ranked.append(found)
         yield sorted(ranked, key=lambda one: one[0])
 
 
 def _ranked(
-    demand: JointDemand, first: Wanted, units: tuple[NodeDevice, ...], partition: Cost
+    demand: JointDemand, first: Wanted, devices: tuple[NodeDevice, ...], partition: Cost
 ) -> _Ranked | None:
-    """Return a set of units with the cards beside it and its cost, None where cards are missing."""
+    """Return a choice of the first type with its nearest cards and its cost; None where cards are missing."""
     cards = []
     for one in demand.together:
-        mine = nearest_cards(one, units, is_same_pcie=demand.is_same_pcie)
+        mine = nearest_cards(one, devices, is_same_pcie=demand.is_same_pcie)
         if mine is None:
             return None
         cards.append(mine)
-    near = distance(units, cards)
+    near = distance(devices, cards)
     if partition:
         left, place = partition
-        return (left, *near, place), units, cards
-    ranks = tuple(number for one in sorted(units, key=lambda one: one.order) for number in one.order)
-    return (*near, *compactness(units, _everything(first)), *ranks), units, cards
+        return (left, *near, place), devices, cards
+    ranks = tuple(number for one in sorted(devices, key=lambda one: one.order) for number in one.order)
+    return (*near, *compactness(devices, _everything(first)), *ranks), devices, cards
 
 
 def _reachable(demand: JointDemand, first: Wanted) -> tuple[NodeDevice, ...]:
-    """Return the units below whose switch every type that must be there has a card."""
+    """Return the devices of the first type whose PCIe scope has a card of every type that must share it."""
     if not demand.is_same_pcie:
         return first.usable
     scopes = [{card.pcie for card in one.usable} for one in demand.together]
     return tuple(
-        unit for unit in first.usable if unit.pcie is not None and all(unit.pcie in one for one in scopes)
+        device
+        for device in first.usable
+        if device.pcie is not None and all(device.pcie in one for one in scopes)
     )
 
 
 def _everything(wanted: Wanted) -> tuple[NodeDevice, ...]:
-    return (*wanted.units, *wanted.others)
+    return (*wanted.devices, *wanted.others)
 
 
-def _offers(together: Sequence[Wanted]) -> dict[object, object]:
-    """Return what each PCIe scope has of the other types, for telling scopes that are alike."""
+def _cards_by_scope(together: Sequence[Wanted]) -> dict[object, object]:
+    """Return how many devices of the other types each PCIe scope has: it tells which scopes are equal."""
     found: dict[object, list[int]] = {}
     for index, wanted in enumerate(together):
-        for unit in wanted.usable:
-            found.setdefault(unit.pcie, [0] * len(together))[index] += 1
+        for device in wanted.usable:
+            found.setdefault(device.pcie, [0] * len(together))[index] += 1
     return {scope: tuple(counts) for scope, counts in found.items()}
 
 
-def _apart(apart: Sequence[Wanted], books: TrialLedgers) -> list[tuple[NodeDevice, ...]] | None:
-    """Take the units of types that are placed on their own, in order; None where they are too few."""
+def _apart(apart: Sequence[Wanted], ledgers: TrialLedgers) -> list[tuple[NodeDevice, ...]] | None:
+    """Take the devices of types that are placed separately, in order; None where there are too few."""
     taken: list[tuple[NodeDevice, ...]] = []
     for wanted in apart:
-        needed = len(wanted.units) if wanted.count is None else wanted.count
+        needed = len(wanted.devices) if wanted.count is None else wanted.count
         mine: list[NodeDevice] = []
-        for unit in wanted.usable:
-            if len(mine) < needed and books.take([unit]):
-                mine.append(unit)
+        for device in wanted.usable:
+            if len(mine) < needed and ledgers.take([device]):
+                mine.append(device)
         taken.append(tuple(mine))
         if len(mine) < needed:
-            for units in taken:
-                books.give_back(units)
+            for devices in taken:
+                ledgers.give_back(devices)
             return None
     return taken
 
 
 def refusal(demand: JointDemand) -> JointRefusal:
-    """Return why nothing was found although every type has enough by itself."""
+    """Return why no choice exists although every type has enough devices by itself."""
     assert demand.first is not None
     first = demand.first
     by = demand.partitioned
@@ -181,13 +181,13 @@ def refusal(demand: JointDemand) -> JointRefusal:
             return JointRefusal(first.kind, Cause.NO_MATCHING_DEVICE, detail)
         if not any(map(list, _partition_answers(_alone(demand), first, by))):
             return JointRefusal(
-                first.kind, Cause.INSUFFICIENT, f"no partition of {first.count} is free that will do"
+                first.kind, Cause.INSUFFICIENT, f"no suitable partition of {first.count} is free"
             )
     if demand.is_same_pcie and demand.together:
         kinds = " and ".join((first.kind, *(one.kind for one in demand.together)))
-        detail = f"no choice puts {kinds} below the same PCIe switches"
+        detail = f"no choice has {kinds} below the same PCIe switches"
         return JointRefusal(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
-    detail = f"no {first.count} of them stand as close together as required"
+    detail = f"no {first.count} {first.kind} devices share the required topology scope"
     return JointRefusal(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
 
 

@@ -1,8 +1,8 @@
-"""How good a set of units is, as a tuple to compare: smaller is better.
+"""The cost of a set of devices as a tuple: a smaller tuple is better.
 
-First the closest scope that holds them with their cards; then how many of them have a card of each wanted
-type below their switch, then in their NUMA node; then how close they are to each other, and how little of
-what is whole they break.
+First comes the smallest scope that contains the devices and their cards. Then come the devices without a
+card of each type below their switch, and those without one in their NUMA node. Then comes how close the
+devices are to each other, and how few unused switches they start to use.
 """
 
 from __future__ import annotations
@@ -15,51 +15,53 @@ DEVICE, SWITCH, NUMA_NODE, MACHINE = range(4)
 Cost = tuple[int, ...]
 
 
-def depth(units: Sequence[NodeDevice]) -> int:
-    """Return the closest scope that holds all units."""
-    if len(units) == 1:
+def depth(devices: Sequence[NodeDevice]) -> int:
+    """Return the smallest scope that contains all devices."""
+    if len(devices) == 1:
         return DEVICE
-    if None not in {one.pcie for one in units} and len({one.pcie for one in units}) == 1:
+    if None not in {one.pcie for one in devices} and len({one.pcie for one in devices}) == 1:
         return SWITCH
-    if None not in {one.numa for one in units} and len({one.numa for one in units}) == 1:
+    if None not in {one.numa for one in devices} and len({one.numa for one in devices}) == 1:
         return NUMA_NODE
     return MACHINE
 
 
-def span(units: Sequence[NodeDevice]) -> int:
-    """Return over how many PCIe scopes the units spread; those that tell none count each."""
-    return len({one.pcie for one in units if one.pcie is not None}) + sum(one.pcie is None for one in units)
+def span(devices: Sequence[NodeDevice]) -> int:
+    """Return the number of PCIe scopes of the devices. A device without a scope counts as one."""
+    return len({one.pcie for one in devices if one.pcie is not None}) + sum(
+        one.pcie is None for one in devices
+    )
 
 
-def distance(units: Sequence[NodeDevice], cards: Sequence[Sequence[NodeDevice]]) -> Cost:
-    """Return the scope of units and cards together, how many units lack a card below their switch, and how
-    many lack one in their NUMA node.
+def distance(devices: Sequence[NodeDevice], cards: Sequence[Sequence[NodeDevice]]) -> Cost:
+    """Return the smallest scope of devices and cards together, the number of devices without a card below
+    their switch, and the number without one in their NUMA node.
 
     Shape: ``cards`` by type.
     """
     if not cards:
         return ()
-    held = max(SWITCH, depth([*units, *(one for mine in cards for one in mine)]))
-    below = far = 0
+    scope = max(SWITCH, depth([*devices, *(one for mine in cards for one in mine)]))
+    below_none = far = 0
     for mine in cards:
         scopes = {one.pcie for one in mine if one.pcie is not None}
         numas = {one.numa for one in mine if one.numa is not None}
-        below += sum(one.pcie not in scopes for one in units)
-        far += sum(one.numa not in numas for one in units)
-    return held, below, far
+        below_none += sum(one.pcie not in scopes for one in devices)
+        far += sum(one.numa not in numas for one in devices)
+    return scope, below_none, far
 
 
-def compactness(units: Sequence[NodeDevice], everything: Sequence[NodeDevice]) -> Cost:
-    """Return the closest scope that holds the units, their spread, and how little they fill up of what is
-    broken already.
+def compactness(devices: Sequence[NodeDevice], everything: Sequence[NodeDevice]) -> Cost:
+    """Return the smallest scope of the devices, their number of scopes, whether that scope is in use already,
+    and how many unused switches they start to use.
     """
-    held = depth(units)
+    scope = depth(devices)
     used_switches = {one.pcie for one in everything if one.is_touched and one.pcie is not None}
     used_numas = {one.numa for one in everything if one.is_touched and one.numa is not None}
-    filled = 0
-    if held <= SWITCH:
-        filled += units[0].pcie in used_switches
-    if held <= NUMA_NODE:
-        filled += units[0].numa in used_numas
-    fresh = {one.pcie for one in units if one.pcie is not None and one.pcie not in used_switches}
-    return max(held, SWITCH), span(units), -filled, len(fresh)
+    reused = 0
+    if scope <= SWITCH:
+        reused += devices[0].pcie in used_switches
+    if scope <= NUMA_NODE:
+        reused += devices[0].numa in used_numas
+    unused = {one.pcie for one in devices if one.pcie is not None and one.pcie not in used_switches}
+    return max(scope, SWITCH), span(devices), -reused, len(unused)

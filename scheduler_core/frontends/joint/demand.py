@@ -1,4 +1,4 @@
-"""Demands: how many units of which type a pod wants, and how they are to stand together."""
+"""Demands: how many devices of which type a pod needs, and which of them must be close together."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from scheduler_core.frontends.partitions.table import PartitionSpec, PartitionTa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Units of one type.
+    """A demand for devices of one type.
 
-    Shape: ``units`` all that match, usable or not; ``others`` those of the type that do not match; ``count``
-           None for all of ``units``; ``may_grow`` where more may come, one per scope of the first type;
-           ``deepest`` how close together they must be: 0 one device, 1 below one switch, 2 in one NUMA
-           node, 3 anywhere.
+    Shape: ``devices`` are all that match, free or not; ``others`` those of the type that do not match;
+           ``count`` is None for all of ``devices``; ``may_grow`` allows more than ``count``, one per
+           scope of the first type; ``deepest`` is the largest scope allowed: 0 one device, 1 one switch,
+           2 one NUMA node, 3 the machine.
     """
 
     kind: str
-    units: tuple[NodeDevice, ...]
+    devices: tuple[NodeDevice, ...]
     count: int | None
     others: tuple[NodeDevice, ...] = ()
     may_grow: bool = False
@@ -27,15 +27,15 @@ class Wanted:
 
     @property
     def usable(self) -> tuple[NodeDevice, ...]:
-        """Return the units that could be had, the first choice first."""
-        return tuple(sorted((one for one in self.units if one.takes), key=lambda one: one.order))
+        """Return the free devices, the most preferred first."""
+        return tuple(sorted((one for one in self.devices if one.takes), key=lambda one: one.order))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioned:
-    """That the first type comes in partitions.
+    """The first type is allocated in partitions.
 
-    Shape: ``table`` is None where the node has none; ``is_binding`` where nothing else will do.
+    Shape: ``table`` is None where the node has none; ``is_binding`` where only a partition is allowed.
     """
 
     table: PartitionTable | None
@@ -45,10 +45,10 @@ class Partitioned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointDemand:
-    """What is to be placed.
+    """The devices to choose for one pod or claim.
 
-    Shape: ``first`` is chosen with a view to ``together``, which stand as close to it as they can;
-           ``is_same_pcie`` where the PCIe scopes of all must be equal; ``apart`` come on their own.
+    Shape: ``together`` are types whose devices are chosen as close to ``first`` as possible; ``is_same_pcie``
+           where the PCIe scopes of all of them must be equal; ``apart`` are types chosen separately.
     """
 
     first: Wanted | None

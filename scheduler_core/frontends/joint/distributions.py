@@ -1,7 +1,7 @@
-"""How many units to take from which PCIe scope: every way that differs, each once, with its units.
+"""Every way to distribute a number of devices over PCIe scopes, each once.
 
-Units of one scope are alike but for their rank, and so are scopes that have as much to offer; what stands
-nowhere stands alone.
+Devices of one scope differ only in their rank. Scopes with equal devices and cards are interchangeable. A
+device without a scope counts as a scope of its own.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from scheduler_core.frontends.joint.node_device import NodeDevice
 
 @dataclass(frozen=True, slots=True)
 class ScopeDevices:
-    """One PCIe scope. Shape: ``units`` usable, best first; ``looks`` is equal for interchangeable scopes."""
+    """The free devices of one PCIe scope, the best first. Interchangeable scopes have equal ``signature``."""
 
-    units: tuple[NodeDevice, ...]
-    looks: Hashable
+    devices: tuple[NodeDevice, ...]
+    signature: Hashable
 
 
 def scopes_with_devices(
-    units: Sequence[NodeDevice], everything: Sequence[NodeDevice], beside: Mapping[Hashable, Hashable]
+    devices: Sequence[NodeDevice], everything: Sequence[NodeDevice], cards: Mapping[Hashable, Hashable]
 ) -> list[ScopeDevices]:
-    """Return the scopes that have usable units, by their first one.
+    """Return the scopes that have free devices, in the order of their first device.
 
-    Shape: ``everything`` are all units of the type; ``beside`` tells what else each scope has to offer.
+    Shape: ``everything`` are all devices of the type; ``cards`` has what each scope has of other types.
     """
     by_scope: dict[Hashable, list[NodeDevice]] = {}
-    for unit in units:
-        key = (unit.pcie, unit.numa) if unit.pcie is not None else (None, unit.numa, unit.number)
-        by_scope.setdefault(key, []).append(unit)
+    for device in devices:
+        key = (device.pcie, device.numa) if device.pcie is not None else (None, device.numa, device.number)
+        by_scope.setdefault(key, []).append(device)
     found = []
     for mine in by_scope.values():
         scope, numa = mine[0].pcie, mine[0].numa
-        neighbours = sum(one.pcie == scope for one in everything) if scope is not None else 1
-        looks = (
+        size = sum(one.pcie == scope for one in everything) if scope is not None else 1
+        signature = (
             len(mine),
-            neighbours,
+            size,
             numa,
             scope is None,
-            beside.get(scope),
+            cards.get(scope),
             _is_touched(mine[0], everything),
         )
-        found.append(ScopeDevices(tuple(mine), looks))
+        found.append(ScopeDevices(tuple(mine), signature))
     return found
 
 
 def distributions(among: Sequence[ScopeDevices], count: int) -> Iterator[tuple[NodeDevice, ...]]:
-    """Yield every way to take ``count`` units, but for those that differ only by interchangeable scopes."""
-    yield from _layouts(among, count, 0, {}, ())
+    """Yield every way to take ``count`` devices, once for all ways that swap interchangeable scopes."""
+    yield from _distributed(among, count, 0, {}, ())
 
 
-def _layouts(
+def _distributed(
     among: Sequence[ScopeDevices],
     count: int,
     index: int,
@@ -62,15 +62,15 @@ def _layouts(
     if count == 0:
         yield taken
         return
-    if index == len(among) or sum(len(one.units) for one in among[index:]) < count:
+    if index == len(among) or sum(len(one.devices) for one in among[index:]) < count:
         return
     place = among[index]
-    # Of scopes_with_devices that are alike the later one never gives more than the earlier one.
-    most = min(count, len(place.units), least.get(place.looks, count))
+    # Of interchangeable scopes a later one never gives more than an earlier one.
+    most = min(count, len(place.devices), least.get(place.signature, count))
     for number in range(most, -1, -1):
-        rest = {**least, place.looks: number}
-        yield from _layouts(among, count - number, index + 1, rest, (*taken, *place.units[:number]))
+        rest = {**least, place.signature: number}
+        yield from _distributed(among, count - number, index + 1, rest, (*taken, *place.devices[:number]))
 
 
-def _is_touched(unit: NodeDevice, everything: Sequence[NodeDevice]) -> bool:
-    return any(one.is_touched and one.pcie == unit.pcie for one in everything if one.pcie is not None)
+def _is_touched(device: NodeDevice, everything: Sequence[NodeDevice]) -> bool:
+    return any(one.is_touched and one.pcie == device.pcie for one in everything if one.pcie is not None)

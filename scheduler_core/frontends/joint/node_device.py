@@ -1,7 +1,7 @@
-"""Node devices: what a node offers of one device type, one entry per GPU or card, as the front ends choose.
+"""Node devices: the GPUs and cards of a node, from which the front ends choose.
 
-A node device says where it stands and what it takes from the ledgers. ``TrialLedgers`` tries sets of node
-devices on the ledgers of the pools, so everything that the core counts is counted here too.
+A node device has its place in the topology and the pool devices that it takes. ``TrialLedgers`` takes sets
+of node devices on the ledgers of the pools, so the core's counting applies.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduler_core.books.ledger import Ledger, Share
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.usage import Share
 from scheduler_core.model.device import DeviceName
 from scheduler_core.rules.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """One device of a pool that a unit consists of. Shape: ``pool`` indexes the list of pools."""
+    """One pool device that a node device consists of. Shape: ``pool`` indexes the list of pools."""
 
     pool: int
     device: DeviceName
@@ -27,10 +28,11 @@ class Take:
 class NodeDevice:
     """A GPU, a NIC or another card.
 
-    Shape: ``number`` is its minor, or its place among its like; ``pcie`` and ``numa`` where it stands, None
-           where that is not known; ``is_touched`` while anybody has any part of it; ``takes`` is empty
-           where it cannot be had; ``why`` then says why; ``score`` ranks units of equal place, high first;
-           ``index`` is where whoever made the unit finds it again.
+    Shape: ``number`` is its minor, or its index among devices of its kind; ``pcie`` and ``numa`` are its
+           scopes, None where unknown; ``is_touched`` where some part of it is in use; ``takes`` is empty
+           where it is not free, and ``why`` is the reason; ``score`` ranks devices that are equally close,
+           the highest first; ``index`` is the caller's own number for it; ``given`` are the amounts that it
+           gives, by resource name.
     """
 
     kind: str
@@ -46,37 +48,37 @@ class NodeDevice:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Return the rank among units that are otherwise equal."""
+        """Return the rank among devices that are otherwise equal."""
         return -self.score, self.number
 
 
 class TrialLedgers:
-    """The ledgers of a node's pools, on which units are tried out."""
+    """The ledgers of a node's pools, for trying sets of node devices."""
 
     def __init__(self, ledgers: Sequence[Ledger], holder: str) -> None:
         self._ledgers = ledgers
         self._holder = holder
 
-    def take(self, units: Iterable[NodeDevice]) -> bool:
-        """Take all units, or none where they do not go together."""
+    def take(self, devices: Iterable[NodeDevice]) -> bool:
+        """Take all devices, or none where they cannot be taken together."""
         taken: list[NodeDevice] = []
-        for unit in units:
-            if not self._take(unit):
+        for device in devices:
+            if not self._take(device):
                 self.give_back(taken)
                 return False
-            taken.append(unit)
+            taken.append(device)
         return True
 
-    def give_back(self, units: Sequence[NodeDevice]) -> None:
-        """Give units back, in any order."""
-        for unit in units:
-            for one in unit.takes:
+    def give_back(self, devices: Sequence[NodeDevice]) -> None:
+        """Release devices, in any order."""
+        for device in devices:
+            for one in device.takes:
                 self._ledgers[one.pool].release(one.device, self._holder, one.share)
 
-    def _take(self, unit: NodeDevice) -> bool:
-        for done, one in enumerate(unit.takes):
+    def _take(self, device: NodeDevice) -> bool:
+        for done, one in enumerate(device.takes):
             if not self._ledgers[one.pool].admits(one.device, one.share):
-                for back in unit.takes[:done]:
+                for back in device.takes[:done]:
                     self._ledgers[back.pool].release(back.device, self._holder, back.share)
                 return False
             self._ledgers[one.pool].take(one.device, self._holder, one.share)

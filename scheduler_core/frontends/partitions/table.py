@@ -1,8 +1,8 @@
-"""Tables of partitions: which GPUs of a node may be given together, in the form of the node's annotation.
+"""Tables of partitions: which GPUs of a node may be allocated together, as in the node's annotation.
 
-Annotation text goes in. A ``PartitionTable`` with warnings comes out, or an error that names the entry: a
-bad table never counts as "no table". Source: Koordinator's proposal "GPU Partitioning APIs"; its Go
-structure is canonical, docs/decisions/0024-partition-tables.md decides about its other spellings.
+Annotation text enters. A ``PartitionTable`` with warnings leaves, or an error that names the entry: a bad
+table never counts as "no table". Source: Koordinator's proposal "GPU Partitioning APIs", whose Go structure
+is the reference; docs/decisions/0024-partition-tables.md lists the other spellings that are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OLD_BANDWIDTH: Final = "ringAllReduceBandwidth"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """GPUs joined by links. Shape: ``minors`` ascending. Units: ``bandwidth`` as the table writes it."""
+    """GPUs joined by links. Shape: ``minors`` ascending. Units: ``bandwidth`` as in the table."""
 
     minors: tuple[int, ...]
     link: str | None = None
@@ -41,8 +41,8 @@ class Partition:
 class PartitionTable:
     """The partitions of a node.
 
-    Shape: by number of GPUs, each in listed order; ``is_computed`` where the table came without scores;
-           ``warnings`` what was read although it was written otherwise than the structure.
+    Shape: by number of GPUs, in listed order; ``is_computed`` where the scores are computed, because the
+           table has none; ``warnings`` name spellings that were read although the structure differs.
     """
 
     by_size: Mapping[int, tuple[Partition, ...]]
@@ -52,7 +52,7 @@ class PartitionTable:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """What a pod wants of partitions. Shape: ``bandwidth`` the least it takes, None where any will do."""
+    """What a pod demands of a partition. Shape: ``bandwidth`` is the least allowed, None for any."""
 
     is_restricted: bool = False
     bandwidth: Quantity | None = None
@@ -64,9 +64,9 @@ def table_of(
     minors: Collection[int] | None = None,
     error: type[InvalidInput] = InvalidNode,
 ) -> PartitionTable:
-    """Return the table of an annotation. Shape: ``minors`` are the node's GPUs, None where not known.
+    """Return the table of an annotation. Shape: ``minors`` are the node's GPUs, None where unknown.
 
-    Raises: ``error`` for anything that is not clear, with the path to it.
+    Raises: ``error`` for anything ambiguous, with its path.
     """
     fields = annotation(subject, TABLE, value, error)
     warnings: list[str] = []
@@ -74,7 +74,7 @@ def table_of(
     for key in fields.values:
         size = _size(fields, key)
         if size in by_size:
-            raise fields.refuse(str(key), "is a size that stands twice")
+            raise fields.refuse(str(key), "is listed twice: a size has one list")
         by_size[size] = tuple(_partitions(fields, str(key), size, minors, warnings))
     scored = any(one.get("allocationScore") is not None for one in _entries(fields))
     table = PartitionTable(by_size, warnings=tuple(dict.fromkeys(warnings)))
@@ -82,7 +82,7 @@ def table_of(
 
 
 def spec_of(subject: str, value: object, error: type[InvalidInput] = InvalidPod) -> PartitionSpec:
-    """Return what a pod's annotation says. Raises: ``error``."""
+    """Return the demand in a pod's annotation. Raises: ``error``."""
     fields = annotation(subject, SPEC, value, error)
     fields.only("allocatePolicy", "ringBusBandwidth")
     policy = choice(fields, "allocatePolicy", (RESTRICTED, "BestEffort"))
@@ -90,9 +90,10 @@ def spec_of(subject: str, value: object, error: type[InvalidInput] = InvalidPod)
 
 
 def with_scores(table: PartitionTable) -> PartitionTable:
-    """Return the table with scores: what is best for the rest of an empty node counts most.
+    """Return the table with computed scores.
 
-    Among partitions of one size, better is who leaves the larger partition, then the greater bandwidth.
+    Among partitions of one size the better one leaves a larger partition of an empty node, then one with
+    more bandwidth.
     """
     everything = [one for partitions in table.by_size.values() for one in partitions]
 
@@ -105,7 +106,9 @@ def with_scores(table: PartitionTable) -> PartitionTable:
     for size, partitions in table.by_size.items():
         ranks = sorted({left_by(one) for one in partitions})
         scored[size] = tuple(replace(one, score=1 + ranks.index(left_by(one))) for one in partitions)
-    note = "no partition has an allocationScore: scores are computed from what each leaves of the node"
+    note = (
+        "no partition has an allocationScore: scores are computed from what each partition leaves of the node"
+    )
     return PartitionTable(scored, is_computed=True, warnings=(*table.warnings, note))
 
 
@@ -117,7 +120,7 @@ def _entries(fields: Fields) -> Iterator[Mapping[str, object]]:
 def _size(fields: Fields, key: object) -> int:
     text = str(key)
     if not (text.isascii() and text.isdigit()) or int(text) < 1 or text != str(int(text)):
-        raise fields.refuse(text, "is no number of GPUs: keys are whole numbers from 1 on", text)
+        raise fields.refuse(text, "is no number of GPUs: keys are whole numbers, at least 1", text)
     return int(text)
 
 
@@ -128,18 +131,20 @@ def _partitions(
     for entry in fields.children(key):
         found = _partition(entry, size, minors, warnings)
         if found.minors in seen:
-            raise entry.refuse("minors", "is a partition that stands twice", list(found.minors))
+            raise entry.refuse("minors", "is listed twice: a partition has one entry", list(found.minors))
         seen.add(found.minors)
         yield found
 
 
 def _partition(entry: Fields, size: int, minors: Collection[int] | None, warnings: list[str]) -> Partition:
     if "NVLINK" in entry.values:
-        raise entry.refuse("NVLINK", "is no level of a table: partitions stand in the list themselves")
+        raise entry.refuse("NVLINK", "is not allowed: partitions are the entries of the list themselves")
     entry.only("minors", "gpuLinkType", "ringBusBandwidth", _OLD_BANDWIDTH, "allocationScore")
     if entry.has(_OLD_BANDWIDTH):
         if entry.has("ringBusBandwidth"):
-            raise entry.refuse(_OLD_BANDWIDTH, "stands beside ringBusBandwidth, which is the same")
+            raise entry.refuse(
+                _OLD_BANDWIDTH, "is not allowed together with ringBusBandwidth, which is the same field"
+            )
         warnings.append(f"{entry.subject}: {entry.at(_OLD_BANDWIDTH)} was read as ringBusBandwidth")
     width = _OLD_BANDWIDTH if entry.has(_OLD_BANDWIDTH) else "ringBusBandwidth"
     return Partition(
@@ -156,7 +161,7 @@ def _minors(entry: Fields, size: int, known: Collection[int] | None) -> tuple[in
         if not isinstance(minor, int) or isinstance(minor, bool) or minor < 0:
             raise entry.refuse(f"minors[{index}]", "must be a whole number, not negative", minor)
         if minor in found[:index]:
-            raise entry.refuse(f"minors[{index}]", "stands twice in its partition", minor)
+            raise entry.refuse(f"minors[{index}]", "is listed twice in its partition", minor)
         if known is not None and minor not in known:
             listed = ", ".join(map(str, sorted(known))) or "none"
             raise entry.refuse(f"minors[{index}]", f"the node has no such GPU; it has {listed}", minor)

@@ -1,7 +1,7 @@
-"""What pods have got, in the annotation that Koordinator writes: made from an answer, read back as held.
+"""The annotation device-allocated: written for a placed pod, and read back as an allocated claim.
 
-``id`` names the devices of pools in full, so that what this core gave is found again; entries of others go
-by minor and bus id. Source: Koordinator, annotation device-allocated.
+In entries of this core ``id`` has the full names of pool devices. Entries of others are read by minor and
+bus id. Source: Koordinator, annotation device-allocated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool
 
 ALLOCATED: Final = "device-allocated"
-_BETWEEN: Final = ","
+_SEPARATOR: Final = ","
 
 
 def allocated_annotation(placed: PlacedPod) -> Mapping[str, Any]:
@@ -33,20 +33,20 @@ def allocated_annotation(placed: PlacedPod) -> Mapping[str, Any]:
     return {
         kind: [
             {
-                "minor": unit.number,
-                "id": _BETWEEN.join(map(str, devices)),
-                "resources": {name: str(amount) for name, amount in unit.given.items()},
+                "minor": node_device.number,
+                "id": _SEPARATOR.join(map(str, devices)),
+                "resources": {name: str(amount) for name, amount in node_device.given.items()},
             }
-            for unit, devices in zip(units, placed.devices[kind], strict=True)
+            for node_device, devices in zip(node_devices, placed.devices[kind], strict=True)
         ]
-        for kind, units in placed.units.items()
+        for kind, node_devices in placed.node_devices.items()
     }
 
 
 def held_by(obj: object, pools: Sequence[Pool]) -> AllocatedClaim | None:
-    """Return what a running pod holds of the pools, and keeps others from; None where it says nothing.
+    """Return the claim of a running pod: its devices and exclusive scopes; None without the annotation.
 
-    Devices that no pool has are left out: what is gone is held by nobody.
+    Devices that no pool has are left out.
     Raises: InvalidPod.
     """
     subject = subject_of(obj, "Pod")
@@ -87,13 +87,13 @@ def _results(found: Fields, kind: str, node: str) -> Iterator[AllocatedDevice]:
 
 
 def _names_devices(identity: str) -> bool:
-    """Whether an id is one of this core; others' ids say nothing here."""
+    """Whether an id has names of pool devices. Other ids have no meaning here."""
     return identity.count("/") >= 2
 
 
 def _twice(entry: Fields) -> InvalidInput:
     key = "id" if _names_devices(entry.text("id", "")) else "minor"
-    return entry.refuse(key, "stands twice: a pod has one entry for each device", entry.values[key])
+    return entry.refuse(key, "is listed twice: a pod has one entry per device", entry.values[key])
 
 
 def _amounts(entry: Fields) -> Iterator[tuple[str, Quantity]]:
@@ -105,7 +105,7 @@ def _amounts(entry: Fields) -> Iterator[tuple[str, Quantity]]:
 def _devices(entry: Fields, kind: str, node: str) -> Iterator[DeviceId]:
     identity = entry.text("id", "")
     if _names_devices(identity):
-        for one in identity.split(_BETWEEN):
+        for one in identity.split(_SEPARATOR):
             driver, _, rest = one.partition("/")
             pool, _, device = rest.rpartition("/")
             yield DeviceId(driver, pool, DeviceName(device))
@@ -117,7 +117,7 @@ def _devices(entry: Fields, kind: str, node: str) -> Iterator[DeviceId]:
 
 
 def _counted(one: AllocatedDevice, known: Mapping[DeviceId, Pool]) -> AllocatedDevice:
-    """Return the device as the ledger counts it: a share of one that can be shared, else the whole."""
+    """Return the device as the ledger counts it: a share of a shareable device, else the whole device."""
     pool = known[one.device]
     device = next(each for each in pool.devices if each.name == one.device.device)
     if not device.is_shareable:

@@ -1,7 +1,7 @@
-"""Device amounts of a pod: which names go together, and how many devices of what size they stand for.
+"""The device amounts of a pod: which resource names may be combined, and how many devices they mean.
 
-Amounts are in percent of a device, a GPU's memory also in bytes. Resource names to amounts go in, one
-``Ask`` per type comes out. Source: Koordinator, apis/extension and the deviceshare plug-in.
+Amounts are percentages of a device; a GPU's memory is also given in bytes. Amounts by resource name enter,
+one ``Ask`` per type leaves. Source: Koordinator, apis/extension and the deviceshare plug-in.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARED: Final = "koordinator.sh/gpu.shared"
 CARDS: Final = {RDMA: "koordinator.sh/rdma", FPGA: "koordinator.sh/fpga"}
 _GPU_NAMES: Final = (WHOLE_GPUS, GPU_PERCENT, CORE, MEMORY, RATIO, SHARED)
 NAMES: Final = (*_GPU_NAMES, *CARDS.values())
-_TOGETHER: Final = tuple(
+_COMBINATIONS: Final = tuple(
     frozenset(names)
     for names in (
         (WHOLE_GPUS,),
@@ -46,8 +46,9 @@ Amounts = Mapping[str, int]
 class Ask:
     """Devices of one type.
 
-    Shape: ``count`` None for all that match; ``per_device`` by resource name, what each of them gives;
-           ``is_shared`` where a GPU is not wanted whole; ``is_exact`` where more devices would be wrong.
+    Shape: ``count`` is None for all that match; ``per_device`` is the amount from each device, by resource
+           name; ``is_shared`` where less than a whole GPU is asked for; ``is_exact`` where more devices than
+           ``count`` are not allowed.
     """
 
     count: int | None
@@ -57,7 +58,7 @@ class Ask:
 
 
 def read_amount(subject: str, field: str, name: str, value: Any) -> int:
-    """Return one amount. Raises: InvalidPod for what is no whole number from 0 on."""
+    """Return one amount. Raises: InvalidPod for anything but a whole number that is not negative."""
     rule = "must be a whole number, not negative" if name != MEMORY else "must be a quantity of bytes"
     try:
         quantity = Quantity.parse(str(value))
@@ -69,15 +70,15 @@ def read_amount(subject: str, field: str, name: str, value: Any) -> int:
 
 
 def checked(subject: str, amounts: Amounts, hints: Mapping[str, Hint] | None = None) -> Amounts:
-    """Return the amounts, where they can stand together.
+    """Return the amounts if they may be combined.
 
-    Raises: InvalidPod naming the resource, the amount and the rule.
+    Raises: InvalidPod with the resource, the amount and the rule.
     """
     names = {name for name in amounts if name in _GPU_NAMES}
     if not amounts:
         raise InvalidPod(subject, "requests", None, f"asks for no device; known: {', '.join(NAMES)}")
-    if names and frozenset(names) not in _TOGETHER:
-        sets = "; ".join(" + ".join(sorted(one)) for one in _TOGETHER)
+    if names and frozenset(names) not in _COMBINATIONS:
+        sets = "; ".join(" + ".join(sorted(one)) for one in _COMBINATIONS)
         raise InvalidPod(subject, "requests", " + ".join(sorted(names)), f"must be one of: {sets}")
     _check_percentages(subject, amounts, hints or {})
     if SHARED in amounts:
@@ -88,10 +89,10 @@ def checked(subject: str, amounts: Amounts, hints: Mapping[str, Hint] | None = N
 
 
 def _check_percentages(subject: str, amounts: Amounts, hints: Mapping[str, Hint]) -> None:
-    """Above one device only whole ones: 150 is one and a half. A strategy gives the number its own sense."""
-    read_otherwise = {CARDS[kind] for kind, hint in hints.items() if hint.strategy and kind in CARDS}
-    whole_ones = {CARDS[RDMA], CARDS[FPGA], GPU_PERCENT, CORE, RATIO} - read_otherwise
-    for name in sorted(whole_ones & amounts.keys()):
+    """Refuse percentages above 100 that are no multiple of 100. A strategy gives the number another sense."""
+    with_strategy = {CARDS[kind] for kind, hint in hints.items() if hint.strategy and kind in CARDS}
+    percentages = {CARDS[RDMA], CARDS[FPGA], GPU_PERCENT, CORE, RATIO} - with_strategy
+    for name in sorted(percentages & amounts.keys()):
         if amounts[name] > 100 and amounts[name] % 100 and SHARED not in amounts:
             raise InvalidPod(
                 subject, f"requests {name}", amounts[name], "above 100 it must be a multiple of 100"
@@ -113,7 +114,7 @@ def _check_divides(subject: str, name: str, amount: int, parts: int) -> None:
 
 
 def normalized(amounts: Amounts) -> Amounts:
-    """Return a GPU's amounts in percent of core and memory, however they were written."""
+    """Return a GPU's amounts as percentages of core and memory, whatever resource names were used."""
     if WHOLE_GPUS in amounts:
         return {CORE: 100 * amounts[WHOLE_GPUS], RATIO: 100 * amounts[WHOLE_GPUS]}
     if GPU_PERCENT in amounts:
@@ -122,19 +123,19 @@ def normalized(amounts: Amounts) -> Amounts:
 
 
 def gpu_ask(amounts: Amounts) -> Ask | None:
-    """Return what a pod asks of GPUs, None where it asks for none. Shape: ``amounts`` are ``checked``."""
+    """Return the GPUs that a pod asks for, None for no GPU. Shape: ``amounts`` are ``checked``."""
     asked = dict(normalized(amounts))
     if not asked:
         return None
     ratio = asked.get(RATIO, 0)
     count = asked.pop(SHARED, 0) or (ratio // 100 if ratio > 100 else 1)
-    # Bytes that do not divide are rounded up: nobody gets less than was asked for.
+    # Bytes are rounded up, so that no device gives less than was asked for.
     per_device = {name: -(-amount // count) for name, amount in asked.items()}
     return Ask(count, per_device, is_shared=per_device.get(RATIO, 0) < 100, is_exact=True)
 
 
 def card_ask(name: str, amount: int, hint: Hint) -> Ask:
-    """Return what an amount of NICs or FPGAs stands for: the strategy first, then whole hundreds."""
+    """Return how many NICs or FPGAs an amount means: by the strategy, else by multiples of 100."""
     resource = CARDS[name]
     whole = hint.exclusive is Exclusive.DEVICE
     match hint.strategy:
@@ -148,14 +149,14 @@ def card_ask(name: str, amount: int, hint: Hint) -> Ask:
 
 
 def filled(given: Amounts, total: Amounts) -> Amounts:
-    """Return what a GPU gives with bytes and percent of memory filled in from each other.
+    """Return the amounts from a GPU with its memory both in bytes and in percent.
 
-    Raises: ValueError where the GPU does not tell how much memory it has.
+    Raises: ValueError where the GPU has no total of memory.
     """
     if (MEMORY in given) == (RATIO in given):
         return given
     if not total.get(MEMORY):
-        raise ValueError(f"a GPU without a total of {MEMORY} cannot say how much {RATIO} is")
+        raise ValueError(f"{RATIO} has no size on a GPU without a total of {MEMORY}")
     if RATIO in given:
         return {**given, MEMORY: given[RATIO] * total[MEMORY] // 100}
     return {**given, RATIO: given[MEMORY] * 100 // total[MEMORY]}

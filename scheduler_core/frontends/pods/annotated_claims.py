@@ -1,7 +1,7 @@
 """Annotated claims on a node: joint allocation and partitions for the requests of ResourceClaims.
 
-What the annotations ask for is chosen here, the best first; each choice is put to the core's search, which
-alone decides whether it fits, together with everything else that the claims ask for.
+This module chooses devices for the annotations, the best first. The core's search decides for each choice
+whether it fits together with the rest of the claims.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from scheduler_core.search.problem import problem_of
 
 
 def marks_of(obj: Mapping[str, Any]) -> Marks:
-    """Return what the annotations of a ResourceClaim say. Raises: InvalidPod."""
+    """Return the annotations of a ResourceClaim. Raises: InvalidPod."""
     subject = subject_of(obj, "ResourceClaim")
     fields = Fields(obj, subject, "", InvalidPod)
     annotations = fields.optional("metadata").optional("annotations")
     joint = spec = None
     if annotations.has(SCHEDULING + HINT):
-        rule = "is for pods: a claim says it with selectors, counts and constraints"
+        rule = "is for pods: a claim uses selectors, counts and constraints instead"
         raise annotations.refuse(SCHEDULING + HINT, rule)
     if annotations.has(SCHEDULING + JOINT):
         requests = fields.child("spec").optional("devices").children("requests")
@@ -55,14 +55,14 @@ def allocate_marked(
     node: Node,
     table: NodeTable | None = None,
 ) -> Answer:
-    """Allocate claims together on one node, heeding their annotations and the node's partitions.
+    """Allocate claims together on one node, by their annotations and the node's partitions.
 
     Raises: as ``scheduler_core.explain.allocate.allocate``.
     """
     plain = allocate(claims, cluster, node)
     if not isinstance(plain, Allocation):
         return plain
-    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    seen = cluster.pools_seen_from(node)
     ordered = replace(cluster, pools=seen)
     problem = problem_of(claims, ordered, node)
     demands = list(slot_demands(claims, marks, problem, table or NodeTable()))
@@ -70,37 +70,37 @@ def allocate_marked(
         return plain
     effort = Effort(most=DECISION)
     try:
-        search = _settled(problem, demands, {}, effort) or searched_with_constraints(
+        search = _searched(problem, demands, {}, effort) or searched_with_constraints(
             claims, marks, ordered, node, demands, effort=effort
         )
     except EffortExceeded as exceeded:
-        why = "the search for devices that stand together found no end"
+        why = "the search for devices that share the required scopes reached its bound"
         return Undecided(node=node.name, steps=int(exceeded.limit), why=why)
     if search is not None:
         return allocation(claims, search.problem, search.chosen, cluster=ordered, node=node)
     return Unallocatable(node=node.name, reasons=tuple(_reasons(claims, problem, demands)))
 
 
-def _settled(problem: Problem, demands: Sequence[SlotDemand], pins: Pins, effort: Effort) -> Search | None:
-    """Return the first search that ends well, over every choice of every demand."""
+def _searched(problem: Problem, demands: Sequence[SlotDemand], pins: Pins, effort: Effort) -> Search | None:
+    """Return the first successful search over all choices of all demands, None where there is none."""
     if not demands:
         search = Search(pinned(problem, pins), effort)
         return search if search.run() else None
     first, *rest = demands
-    for units, cards in answers(first.demand):
+    for node_devices, cards in answers(first.demand):
         effort.step()
         chosen = dict(pins)
-        for request, mine in zip(first.requests, (units, *cards), strict=True):
+        for request, mine in zip(first.requests, (node_devices, *cards), strict=True):
             candidates = problem.requests[request].alternatives[0].candidates
-            chosen[request] = [candidates[unit.index] for unit in mine]
-        found = _settled(problem, rest, chosen, effort)
+            chosen[request] = [candidates[node_device.index] for node_device in mine]
+        found = _searched(problem, rest, chosen, effort)
         if found is not None:
             return found
     return None
 
 
 def _reasons(claims: Sequence[Claim], problem: Problem, demands: Sequence[SlotDemand]) -> Iterator[Reason]:
-    """Yield why no choice went well, per demand."""
+    """Yield the reason per demand why no choice fits."""
     for one in demands:
         found: JointRefusal = short(one.demand) or refusal(one.demand)
         ref = claims[problem.requests[one.requests[0]].claim].ref

@@ -1,7 +1,7 @@
-"""What annotated claims ask for, as demands over the slots of a problem: which requests go together.
+"""The demands of annotated claims: which requests of a problem are chosen together.
 
-A problem and the annotations go in; per group of requests a demand comes out, whose units are the
-candidates of the problem.
+A problem and the annotations enter. Per group of requests a demand leaves, whose node devices are the
+candidates of the requests.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.device import AttributeValue, Device, QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.rules.scopes import compared
 from scheduler_core.search.candidates import Candidate
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
 Pins = Mapping[int, Sequence[Candidate]]
-"""The candidates that requests are tied to, by the slot's number."""
+"""The chosen candidates of some requests, by the index of the request in the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a claim's annotations say. Shape: the types of ``joint`` are names of its requests."""
+    """The annotations of a claim. Shape: the types of ``joint`` are names of its requests."""
 
     joint: Joint | None = None
     spec: PartitionSpec | None = None
@@ -37,7 +38,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class SlotDemand:
-    """A demand, and which slots of the problem its types are. Shape: first type first."""
+    """A demand, and the indexes of its types among the problem's requests. Shape: the first type first."""
 
     demand: JointDemand
     requests: tuple[int, ...]
@@ -49,7 +50,7 @@ def slot_demands(
     problem: Problem,
     table: NodeTable,
 ) -> Iterator[SlotDemand]:
-    """Yield the demands of the claims, in order. A request with alternatives is in none."""
+    """Yield the demands of the claims, in order. Requests with alternatives are left out."""
     for number, claim in enumerate(claims):
         mine = marks.get(claim.ref, Marks())
         requests = {
@@ -70,7 +71,7 @@ def slot_demands(
 
 
 def pinned(problem: Problem, pins: Pins) -> Problem:
-    """Return the problem with some requests tied to the devices that were chosen for them."""
+    """Return the problem with the candidates of some requests reduced to the chosen ones."""
     requests = []
     for number, request in enumerate(problem.requests):
         mine = pins.get(number)
@@ -89,7 +90,7 @@ def _demand(requests: Sequence[int], marks: Marks, problem: Problem, table: Node
     devices = [one.offer.device for alternative in alternatives for one in alternative.candidates]
     scope = compared(switches_of(alternatives), devices)
     first, *rest = (_wanted(alternative, problem, scope) for alternative in alternatives)
-    has_minors = bool(first.units) and all(_minor(one) is not None for one in alternatives[0].candidates)
+    has_minors = bool(first.devices) and all(_minor(one) is not None for one in alternatives[0].candidates)
     is_binding = table.is_honored or marks.spec is not None
     partitioned = None
     if has_minors and (is_binding or table.table is not None):
@@ -105,20 +106,21 @@ def _demand(requests: Sequence[int], marks: Marks, problem: Problem, table: Node
 
 
 def switches_of(alternatives: Sequence[SearchAlternative]) -> tuple[QualifiedName, ...]:
-    """Return the scopes that "the same PCIe" compares among candidates, the finest first."""
+    """Return the attributes that "same PCIe" compares, the finest first."""
     drivers = {one.offer.view.driver for alternative in alternatives for one in alternative.candidates}
     return (*(qualified("pcieSwitch", driver) for driver in sorted(drivers)), PCIE_ROOT)
 
 
 def _wanted(alternative: SearchAlternative, problem: Problem, scope: QualifiedName) -> Wanted:
-    """Return a request's candidates as units. Shape: a unit's index is its place among the candidates."""
-    units = []
+    """Return a request's candidates as node devices. Shape: ``index`` is that of the candidate."""
+    node_devices = []
     for place, one in enumerate(alternative.candidates):
         device = one.offer.device
         minor = _minor(one)
         take = Take(one.offer.pool, device.name, one.share)
-        why = one.barred or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
-        units.append(
+        found = one.obstacle or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
+        why = None if found is None else obstacle_text(found)
+        node_devices.append(
             NodeDevice(
                 kind=alternative.name,
                 number=place if minor is None else minor,
@@ -130,11 +132,11 @@ def _wanted(alternative: SearchAlternative, problem: Problem, scope: QualifiedNa
                 index=place,
             )
         )
-    return Wanted(kind=alternative.name, units=tuple(units), count=alternative.count)
+    return Wanted(kind=alternative.name, devices=tuple(node_devices), count=alternative.count)
 
 
 def _minor(candidate: Candidate) -> int | None:
-    """Return the number by which a table of partitions names the device."""
+    """Return the number of the device in tables of partitions."""
     value = candidate.offer.device.attributes.get(qualified("minor", candidate.offer.view.driver))
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

@@ -1,4 +1,4 @@
-"""Koordinator's Device object, one per node, to the devices it reports and its table of partitions.
+"""Reads Koordinator's Device object, one per node: its devices and its table of partitions.
 
 Source: scheduling.koordinator.sh/v1alpha1 Device; the annotation and label of "GPU Partitioning APIs".
 """
@@ -23,7 +23,7 @@ API_VERSION: Final = "scheduling.koordinator.sh/v1alpha1"
 
 @dataclass(frozen=True, slots=True)
 class DeviceObject:
-    """What one node reports. Shape: ``pool`` is called like the node."""
+    """The devices of one node. Shape: ``pool`` has the name of the node."""
 
     node: str
     pool: Pool
@@ -31,9 +31,9 @@ class DeviceObject:
 
 
 def decode_device(obj: object) -> DeviceObject:
-    """Read a Device object. Types that no pod can ask for are passed over.
+    """Read a Device object. Types that no pod can ask for are ignored.
 
-    Raises: InvalidNode for the first thing that is wrong, with its place.
+    Raises: InvalidNode for the first mistake, with its path.
     """
     subject = subject_of(obj, KIND)
     fields = Fields(obj, subject, "", InvalidNode)
@@ -51,7 +51,7 @@ def _devices(spec: Fields) -> Iterator[ReportedDevice]:
             continue
         minor = one.integer("minor", least=0)
         if (kind, minor) in seen:
-            raise one.refuse("minor", f"stands twice: every {kind} has a minor of its own", minor)
+            raise one.refuse("minor", f"is listed twice: every {kind} has its own minor", minor)
         seen.add((kind, minor))
         place = one.optional("topology")
         yield ReportedDevice(

@@ -1,6 +1,6 @@
-"""A pod's exclusivePolicy as a constraint of the core: what it forbids, it forbids both ways.
+"""A pod's exclusivePolicy as a constraint of the core. It works in both directions, also for later pods.
 
-Rivals are devices of the same type: a NIC rules out NICs of other pods below its switch, not their GPUs.
+Rivals are devices of the same type: a NIC excludes NICs of other pods below its switch, but not their GPUs.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from scheduler_core.model.names import qualified
 
 PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
 DEVICE_TYPES: Final = {GPU: ("gpu",), RDMA: ("nic", "vf")}
-"""What the attribute ``type`` says of the devices that make up a unit. Shape: by type of the annotations."""
+"""The values of the attribute ``type`` of pool devices, by the type that annotations use."""
 _RIVALS: Final = {**DEVICE_TYPES, GPU: ("gpu", "mig", "gpu-partition")}
-"""What counts as use of a type: a part of a GPU, and a group of them, too."""
+"""The types that count as rivals. Parts of a GPU and partitions of GPUs count as well."""
 
 
 def scopes_of(driver: str) -> tuple[QualifiedName, ...]:
-    """Return what "the same PCIe" compares: the switch where every candidate tells one, else the root."""
+    """Return what "same PCIe" compares: the switch where every candidate has one, else the root complex."""
     return (qualified("pcieSwitch", driver), PCIE_ROOT)
 
 

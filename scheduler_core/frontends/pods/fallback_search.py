@@ -1,7 +1,7 @@
-"""Annotated claims whose further constraints left no choice of the front end over: the search alone decides.
+"""The fallback for annotated claims where no choice of the front end meets the claims' other constraints.
 
-What goes together is told the search as a constraint, so an answer is found whenever there is one; that
-it is the closest one is not promised here.
+Joint allocation becomes a constraint of the core's search, so an answer is found whenever there is one. It
+need not be the closest one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ def searched_with_constraints(
     *,
     effort: Effort,
 ) -> Search | None:
-    """Return the first search that ends well, None where there is none.
+    """Return the first successful search, None where there is none.
 
-    Raises: EffortExceeded.
-
-    Every number of followers that can be needed is tried, the fewest first. Partitions stay chosen here.
+    Every useful number of cards per request is tried, the smallest first. Partitions are chosen here.
+    Raises: EffortExceeded at the bound of steps.
     """
     bound = [
         one for one in demands if one.demand.partitioned is not None and one.demand.partitioned.is_binding
@@ -42,9 +41,7 @@ def searched_with_constraints(
     scopes = switches_of([alternative for request in requests for alternative in request.alternatives])
     most = max((one.demand.first.count or 1 for one in demands if one.demand.first is not None), default=1)
     for number in range(1, most + 1):
-        asked = tuple(
-            _with_followers(claim, marks.get(claim.ref, Marks()), number, scopes) for claim in claims
-        )
+        asked = tuple(_with_cards(claim, marks.get(claim.ref, Marks()), number, scopes) for claim in claims)
         problem = problem_of(asked, cluster, node)
         for pins in _partition_pins(problem, bound):
             effort.step()
@@ -54,15 +51,15 @@ def searched_with_constraints(
     return None
 
 
-def _with_followers(claim: Claim, marks: Marks, number: int, scopes: tuple[QualifiedName, ...]) -> Claim:
-    """Return a claim with at least so many devices of each type that follows, and its sets constrained."""
+def _with_cards(claim: Claim, marks: Marks, number: int, scopes: tuple[QualifiedName, ...]) -> Claim:
+    """Return the claim with ``number`` devices or more per card request, constrained to stay close."""
     if marks.joint is None or not marks.joint.is_same_pcie:
         return claim
-    followers = marks.joint.types[1:]
+    card_requests = marks.joint.types[1:]
     requests = []
     for request in claim.requests:
         (option, *others) = request.alternatives
-        if request.name in followers and option.count is not None and not others:
+        if request.name in card_requests and option.count is not None and not others:
             option = replace(option, count=max(option.count, number))
         requests.append(replace(request, alternatives=(option, *others)))
     groups = tuple((name,) for name in marks.joint.types)
@@ -76,7 +73,7 @@ def _partition_pins(problem: Problem, bound: Sequence[SlotDemand]) -> Iterator[P
         yield {}
         return
     first, *rest = bound
-    for units, _ in answers(replace(first.demand, together=(), is_same_pcie=False)):
+    for node_devices, _ in answers(replace(first.demand, together=(), is_same_pcie=False)):
         candidates = problem.requests[first.requests[0]].alternatives[0].candidates
         for pins in _partition_pins(problem, rest):
-            yield {first.requests[0]: [candidates[unit.index] for unit in units], **pins}
+            yield {first.requests[0]: [candidates[node_device.index] for node_device in node_devices], **pins}

@@ -1,4 +1,4 @@
-"""How a pod wants its devices: the annotations device-joint-allocate and device-allocate-hint, read strictly.
+"""Reads the annotations device-joint-allocate and device-allocate-hint.
 
 Source: Koordinator's proposal "Device Allocate Hint APIs"; requiredTopologyScope is a later field.
 """
@@ -26,21 +26,21 @@ SAME_PCIE: Final = "SamePCIe"
 
 
 class Strategy(StrEnum):
-    """How many devices an amount stands for."""
+    """How many devices an amount means."""
 
     APPLY_FOR_ALL = "ApplyForAll"
     REQUESTS_AS_COUNT = "RequestsAsCount"
 
 
 class Exclusive(StrEnum):
-    """What others may not share with a device."""
+    """What other pods may not use: the device itself, or its PCIe scope."""
 
     DEVICE = "DeviceLevel"
     PCIE = "PCIeLevel"
 
 
 class TopologyScope(StrEnum):
-    """What must hold all GPUs of a pod."""
+    """The scope that must contain all GPUs of a pod."""
 
     DEVICE = "Device"
     PCIE = "PCIe"
@@ -50,7 +50,7 @@ class TopologyScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Types that are placed together. Shape: ``types`` in the order of the annotation, each once."""
+    """Types whose devices are chosen together. Shape: ``types`` in the order of the annotation, each once."""
 
     types: tuple[str, ...]
     is_same_pcie: bool = False
@@ -58,7 +58,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """What one type of device is wanted like. Shape: None where nothing was said."""
+    """The hints for one type of device. Shape: None where the annotation has none."""
 
     selector: LabelSelector | None = None
     vf_selector: LabelSelector | None = None
@@ -70,7 +70,7 @@ class Hint:
 def joint_of(
     subject: str, value: object, known: tuple[str, ...] = TYPES, error: type[InvalidInput] = InvalidPod
 ) -> Joint:
-    """Return what the joint annotation says.
+    """Return the joint annotation.
 
     Shape: ``known`` are the names that may be grouped: types of a pod's devices, or requests of a claim.
     """
@@ -81,12 +81,12 @@ def joint_of(
         if one not in known:
             raise fields.refuse(f"deviceTypes[{index}]", f"must be one of {', '.join(known)}", one)
         if one in types[:index]:
-            raise fields.refuse(f"deviceTypes[{index}]", "stands twice", one)
+            raise fields.refuse(f"deviceTypes[{index}]", "is listed twice", one)
     return Joint(types, choice(fields, "requiredScope", (SAME_PCIE,)) is not None)
 
 
 def hints_of(subject: str, value: object) -> Mapping[str, Hint]:
-    """Return what the hint annotation says. Shape: by type."""
+    """Return the hint annotation. Shape: by type."""
     fields = annotation(subject, HINT, value, InvalidPod)
     fields.only(*TYPES)
     return {name: _hint(fields.child(name), name) for name in fields.values if fields.has(name)}
@@ -95,9 +95,13 @@ def hints_of(subject: str, value: object) -> Mapping[str, Hint]:
 def _hint(fields: Fields, name: str) -> Hint:
     fields.only("selector", "vfSelector", "allocateStrategy", "exclusivePolicy", "requiredTopologyScope")
     if name == GPU and fields.has("vfSelector"):
-        raise fields.refuse("vfSelector", "a GPU has no virtual functions that pods get; use it with rdma")
+        raise fields.refuse(
+            "vfSelector", "is not for gpu, which has no virtual functions for pods; use it with rdma"
+        )
     if name != GPU and fields.has("requiredTopologyScope"):
-        raise fields.refuse("requiredTopologyScope", "is for gpu; use requiredScope for types together")
+        raise fields.refuse(
+            "requiredTopologyScope", "is for gpu only; requiredScope is for several types together"
+        )
     strategy = choice(fields, "allocateStrategy", [one.value for one in Strategy])
     exclusive = choice(fields, "exclusivePolicy", [one.value for one in Exclusive])
     scope = choice(fields, "requiredTopologyScope", [one.value for one in TopologyScope])

@@ -1,6 +1,6 @@
-"""Annotated pods on a node: what a pod asks for to the devices it gets, or to why it gets none.
+"""Places an annotated pod on a node: the devices that it gets, or the reason why it gets none.
 
-The one door for pods. A pod is placed wholly or not at all; nothing is held, the caller enters the answer.
+A pod gets all its devices or none. Nothing is stored here: the caller enters the answer.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ _DEPTHS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTable:
-    """What a node says of partitions. Shape: ``table`` None where it has none."""
+    """A node's table of partitions and its policy. Shape: ``table`` is None where the node has none."""
 
     table: PartitionTable | None = None
     is_honored: bool = False
 
     @property
-    def is_silent(self) -> bool:
-        """Whether the node says nothing of partitions."""
+    def is_empty(self) -> bool:
+        """Whether the node has neither a table nor a policy."""
         return self.table is None and not self.is_honored
 
 
 def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None) -> NodeTable:
-    """Return what the annotation and the label of a Node (or a Device object) say.
+    """Return the table and policy in the annotations and labels of a Node or a Device object.
 
-    Shape: ``minors`` are the node's GPUs, None where not known.
+    Shape: ``minors`` are the node's GPUs, None where unknown.
     Raises: InvalidNode.
     """
     subject = subject_of(obj, "Node")
@@ -77,11 +77,12 @@ def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None)
 class PlacedPod:
     """The devices of a pod.
 
-    Shape: ``units`` by type, each in order of its number; ``devices`` what they are made of, per unit.
+    Shape: ``node_devices`` by type, in the order of their numbers; ``devices`` are the pool devices that each
+           of them consists of.
     """
 
     node: str
-    units: Mapping[str, tuple[NodeDevice, ...]]
+    node_devices: Mapping[str, tuple[NodeDevice, ...]]
     devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
 
 
@@ -92,54 +93,55 @@ def place_pod(
     table: NodeTable | None = None,
     scoring: Scoring | None = None,
 ) -> PlacedPod | JointRefusal:
-    """Return the devices of a pod on one node, the best there are, or why there are none.
+    """Return the best devices of a pod on one node, or why there are none.
 
-    Shape: without ``scoring`` units of equal place go by their number.
+    Without ``scoring`` devices that are equally close are chosen by their number.
     """
-    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    seen = cluster.pools_seen_from(node)
     offered = NodeDevices(replace(cluster, pools=seen), node, scoring)
     demand = _demand(ask, offered, table or NodeTable())
     found = choose(demand, TrialLedgers(offered.ledgers, ask.subject))
     if isinstance(found, JointRefusal):
         return found
-    units = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
+    node_devices = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
     devices = {
         kind: tuple(
             tuple(
-                DeviceId(seen[one.pool].id.driver, seen[one.pool].id.name, one.device) for one in unit.takes
+                DeviceId(seen[one.pool].id.driver, seen[one.pool].id.name, one.device)
+                for one in node_device.takes
             )
-            for unit in mine
+            for node_device in mine
         )
-        for kind, mine in units.items()
+        for kind, mine in node_devices.items()
     }
-    return PlacedPod(node=node.name, units=units, devices=devices)
+    return PlacedPod(node=node.name, node_devices=node_devices, devices=devices)
 
 
 def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[NodeDevice, ...]]:
-    """Return what the node has of each type that the pod asks for, matching or not, and why not free."""
-    seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
+    """Return all devices of the types that the pod asks for, with the reason where one is not free."""
+    seen = cluster.pools_seen_from(node)
     found = NodeDevices(replace(cluster, pools=seen), node)
-    both = {kind: found.units(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
+    both = {kind: found.of_kind(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
     return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
 
 
-def _unmatched(units: Sequence[NodeDevice]) -> tuple[NodeDevice, ...]:
-    return tuple(replace(one, takes=(), why="does not match the selector") for one in units)
+def _unmatched(node_devices: Sequence[NodeDevice]) -> tuple[NodeDevice, ...]:
+    return tuple(replace(one, takes=(), why="it does not match the selector") for one in node_devices)
 
 
 def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
-    """Return what a placed pod holds, and keeps others from, as the core counts it."""
+    """Return the claim of a placed pod: its devices and exclusive scopes."""
     results = []
-    for kind, units in placed.units.items():
-        for unit, devices in zip(units, placed.devices[kind], strict=True):
-            for take, device in zip(unit.takes, devices, strict=True):
+    for kind, node_devices in placed.node_devices.items():
+        for node_device, devices in zip(node_devices, placed.devices[kind], strict=True):
+            for take, device in zip(node_device.takes, devices, strict=True):
                 share_id = f"{ref}" if take.share is not None else None
                 consumed = {str(name): amount for name, amount in (take.share or {}).items()}
                 results.append(AllocatedDevice(kind, device, share_id=share_id, consumed=consumed))
     drivers = {result.device.driver for result in results}
     exclusive = tuple(
         exclusive_of(kind, policy, driver)
-        for kind in placed.units
+        for kind in placed.node_devices
         for driver in sorted(drivers)
         if (policy := ask.hint(kind).exclusive) is not None
     )
@@ -147,10 +149,10 @@ def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
 
 
 def _demand(ask: PodAsk, offered: NodeDevices, node: NodeTable) -> JointDemand:
-    """Return how the types of a pod go together.
+    """Return the demand of a pod.
 
-    GPUs come first among types that are placed together, whatever their order in the annotation: cards
-    follow them. A type that takes all there is has nothing to follow.
+    Among types that are chosen together GPUs come first, whatever the order in the annotation, and cards are
+    chosen near them. A type of which all devices are taken is not chosen together with others.
     """
     wanted = {kind: _wanted(kind, ask, offered) for kind in ask.asks}
     named = ask.joint.types if ask.joint is not None else ()
@@ -176,10 +178,10 @@ def _takes_all(ask: PodAsk, kind: str) -> bool:
 
 def _wanted(kind: str, ask: PodAsk, offered: NodeDevices) -> Wanted:
     hint = ask.hint(kind)
-    units, others = offered.units(kind, ask.asks[kind], hint)
+    node_devices, others = offered.of_kind(kind, ask.asks[kind], hint)
     return Wanted(
         kind=kind,
-        units=units,
+        devices=node_devices,
         others=others,
         count=ask.asks[kind].count,
         deepest=_DEPTHS[hint.scope] if hint.scope is not None else MACHINE,
@@ -187,7 +189,7 @@ def _wanted(kind: str, ask: PodAsk, offered: NodeDevices) -> Wanted:
 
 
 def _partitioned(ask: PodAsk, node: NodeTable) -> Partitioned | None:
-    """Return what is asked of partitions: parts of GPUs never come from the table."""
+    """Return the demand for partitions. Parts of GPUs never come from the table."""
     if ask.asks[GPU].is_shared:
         return None
     is_binding = node.is_honored or ask.spec is not None

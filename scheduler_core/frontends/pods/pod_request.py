@@ -1,7 +1,7 @@
-"""A pod as its manifest says it to what it asks of devices: amounts, hints, partitions, read strictly.
+"""Reads what a pod's manifest asks of devices: amounts, hints and partitions.
 
-Amounts are counted as Kubernetes counts them: a limit stands for a missing request, containers and
-sidecars add up, and an init container counts where it alone, with the sidecars before it, asks for more.
+Amounts are added up as in Kubernetes: a limit counts where the request is missing, containers and sidecars
+are added, and an init container counts where it needs more, together with the sidecars before it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from scheduler_core.frontends.pods.hints import GPU, HINT, JOINT, Hint, Joint, h
 class PodAsk:
     """What a pod asks of a node's devices.
 
-    Shape: ``asks`` by type, never empty; ``hints`` by type; ``spec`` None where the pod says nothing of
-           partitions; ``warnings`` what was read but has no effect.
+    Shape: ``asks`` by type, never empty; ``hints`` by type; ``spec`` is None where the pod has no annotation
+           about partitions; ``warnings`` name annotations without effect.
     """
 
     subject: str
@@ -49,7 +49,7 @@ class PodAsk:
 
 
 def decode_pod(obj: object) -> PodAsk:
-    """Return what a pod asks for. Raises: InvalidPod for the first thing that is wrong, with its place."""
+    """Return what a pod asks for. Raises: InvalidPod for the first mistake, with its path."""
     subject = subject_of(obj, "Pod")
     fields = Fields(obj, subject, "", InvalidPod)
     annotations = fields.optional("metadata").optional("annotations")
@@ -62,7 +62,7 @@ def decode_pod(obj: object) -> PodAsk:
 
 
 def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) -> PodAsk:
-    """Return what amounts and annotations ask for. Shape: annotations by their name without the prefix.
+    """Return what amounts and annotations ask for. Shape: annotations by name, without the prefix.
 
     Raises: InvalidPod.
     """
@@ -90,7 +90,7 @@ def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) ->
 
 
 def pod_amounts(spec: Fields, subject: str) -> Amounts:
-    """Return what all containers of a pod need together. Raises: InvalidPod."""
+    """Return the sum over all containers of a pod. Raises: InvalidPod."""
     running: dict[str, int] = {}
     for container in spec.children("containers"):
         _add(running, _container(container, subject))
@@ -110,11 +110,11 @@ def pod_amounts(spec: Fields, subject: str) -> Amounts:
 def _container(container: Fields, subject: str) -> dict[str, int]:
     resources = container.optional("resources")
     found: dict[str, int] = {}
-    for part in ("limits", "requests"):  # a request stands over a limit
+    for part in ("limits", "requests"):  # a request overrides a limit
         listed = resources.optional(part)
         for name, value in listed.values.items():
             if str(name).startswith("koordinator.sh/gpu") and name not in NAMES:
-                raise listed.refuse(str(name), f"is no amount of GPUs; known: {', '.join(NAMES)}")
+                raise listed.refuse(str(name), f"is no known GPU resource; known: {', '.join(NAMES)}")
             if name in NAMES:
                 found[str(name)] = read_amount(subject, listed.at(str(name)), str(name), value)
     return found
@@ -134,7 +134,7 @@ def _without_effect(subject: str, hints: Mapping[str, Hint], asks: Mapping[str, 
 
 
 def amounts_of(subject: str, requests: Mapping[str, Any]) -> Amounts:
-    """Return amounts that are summed already. Raises: InvalidPod."""
+    """Return amounts that are already added up. Raises: InvalidPod."""
     return {
         name: read_amount(subject, f"requests {name}", name, value)
         for name, value in requests.items()

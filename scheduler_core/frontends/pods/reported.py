@@ -1,7 +1,7 @@
-"""A node's devices as Koordinator's Device object reports them, as a pool that the core can count on.
+"""The devices in a Koordinator Device object as a pool, and their use by pods as allocated claims.
 
-A GPU or card is a shareable device with its percentages and bytes as capacities; a VF is a device of its own
-that names its card. What pods have of them becomes allocated claims.
+A GPU or card is a shareable device whose capacities are its percentages and bytes. A VF is a separate device
+with its card as attribute.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReportedVf:
 class ReportedDevice:
     """A device of the node.
 
-    Shape: ``pcie`` and ``numa`` None where it reports no topology; ``total`` by resource name.
+    Shape: ``pcie`` and ``numa`` are None where the topology is unknown; ``total`` by resource name.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class ReportedDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedUse:
-    """What a pod has of a device. Shape: ``amounts`` None for all of it; ``vfs`` bus ids."""
+    """What a pod uses of a device. Shape: ``amounts`` is None for all of it; ``vfs`` are bus ids."""
 
     kind: str
     minor: int
@@ -70,14 +70,14 @@ class ReportedUse:
 def pool_of(node: str, devices: Sequence[ReportedDevice], numas: Sequence[int] | None = None) -> Pool:
     """Return the pool of a node.
 
-    Shape: with ``numas`` only devices of these NUMA nodes may be given, and those of no particular one (-1).
+    Shape: with ``numas`` only devices of these NUMA nodes, and those of none (-1), may be allocated.
     Raises: InvalidNode for two devices of one type and minor.
     """
     flat = [one for device in devices for one in _devices(device, numas)]
     seen: set[str] = set()
     for one in flat:
         if one.name in seen:
-            rule = "is there twice: devices of one type must differ in their minors"
+            rule = "is listed twice: devices of one type have different minors"
             raise InvalidNode(f"Node {node}", "devices", one.name, rule)
         seen.add(one.name)
     here = tuple(replace(one, nodes=OnNode(node)) for one in flat)
@@ -87,7 +87,7 @@ def pool_of(node: str, devices: Sequence[ReportedDevice], numas: Sequence[int] |
 def held(
     node: str, uses: Sequence[ReportedUse], devices: Sequence[ReportedDevice]
 ) -> tuple[AllocatedClaim, ...]:
-    """Return what pods have, a claim for each use."""
+    """Return the claims of pods, one per use."""
     totals = {(one.kind, one.minor): one.total for one in devices}
     return tuple(
         AllocatedClaim(

@@ -1,6 +1,6 @@
-"""Scores of devices and nodes: how full they would be, in percent. Source: Koordinator's deviceshare scorer.
+"""Scores of devices and nodes by how full they become, in percent. Source: Koordinator's deviceshare scorer.
 
-Integer division throughout, as there: a score is compared with theirs digit by digit.
+All divisions are integer divisions, so that scores equal Koordinator's exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEFAULT: Final = {name: 1 for name in (RATIO, MEMORY, *CARDS.values())}
 
 
 class Fill(StrEnum):
-    """Which device is better: the emptier or the fuller one."""
+    """Which device has the higher score: the emptier or the fuller one."""
 
     LEAST = "LeastAllocated"
     MOST = "MostAllocated"
@@ -26,14 +26,14 @@ class Fill(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How devices are scored. Shape: ``weights`` by resource name; others do not count."""
+    """How devices are scored. Shape: ``weights`` by resource name; other resources do not count."""
 
     fill: Fill = Fill.LEAST
     weights: Mapping[str, int] = field(default_factory=lambda: dict(_DEFAULT))
 
 
 def device_score(scoring: Scoring, request: Amounts, total: Amounts, free: Amounts) -> int:
-    """Return the score of one device, 0 to 100. What the request does not name counts as nothing asked."""
+    """Return the score of one device, 0 to 100. A resource without a request counts as zero requested."""
     points = weights = 0
     for name, weight in scoring.weights.items():
         whole = total.get(name, 0)
@@ -51,7 +51,7 @@ def node_score(
     total: Mapping[str, Sequence[Amounts]],
     free: Mapping[str, Sequence[Amounts]],
 ) -> int:
-    """Return the score of a node: what each type scores as one large device, added up."""
+    """Return the score of a node: the sum over types, each scored as one large device."""
     return sum(
         device_score(scoring, request, _sum(total.get(kind, ())), _sum(free.get(kind, ())))
         for kind, request in requests.items()
@@ -59,15 +59,15 @@ def node_score(
 
 
 def order(
-    units: Sequence[NodeDevice], preferred_scopes: Sequence[str], preferred_numbers: Sequence[int]
+    node_devices: Sequence[NodeDevice], preferred_scopes: Sequence[str], preferred_numbers: Sequence[int]
 ) -> list[int]:
-    """Return the numbers of units as cards are tried: preferred ones, then by score, then by number.
+    """Return the numbers of devices in the order of choice: preferred numbers, then by score, then by number.
 
-    With preferred scopes, in turn one of each of them before the second of any.
+    Preferred scopes come first, one device of each in turn.
     """
-    ranked = sorted(units, key=lambda one: (one.number not in preferred_numbers, *one.order))
-    close = [unit.number for turn in in_turn(ranked, preferred_scopes) for unit in turn]
-    return [*close, *(unit.number for unit in ranked if unit.number not in close)]
+    ranked = sorted(node_devices, key=lambda one: (one.number not in preferred_numbers, *one.order))
+    close = [node_device.number for turn in in_turn(ranked, preferred_scopes) for node_device in turn]
+    return [*close, *(node_device.number for node_device in ranked if node_device.number not in close)]
 
 
 def _resource_score(fill: Fill, wanted: int, whole: int) -> int:

@@ -86,12 +86,12 @@ def test_seven_instances_still_fit_on_a_gpu_with_shares(hopper):
     assert len(small) == 7
 
 
-def test_v1_has_one_counter_set_for_the_board_beside_those_of_gpus_and_nics(hopper):
+def test_v1_has_one_combined_counter_set_after_those_of_gpus_and_nics(hopper):
     slices = v1_slices(describe(hopper()))
 
     counters = [one["spec"]["sharedCounters"] for one in slices if "sharedCounters" in one["spec"]]
     assert [len(one) for one in counters] == [8, 8, 1]
-    assert counters[-1][0]["name"] == "board"
+    assert counters[-1][0]["name"] == "combined"
     drawn = [
         len(device.get("consumesCounters", ())) for one in slices for device in one["spec"].get("devices", ())
     ]
@@ -99,7 +99,7 @@ def test_v1_has_one_counter_set_for_the_board_beside_those_of_gpus_and_nics(hopp
 
 
 def test_the_layout_of_1_34_refuses_a_counter_set_that_several_slices_would_need(hopper):
-    with pytest.raises(CannotProject, match="board"):
+    with pytest.raises(CannotProject, match="counter set combined"):
         v1_slices(describe(hopper()), Layout.TOGETHER)
 
 

@@ -105,7 +105,7 @@ def check(answer, claims, cluster, node):
         for one in mine:
             candidate = next(c for c in alternative.candidates if offered(c, cluster) == one.device)
             assert candidate.error is None
-            assert candidate.barred is None
+            assert candidate.obstacle is None
             if not alternative.admin_access:
                 ledger = problem.ledgers[candidate.offer.pool]
                 ledger.take(candidate.offer.device.name, alternative.name, candidate.share)

@@ -62,7 +62,10 @@ class Machine:
         found = place_pod(ask, cluster, Node("n"), self.table)
         if not isinstance(found, PlacedPod):
             return found
-        return {kind: [unit.number for unit in units] for kind, units in found.units.items()}
+        return {
+            kind: [node_device.number for node_device in node_devices]
+            for kind, node_devices in found.node_devices.items()
+        }
 
 
 @pytest.fixture(scope="session")

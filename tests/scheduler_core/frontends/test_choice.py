@@ -16,7 +16,7 @@ places = st.lists(
 )
 
 
-def units(kind, found):
+def node_devices(kind, found):
     return tuple(
         NodeDevice(
             kind=kind,
@@ -34,15 +34,15 @@ def cost(demand, chosen):
     cards = [nearest_cards(one, chosen, is_same_pcie=demand.is_same_pcie) for one in demand.together]
     if None in cards:
         return None
-    return (*distance(chosen, cards), *compactness(chosen, demand.first.units))
+    return (*distance(chosen, cards), *compactness(chosen, demand.first.devices))
 
 
 @settings(max_examples=300, deadline=None)
 @given(places, places, st.integers(1, 4), st.integers(1, 3), st.booleans(), st.booleans())
 def test_no_choice_of_units_is_better_than_the_first_answer(gpus, nics, count, least, is_same, grows):
     demand = JointDemand(
-        first=Wanted(kind="gpu", units=units("gpu", gpus), count=count),
-        together=(Wanted(kind="rdma", units=units("rdma", nics), count=least, may_grow=grows),),
+        first=Wanted(kind="gpu", devices=node_devices("gpu", gpus), count=count),
+        together=(Wanted(kind="rdma", devices=node_devices("rdma", nics), count=least, may_grow=grows),),
         is_same_pcie=is_same,
     )
 

@@ -48,7 +48,7 @@ def test_a_pod_is_placed_on_what_a_device_object_reports():
     )
 
     assert isinstance(found, PlacedPod)
-    assert [one.number for one in found.units["rdma"]] == [1]
+    assert [one.number for one in found.node_devices["rdma"]] == [1]
     assert [one.device for one in found.devices["rdma"][0]] == ["rdma-1", "rdma-1-vf-0000:90:00.2"]
 
 
@@ -56,7 +56,7 @@ def test_the_table_and_the_policy_of_the_object_are_heeded():
     table = '{"2": [{"minors": [1, 2]}]}'
     obj = device(*(reported("gpu", minor) for minor in range(3)), table=table, policy="Honor")
 
-    assert [one.number for one in place(obj, {"nvidia.com/gpu": 2}).units["gpu"]] == [1, 2]
+    assert [one.number for one in place(obj, {"nvidia.com/gpu": 2}).node_devices["gpu"]] == [1, 2]
     assert not isinstance(place(obj, {"nvidia.com/gpu": 1}), PlacedPod)
 
 

@@ -27,4 +27,4 @@ def test_every_kind_has_a_row_with_its_type_and_what_must_be_beside(row):
     (line,) = (line for line in TEXT.splitlines() if line.startswith(f"| `{row.kind}` |"))
 
     assert f"`type` is `{row.type}`" in line
-    assert row.beside is None or f"`{row.beside}` is there" in line
+    assert row.required is None or f"`{row.required}` is there" in line

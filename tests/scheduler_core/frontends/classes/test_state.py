@@ -191,7 +191,7 @@ def test_a_pod_that_does_not_fit_is_told_what_was_short_and_holds_nothing(device
 
     after_it, outcome = after(state, AddPod("p", {"gpus": 2}))
 
-    assert outcome == PodUnplaced("no single node has room: gpus: 2 asked, at most 1 free")
+    assert outcome == PodUnplaced("no single node has enough: gpus: 2 asked, at most 1 free")
     assert after_it == state
 
 

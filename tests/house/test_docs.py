@@ -1,0 +1,33 @@
+"""Paths and modules that the documents name exist."""
+
+import re
+
+import pytest
+from import_graph import ROOT, packages
+
+DOCUMENTS = sorted((*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.py)`")
+MODULE = re.compile(rf"`((?:{'|'.join(packages())})(?:\.\w+)+)`")
+ELSEWHERE = {"kubernetes/__init__.py", "tangram.dev"}
+"""Paths of other distributions, and names that look like modules."""
+
+
+def is_there(path):
+    return any((ROOT / start / path).exists() for start in ("", *packages(), "scheduler_core/frontends"))
+
+
+def is_module(name):
+    """Whether a dotted name is a module, or something that a module has."""
+    paths = [ROOT / "/".join(name.split(".")[:length]) for length in range(name.count(".") + 1, 0, -1)]
+    found = next(path for path in paths if path.with_suffix(".py").exists() or path.is_dir())
+    rest = name.split(".")[len(found.relative_to(ROOT).parts) :]
+    return not rest or (found.with_suffix(".py").exists() and rest[0] in found.with_suffix(".py").read_text())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_paths_and_modules_in_documents_exist(document):
+    text = document.read_text()
+
+    paths = {path for path in PATH.findall(text) if path not in ELSEWHERE and not is_there(path)}
+    modules = {name for name in MODULE.findall(text) if name not in ELSEWHERE and not is_module(name)}
+    assert (paths, modules) == (set(), set())
