@@ -1,7 +1,8 @@
-"""On which nodes a kind of claim fits, remembered until something changes there.
+"""Feasibility cache: on which nodes a claim signature fits, remembered until something changes there.
 
-Asking a whole cluster again costs a look at one byte per node. Where pools are shared by nodes, or a node
-needs the plain search, nothing is remembered.
+The answers are one byte per node and claim signature, so asking all nodes again is one pass over bytes.
+Nothing is remembered where nodes share a pool. An answer that does not depend on the states of components
+alone is not remembered either.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ _NO: Final = 0
 _YES: Final = 1
 _UNKNOWN: Final = 2
 Otherwise = Callable[[Sequence[Claim], CompiledClaim, Node], tuple[bool, bool]]
-"""Whether claims fit that count vectors do not cover, and whether that may be remembered."""
+"""Answers for claims that no plan covers: whether they fit, and whether the answer may be remembered."""
 
 
 class FeasibilityCache:
-    """What is known of every node that owns a pool, by kind. ``otherwise`` answers what the plans do not."""
+    """What is known of every node that owns a pool, by compiled claim.
+
+    ``otherwise`` is asked where the plan of a node does not cover the claim.
+    """
 
     def __init__(self, node_views: NodeViews, otherwise: Otherwise) -> None:
         self._node_views = node_views
@@ -33,7 +37,7 @@ class FeasibilityCache:
         self._flags: dict[CompiledClaim, bytearray] = {}
 
     def changed(self, names: Iterable[str]) -> None:
-        """Note that something else is published on some nodes."""
+        """Note that the devices of some nodes were published anew."""
         for name in names:
             number = self._numbers.get(name)
             if number is not None:
@@ -41,14 +45,14 @@ class FeasibilityCache:
                     flags[number] = _UNKNOWN
 
     def taken(self, names: Iterable[str]) -> None:
-        """Note that devices were taken: what did not fit before fits no better now."""
-        self._doubt(names, _YES)
+        """Note that devices of some nodes were taken. Claims that did not fit there still do not."""
+        self._forget_where(names, _YES)
 
     def given(self, names: Iterable[str]) -> None:
-        """Note that devices were given back: what fitted before still does."""
-        self._doubt(names, _NO)
+        """Note that devices of some nodes were given back. Claims that fitted there still do."""
+        self._forget_where(names, _NO)
 
-    def _doubt(self, names: Iterable[str], known: int) -> None:
+    def _forget_where(self, names: Iterable[str], known: int) -> None:
         for name in names:
             number = self._numbers.get(name)
             if number is not None:
@@ -57,26 +61,26 @@ class FeasibilityCache:
                         flags[number] = _UNKNOWN
 
     def forget(self, compiled: CompiledClaim | None = None) -> None:
-        """Forget a kind, or all of them."""
+        """Forget a compiled claim, or all."""
         if compiled is None:
             self._flags.clear()
         else:
             self._flags.pop(compiled, None)
 
     def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node) -> bool:
-        """Whether claims of the kind fit on a node."""
+        """Whether the claims fit on a node."""
         if self._node_views.has_shared:
-            return self._judged(claims, compiled, node)
+            return self._ask(claims, compiled, node)
         flags = self._flags_of(compiled)
         number = self._numbers.get(node.name)
         if number is None or flags[number] == _UNKNOWN:
-            return self._judged(claims, compiled, node, number)
+            return self._ask(claims, compiled, node, number)
         return flags[number] == _YES
 
     def feasible(
         self, claims: Sequence[Claim], compiled: CompiledClaim, nodes: Sequence[Node]
     ) -> tuple[str, ...]:
-        """Return the names of the nodes on which claims of the kind fit, in the order given."""
+        """Return the names of the nodes on which the claims fit, in the order given."""
         if self._node_views.has_shared:
             return tuple([node.name for node in nodes if self.fits(claims, compiled, node)])
         flags, numbers = self._flags_of(compiled), self._numbers
@@ -89,7 +93,7 @@ class FeasibilityCache:
         return tuple(found)
 
     def known(self, claims: Sequence[Claim], compiled: CompiledClaim) -> Iterator[str]:
-        """Yield the nodes on which claims of the kind fit, by name, among those that own a pool."""
+        """Yield the names of the nodes on which the claims fit, sorted, out of those that own a pool."""
         flags = self._flags_of(compiled)
         number = -1
         while True:
@@ -113,16 +117,16 @@ class FeasibilityCache:
             flags = self._flags[compiled] = bytearray([_UNKNOWN]) * len(self._names)
         return flags
 
-    def _judged(
+    def _ask(
         self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node, number: int | None = None
     ) -> bool:
-        """Ask the tables, and note what they say under the node's number; ask the plain search if need be."""
+        """Ask the plan of the node, or ``otherwise``, and remember the answer under the node's number."""
         node_view = self._node_views.node_view(node)
         try:
             is_fit = compiled.plan(node_view).fits(node_view.components)
         except TooIrregular:
-            is_fit, is_lasting = self._otherwise(claims, compiled, node)
-            if not is_lasting:
+            is_fit, may_keep = self._otherwise(claims, compiled, node)
+            if not may_keep:
                 return is_fit
         if number is not None:
             self._flags[compiled][number] = is_fit

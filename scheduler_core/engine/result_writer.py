@@ -1,4 +1,4 @@
-"""From an answer in numbers to what is written into the claims."""
+"""Result writer: turns an answer (numbers of components and positions) into the allocation of the claims."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from scheduler_core.search.answer import combined, configs
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.component import Component
 
-_LIMIT: Final = 1 << 14  # results kept before they start afresh
+_LIMIT: Final = 1 << 14  # results kept; then the cache is cleared
 
 
 class ResultWriter:
-    """Writes allocations. A result for the same device and request is one object."""
+    """Writes allocations. Results for the same device and request are one object."""
 
     def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
         self._classes = classes
         self._results: dict[tuple[Component, int, Alternative], AllocatedDevice] = {}
 
     def written(self, answer: Answer, claims: Sequence[Claim], node_view: NodeView) -> Allocation:
-        """Return the allocation: per claim its devices in request order."""
+        """Return the allocation. Shape: the devices of a claim are in the order of its requests."""
         results: list[list[AllocatedDevice]] = [[] for _ in claims]
         selections: list[list[NodeSelection]] = [[] for _ in claims]
         components = node_view.components
@@ -58,7 +58,7 @@ class ResultWriter:
                 DeviceId(pool.driver, pool.name, component.layout.names[position]),
                 admin_access=alternative.admin_access,
                 tolerations=alternative.tolerations,
-                binding=component.template.structure_class.bodies[position].binding,
+                binding=component.template.structure_class.device_facts[position].binding,
             )
             if len(self._results) >= _LIMIT:
                 self._results.clear()

@@ -1,7 +1,7 @@
-"""Compile a pool: flat devices go in, components that share templates come out.
+"""Compiles a pool: flat devices in, components that share templates out.
 
-Pools that the tables do not cover are left to the plain search, and so are claims that choose devices of
-components with shared ones.
+The tables do not cover a pool that is invalid or incomplete, a pool of which an older generation still
+counts, and a pool with a device that has ``compatibleOnlyWith``. Such pools stay flat devices.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from scheduler_core.tables.intern_tables import InternTables
 from scheduler_core.tables.pool_template import PoolTemplate
 from scheduler_core.tables.structure_class import Entries, StructureClass
 
-_BLUEPRINTS: Final = 64  # machines remembered by the names of their devices
+_POOL_TEMPLATES: Final = 64  # pools remembered by the names of their devices
 _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 
 def is_regular(pool: Pool, features: Features = ALL) -> bool:
-    """Whether the tables cover everything about the pool."""
+    """Whether the tables cover the pool and every claim on it."""
     is_shared = any(device.is_shareable for device in pool.devices)
-    return _is_whole(pool) and _are_plain(pool.devices, features) and not is_shared
+    return _is_final(pool) and _are_covered(pool.devices, features) and not is_shared
 
 
-def _is_whole(pool: Pool) -> bool:
-    """Whether the pool counts as it is, from wherever it is seen."""
+def _is_final(pool: Pool) -> bool:
+    """Whether the pool is valid, complete, and the same seen from every node."""
     return pool.problem is None and pool.is_complete and pool.older is None
 
 
-def _are_plain(devices: Sequence[Device], features: Features) -> bool:
-    """Whether no device judges others, and every feature is on that one of them needs."""
+def _are_covered(devices: Sequence[Device], features: Features) -> bool:
+    """Whether no device has an expression about others, and none needs a feature that is off."""
     return (
         not any([device.only_with is not None for device in devices])
         and (features.DRAPartitionableDevices or not any([device.draws for device in devices]))
@@ -51,7 +51,7 @@ def _are_plain(devices: Sequence[Device], features: Features) -> bool:
 
 
 class PoolCompiler:
-    """Compiles the pools of one engine: what is equal in them is kept once."""
+    """Compiles the pools of a cluster. Equal parts are kept once."""
 
     def __init__(self, features: Features = ALL) -> None:
         self._features = features
@@ -59,15 +59,15 @@ class PoolCompiler:
         self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
     def compile(self, pool: Pool) -> CompiledPool:
-        """Return the pool in tables. The pool must be regular."""
+        """Return the compiled pool. Raises: ValueError where the tables do not cover it."""
         found = self.compile_if_regular(pool)
         if found is None:
-            raise ValueError(f"pool {pool.id} is not regular")
+            raise ValueError(f"cannot compile pool {pool.id}: the tables do not cover it")
         return found
 
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
-        """Return the pool in tables, None where those do not cover everything about it."""
-        components = self._components(pool) if _is_whole(pool) else None
+        """Return the compiled pool, None where the tables do not cover it."""
+        components = self._components(pool) if _is_final(pool) else None
         if components is None:
             return None
         drawn = {source for one in components for source in one.layout.sources}
@@ -83,31 +83,31 @@ class PoolCompiler:
         )
 
     def _components(self, pool: Pool) -> list[Component] | None:
-        """Return the components, None where some device is not plain."""
+        """Return the components, None where the tables do not cover some device."""
         key = (pool.id.driver, tuple([device.name for device in pool.devices]))
         pool_template = self._pool_templates.get(key)
         found = pool_template.read(pool) if pool_template is not None else None
-        if found is None and _are_plain(pool.devices, self._features):
+        if found is None and _are_covered(pool.devices, self._features):
             found = self._read(pool)
-            if len(self._pool_templates) >= _BLUEPRINTS:
+            if len(self._pool_templates) >= _POOL_TEMPLATES:
                 self._pool_templates.clear()
             self._pool_templates[key] = PoolTemplate(pool, found)
         return found
 
     def _read(self, pool: Pool) -> list[Component]:
-        """Read the pool from the start."""
+        """Read a pool without a template."""
         reader = ComponentReader(pool, self._intern_tables)
         found = [reader.read(members) for members in connected(pool.devices)]
         return _components(found, self._intern_tables, pool.id)
 
 
 def _components(found: Sequence[ReadComponent], intern_tables: InternTables, pool: PoolId) -> list[Component]:
-    """Return the components of a pool. Those of one skeleton leave the same entries open, in one template."""
-    alike: dict[StructureClass, list[Entries]] = {}
+    """Return the components of a pool: those of one structure class share one template."""
+    by_class: dict[StructureClass, list[Entries]] = {}
     for one in found:
-        alike.setdefault(one.structure_class, []).append(one.entries)
+        by_class.setdefault(one.structure_class, []).append(one.entries)
     templates: dict[StructureClass, ComponentTemplate] = {}
-    for structure_class, rows in alike.items():
+    for structure_class, rows in by_class.items():
         structure_class.note(rows)
         templates[structure_class] = intern_tables.template(structure_class, rows[0])
     return [

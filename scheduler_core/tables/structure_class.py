@@ -1,9 +1,11 @@
-"""Skeletons: components alike but for the values of attributes.
+"""Structure classes: components that are equal except for the values of some attributes.
 
-A skeleton is the structure of a component, its amounts, and which attributes its devices have: devices
-with the same attribute keys form a *group*. A component's *entries* are, group by group and key by key,
-the one value that all devices of the group have, or their values one by one (the key is *spread*). A
-skeleton learns in which entries components differ: serial numbers, addresses, indexes.
+Components of one structure class have an equal structure, equal amounts, and devices with equal attribute
+keys. The devices with the same attribute keys form an *attribute group*. The attribute values of a
+component are stored as *entries*: for each group and each of its keys one entry. An entry is one value
+where all devices of the group have the same value; otherwise the key is *per device*, and the entry is a
+tuple with one value per device. A structure class notes in which entries its components differ: serial
+numbers, addresses, indexes.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ from scheduler_core.tables.occupancy import OccupancyTables
 Keys = tuple[QualifiedName, ...]
 Entry = AttributeValue | tuple[AttributeValue, ...]
 Entries = tuple[Entry, ...]
-_TEXTS: Final[set[type]] = {str}  # what equals one is one
+_TEXTS: Final[set[type]] = {str}  # only a string equals a string
 
 
 def identity(value: Entry) -> tuple[object, ...]:
-    """Return what tells a value from every other one that an expression could tell it from."""
+    """Return a key that two values share only where no CEL expression can tell them apart."""
     if isinstance(value, Version):
         return Version, value.text
     if isinstance(value, tuple):
@@ -39,7 +41,7 @@ def identity(value: Entry) -> tuple[object, ...]:
 
 
 def is_same(one: Entry, two: Entry) -> bool:
-    """Whether no expression could tell two values apart."""
+    """Whether no CEL expression can tell two values apart. (``True == 1`` in Python, not in CEL.)"""
     if one is two:
         return True
     if one != two or type(one) is not type(two):
@@ -50,17 +52,17 @@ def is_same(one: Entry, two: Entry) -> bool:
 
 
 def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether no expression could tell the values of a column from its first one."""
+    """Whether all values of a column are the same as ``first``, for every CEL expression."""
     return column.count(first) == len(column) and (type(first) is str or _is_one(column, first))
 
 
 def _is_one(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether equal values are the same: of most types, others may equal them."""
+    """Whether all values are the same as ``first``, not only equal: equal values may differ in type."""
     return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
 
 
-def spread(columns: Sequence[Entries]) -> list[bool]:
-    """Return, per column, whether its values differ."""
+def differing(columns: Sequence[Entries]) -> list[bool]:
+    """Return, per column, whether a CEL expression can tell any of its values apart."""
     found = [column.count(column[0]) != len(column) for column in columns]
     for number, column in enumerate(columns):
         if type(column[0]) is not str and not found[number]:
@@ -75,11 +77,11 @@ NO_BINDING: Final = Binding()
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What a device is beyond its attributes.
+    """Everything about a device except its name, its attributes and its node selection.
 
-    Shape: ``draws`` name sources by number, and amounts by the number that the skeleton knows them by, each
-           with the compatibility groups declared for it; ``parents`` are positions; equal capacities have
-           one ``number``.
+    Shape: equal capacities have one ``number``; ``draws`` has, per source, the number of the source, the
+           number of the amounts drawn, and the compatibility groups declared for it; ``parents`` are
+           positions.
     """
 
     number: int
@@ -94,41 +96,47 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True)
 class AttributeGroup:
-    """Devices with the same attribute keys. Shape: ``spread`` tells for each key whether values differ."""
+    """Devices with the same attribute keys.
+
+    Shape: ``per_device`` has, for each key, whether the values of the devices differ.
+    """
 
     keys: Keys
     positions: tuple[int, ...]
-    spread: tuple[bool, ...]
+    per_device: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeLocation:
-    """Where the values of an attribute stand: an entry, and whose values it has."""
+    """Where the values of an attribute are stored: the number of the entry, and the devices it is about.
+
+    Shape: ``mask`` are the same ``positions`` as a mask; ``is_per_device`` as in ``AttributeGroup``.
+    """
 
     entry: int
     positions: tuple[int, ...]
     mask: int
-    is_spread: bool
+    is_per_device: bool
 
 
 class StructureClass:
-    """What components have in common whatever their attributes say. Equal skeletons are one object.
+    """What components have in common, whatever their attribute values. Equal classes are one object.
 
-    Shape: ``sources`` what each source holds; ``amounts`` what is drawn, by number; ``varying`` the numbers
-           of entries in which components were seen to differ; ``own`` picks those out of all entries,
-           ``common`` the others; ``keys`` are all attributes of its devices; ``waits`` whether some device
-           must first become ready; ``is_shared`` whether some device serves many claims: tables cannot tell
-           what is left of it.
+    Shape: ``sources`` what each source offers; ``amounts`` all amounts that are drawn, by number;
+           ``varying`` the numbers of the entries in which components were found to differ; ``own`` returns
+           the varying entries of a component, ``common`` the others; ``keys`` all attribute keys of its
+           devices; ``waits`` whether some device has binding conditions; ``is_shared`` whether some device
+           is shareable: the tables cannot tell how much of it is left.
     """
 
     __slots__ = (
         "_barred",
-        "_odd",
-        "_places",
+        "_locations",
         "_seen",
+        "_uncertain",
         "amounts",
-        "bodies",
         "common",
+        "device_facts",
         "driver",
         "groups",
         "is_shared",
@@ -144,7 +152,7 @@ class StructureClass:
         self,
         driver: str,
         tables: OccupancyTables,
-        bodies: tuple[DeviceFacts, ...],
+        device_facts: tuple[DeviceFacts, ...],
         sources: tuple[Mapping[str, Quantity], ...],
         groups: tuple[AttributeGroup, ...],
         *,
@@ -153,22 +161,22 @@ class StructureClass:
         self.driver = driver
         self.tables = tables
         self.amounts = amounts
-        self.bodies = bodies
+        self.device_facts = device_facts
         self.sources = sources
         self.groups = groups
-        self.is_shared = any([body.is_shareable for body in bodies])
-        self.waits = any([body.binding.conditions for body in bodies])
+        self.is_shared = any([facts.is_shareable for facts in device_facts])
+        self.waits = any([facts.binding.conditions for facts in device_facts])
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self.keys = tuple({key: None for group in groups for key in group.keys})
-        self._places: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
+        self._locations: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
         self._seen: Entries = ()
         self._vary(frozenset())
 
-    def places(self, key: QualifiedName) -> tuple[AttributeLocation, ...]:
-        """Return where the values of an attribute stand, group by group; few are ever asked for."""
-        found = self._places.get(key)
+    def locations(self, key: QualifiedName) -> tuple[AttributeLocation, ...]:
+        """Return where the values of an attribute are stored, one location per group that has the key."""
+        found = self._locations.get(key)
         if found is None:
-            found = self._places[key] = tuple(self._found(key))
+            found = self._locations[key] = tuple(self._found(key))
         return found
 
     def _found(self, key: QualifiedName) -> Iterator[AttributeLocation]:
@@ -177,60 +185,64 @@ class StructureClass:
             if key in group.keys:
                 offset = group.keys.index(key)
                 yield AttributeLocation(
-                    first + offset, group.positions, mask_of(group.positions), group.spread[offset]
+                    first + offset, group.positions, mask_of(group.positions), group.per_device[offset]
                 )
             first += len(group.keys)
 
     def barred(self, tolerations: tuple[Toleration, ...]) -> int:
-        """Return the positions that bear a taint which is not tolerated."""
+        """Return the positions with a taint that is not tolerated."""
         known = self._barred.get(tolerations)
         if known is None:
-            marked = ((position, body.taints) for position, body in enumerate(self.bodies) if body.taints)
-            found = (position for position, taints in marked if intolerable(taints, tolerations) is not None)
+            tainted = (
+                (position, facts.taints) for position, facts in enumerate(self.device_facts) if facts.taints
+            )
+            found = (position for position, taints in tainted if intolerable(taints, tolerations) is not None)
             known = self._barred[tolerations] = mask_of(found)
         return known
 
-    def large(self, capacity: tuple[tuple[str, Quantity], ...]) -> int:
-        """Return the positions that have at least some amounts. Shape: bare keys are the driver's own."""
+    def with_capacity(self, capacity: tuple[tuple[str, Quantity], ...]) -> int:
+        """Return the positions with at least these capacities. Shape: bare keys belong to the driver."""
         wanted = {qualified(key, self.driver): amount for key, amount in capacity}
         return mask_of(
             position
-            for position, body in enumerate(self.bodies)
-            if all(key in body.capacity and amount <= body.capacity[key] for key, amount in wanted.items())
+            for position, facts in enumerate(self.device_facts)
+            if all(key in facts.capacity and amount <= facts.capacity[key] for key, amount in wanted.items())
         )
 
     def note(self, rows: Sequence[Entries]) -> None:
-        """Note in which entries components differ, among themselves or from the first one ever seen."""
+        """Note in which entries these components differ from each other or from the first one ever noted."""
         is_first = not self._seen
         if is_first:
             self._seen = rows[0]
         elif len(rows) == 1 and self.agree(self.common(self._seen), self.common(rows[0])):
             return
-        differing = enumerate(spread(list(zip(self._seen, *rows, strict=True))))
-        varying = self.varying.union([number for number, differs in differing if differs])
+        pairs = enumerate(differing(list(zip(self._seen, *rows, strict=True))))
+        varying = self.varying.union([number for number, differs in pairs if differs])
         if is_first or varying != self.varying:
             self._vary(varying)
 
     def agree(self, one: Entries, two: Entries) -> bool:
-        """Whether no expression could tell the common entries of two components apart.
+        """Whether no CEL expression can tell the common entries of two components apart.
 
-        Most are the same objects, and nearly all others of a type for which ``==`` says it.
+        This is fast in the usual cases: most entries are the same objects; nearly all others are strings.
         """
         if all(map(is_, one, two)):
             return True
         is_equal = one == two and all(map(is_, map(type, one), map(type, two)))
-        return is_equal and all(map(is_same, self._odd(one), self._odd(two)))
+        return is_equal and all(map(is_same, self._uncertain(one), self._uncertain(two)))
 
     def _vary(self, varying: frozenset[int]) -> None:
         self.varying = varying
         self.own = _picker(sorted(varying))
         self.common = _picker([number for number in range(len(self._seen)) if number not in varying])
         seen = self.common(self._seen)
-        self._odd = _picker([number for number, one in enumerate(seen) if isinstance(one, Version | tuple)])
+        self._uncertain = _picker(
+            [number for number, one in enumerate(seen) if isinstance(one, Version | tuple)]
+        )
 
 
 def _picker(numbers: Sequence[int]) -> Callable[[Entries], Entries]:
-    """Return what picks some entries out of all."""
+    """Return a function that returns some of the entries."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
     return lambda entries: tuple(entries[number] for number in numbers)

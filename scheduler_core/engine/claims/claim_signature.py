@@ -1,7 +1,8 @@
-"""Kinds: claims compiled, free of their names. Claims that ask for the same thing are one kind.
+"""Claim signatures: what claims ask for, without their names. Claims that ask for the same share a signature.
 
-A kind lists what is wanted, request by request, and every *choice* of alternatives that keeps within the
-limit of results, the preferred ones first.
+A signature has the alternatives of every request. A request with ``firstAvailable`` has several
+alternatives, any other request has one. A *choice* takes one alternative of every request. A signature
+lists all choices that stay within the limit of devices per claim, the preferred ones first.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from scheduler_core.rules.constraints import applies
 from scheduler_core.search.candidates import selectors_of
 
 KnownRule = MatchAttribute | DistinctAttribute
-_CHOICES: Final = 64  # combinations of alternatives before a claim counts as irregular
+_CHOICES: Final = 64  # choices that a plan goes through; a claim with more is left to a search
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which devices would do.
+    """Which devices suit an alternative.
 
-    Shape: every one of ``selectors`` must choose them; of ``capacity`` they have at least that much, keys
-           as written; ``tolerations`` tell which taints may be on them, None where taints do not count.
+    Shape: all ``selectors`` must choose a device; it must have at least ``capacity`` (keys as the claim
+           writes them); ``tolerations`` say which taints it may have, None where taints are ignored.
     """
 
     selectors: Selectors
@@ -49,8 +50,9 @@ class Filter:
 class Alternative:
     """One alternative of a request.
 
-    Shape: ``filter`` and ``rules`` are numbers of the kind's; ``claim`` is the claim's number; ``count`` is
-           None where all matching devices are wanted; ``admin_access`` looks on and takes nothing.
+    Shape: ``claim`` is the number of the claim; ``filter`` and ``rules`` are indexes into the signature's;
+           ``count`` is None for ``allocationMode: All``; ``has_configs`` whether its class has
+           configurations. With ``admin_access`` it takes no device away from others.
     """
 
     claim: int
@@ -65,10 +67,11 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class ChosenAlternatives:
-    """One alternative for every request.
+    """A choice: one alternative of every request.
 
-    Shape: ``options`` their numbers and ``counts`` how many devices they get, per request; ``devices``
-           has the want of each device; ``has_configs`` whether a class brings configuration along.
+    Shape: ``options``, ``alternatives`` and ``counts`` have an entry per request: the index of the
+           alternative, the alternative, and how many devices it gets; ``devices`` has, per device, the
+           alternative that it is for; ``has_configs`` whether a class of them has configurations.
     """
 
     options: tuple[int, ...]
@@ -80,12 +83,12 @@ class ChosenAlternatives:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimSignature:
-    """Claims that want the same.
+    """What claims ask for.
 
-    Shape: ``filters`` and ``rules`` are the different ones of all wants; ``slots`` has the alternatives
-           of each request; ``choices`` in order of preference, none where no combination keeps within the
-           limits; ``is_regular`` tells whether count vectors cover the claims, ``is_covered`` whether the
-           engine does at all.
+    Shape: ``filters`` and ``rules`` are those of all alternatives, each filter once; ``slots`` has the
+           alternatives of each request; ``choices`` are in order of preference, none where every choice
+           exceeds the limit of devices; ``is_regular`` says whether plans cover the claims, ``is_covered``
+           whether the engine covers them at all.
     """
 
     filters: tuple[Filter, ...] = ()
@@ -97,7 +100,7 @@ class ClaimSignature:
 
 
 def content(claims: Sequence[Claim]) -> tuple[object, ...]:
-    """Return what claims want, as a key: equal for claims of one kind."""
+    """Return what claims ask for, as a key: equal keys mean equal signatures."""
     return tuple([(claim.constraints, *map(_content, claim.requests)) for claim in claims])
 
 
@@ -118,9 +121,9 @@ def _content(request: Request) -> tuple[object, ...]:
 
 
 def is_covered(claims: Sequence[Claim], features: Features) -> bool:
-    """Whether the engine knows everything that the claims ask for, and may give it.
+    """Whether the engine covers the claims. The plain search answers all others.
 
-    A constraint of a kind that it does not know is left to the plain search, whatever it means.
+    It covers ``matchAttribute`` and ``distinctAttribute``, and nothing that needs a feature that is off.
     """
     return all(
         _is_allowed(one, request, features)
@@ -145,7 +148,7 @@ def _is_allowed(option: DeviceRequest, request: Request, features: Features) -> 
 def signature_of(
     claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL
 ) -> ClaimSignature:
-    """Compile claims that are allocated together.
+    """Return the signature of claims that are allocated together.
 
     Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
     """
@@ -155,10 +158,10 @@ def signature_of(
     rules: list[KnownRule] = []
     slots: list[tuple[Alternative, ...]] = []
     for number, claim in enumerate(claims):
-        bound = _Bound(number, claim, len(rules))
+        numbered = _NumberedClaim(number, claim, len(rules))
         rules += _known(claim.constraints)
         for request in claim.requests:
-            slots.append(tuple(_wants(request, bound, filters, classes, features)))
+            slots.append(tuple(_alternatives_of(request, numbered, filters, classes, features)))
     alternatives = [alternative for slot in slots for alternative in slot]
     is_regular = _are_few(slots) and all(map(_is_counted, alternatives))
     return ClaimSignature(
@@ -172,33 +175,33 @@ def signature_of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
-    """A claim, its number, and the number of its first constraint."""
+class _NumberedClaim:
+    """A claim with its number and the number of its first constraint among those of all claims."""
 
     number: int
     claim: Claim
     first_rule: int
 
 
-def _wants(
+def _alternatives_of(
     request: Request,
-    bound: _Bound,
+    numbered: _NumberedClaim,
     filters: dict[Filter, int],
     classes: Mapping[str, DeviceClass],
     features: Features,
 ) -> Iterator[Alternative]:
     for option in request.alternatives:
         wanted = Filter(
-            selectors=selectors_of(option, bound.claim, classes),
+            selectors=selectors_of(option, numbered.claim, classes),
             capacity=tuple(option.capacity.items()),
             tolerations=option.tolerations if features.DRADeviceTaints else None,
         )
         yield Alternative(
-            claim=bound.number,
+            claim=numbered.number,
             name=option.name,
             filter=filters.setdefault(wanted, len(filters)),
             count=option.count,
-            rules=_rules_of(option, bound.claim, bound.first_rule),
+            rules=_rules_of(option, numbered.claim, numbered.first_rule),
             has_configs=bool(classes[option.class_name].configs),
             admin_access=option.admin_access,
             tolerations=option.tolerations,
@@ -210,7 +213,7 @@ def _known(constraints: Sequence[Constraint]) -> list[KnownRule]:
 
 
 def relaxed(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return what of the claims count vectors cover: where that does not fit, the claims do not either."""
+    """Return the requests that plans cover. Where these do not fit, the claims do not fit either."""
     found = []
     for claim in claims:
         kept = tuple(request for request in claim.requests if all(map(_is_counted, request.alternatives)))
@@ -224,7 +227,10 @@ def _is_counted(option: DeviceRequest | Alternative) -> bool:
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
-    """Return the claims without some of their constraints, numbered through all claims, or without any."""
+    """Return the claims without some constraints, or without any where ``dropped`` is None.
+
+    Shape: constraints are numbered through all claims.
+    """
     number = 0
     found = []
     for claim in claims:
@@ -267,7 +273,7 @@ def _choices(slots: Sequence[Sequence[Alternative]], claims: int) -> list[Chosen
 def chosen_of(
     options: tuple[int, ...], alternatives: tuple[Alternative, ...], counts: Sequence[int]
 ) -> ChosenAlternatives:
-    """Return the choice of some alternatives, with the number of devices that each of them gets."""
+    """Return the choice of some alternatives, each with the number of devices that it gets."""
     devices = tuple(
         alternative for alternative, count in zip(alternatives, counts, strict=True) for _ in range(count)
     )

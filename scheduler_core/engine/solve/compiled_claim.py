@@ -56,10 +56,10 @@ class CompiledClaim:
         self._selector_cache = selector_cache
         self._plans: dict[NodeView, NodePlan] = {}
         self._signatures_by_class: dict[NodeClass, NodeSignatures] = {}
-        self._shown: dict[tuple[object, ...], NodePlan] = {}
+        self._by_signature: dict[tuple[object, ...], NodePlan] = {}
         self._shared: dict[tuple[NodeClass, ClaimMatches], NodePlan] = {}
         self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
-        self._matched: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
+        self._matched_by_values: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
 
     def plan(self, node_view: NodeView) -> NodePlan:
         """Return the plan for a site."""
@@ -75,13 +75,13 @@ class CompiledClaim:
     def _planned(self, node_view: NodeView) -> NodePlan:
         if not (self.signature.is_regular and node_view.is_regular):
             return NodePlan(None)
-        shown = self._signatures(node_view).shown(node_view.components)
-        if shown is None:
+        signature = self._signatures(node_view).of(node_view.components)
+        if signature is None:
             return self._made(node_view)
-        key = (node_view.node_class, shown)
-        found = self._shown.get(key)
+        key = (node_view.node_class, signature)
+        found = self._by_signature.get(key)
         if found is None:
-            found = self._shown[key] = self._made(node_view)
+            found = self._by_signature[key] = self._made(node_view)
         return found
 
     def _signatures(self, node_view: NodeView) -> NodeSignatures:
@@ -132,9 +132,9 @@ class CompiledClaim:
     def _matched_in(self, component: Component) -> MatchedPositions:
         template = component.template
         key = (template, tuple([identity(component.own[slot]) for slot in self._slots_of(template)]))
-        found = self._matched.get(key)
+        found = self._matched_by_values.get(key)
         if found is None:
-            found = self._matched[key] = self._newly_matched(component)
+            found = self._matched_by_values[key] = self._newly_matched(component)
         return found
 
     def _newly_matched(self, component: Component) -> MatchedPositions:
@@ -146,7 +146,7 @@ class CompiledClaim:
         structure_class = component.template.structure_class
         chosen, failed = self._selector_cache.masks(wanted.selectors, component)
         if wanted.capacity:
-            chosen &= structure_class.large(wanted.capacity)
+            chosen &= structure_class.with_capacity(wanted.capacity)
         barred = chosen & structure_class.barred(wanted.tolerations) if wanted.tolerations is not None else 0
         return chosen & ~barred, barred, failed
 
