@@ -1,49 +1,28 @@
-"""Which devices of a component are free: the tables against the ledger, device by device."""
+"""Which devices of a component are free: the tables against the ledger, and against themselves."""
 
 from dataclasses import replace
-from random import Random
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_components import pools, structures
 
 from scheduler_core.base.features import ALL
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.state.testing import device, pool
+from scheduler_core.tables.bits import mask_of, positions
+from scheduler_core.tables.occupancy import OccupancyTables
 from scheduler_core.tables.pool_compiler import PoolCompiler
 
-SEEDS = st.integers(0, 2**32)
 MEANINGS = ["kep-4815", "kep-5963"]
-
-
-def nested_pool(chance):
-    """One board, parts of it, parts of parts, some from two places, some with compatibility groups."""
-    found = [device("board", m=chance.randint(2, 8), s0=1, s1=1)]
-    for number in range(chance.randint(1, 5)):
-        name = f"part-{number}"
-        slot = chance.choice([{}, {"s0": 1}, {"s1": 1}])
-        found.append(device(name, sources=["board"], m=chance.randint(0, 3), **slot))
-        for leaf in range(chance.choice([0, 0, 1, 2])):
-            sources = chance.choice([[name], ["board", name], [name, "board"]])
-            found.append(device(f"{name}-{leaf}", sources=sources, m=chance.randint(0, 2)))
-    chance.shuffle(found)
-    flat = pool(*found)
-    return replace(flat, devices=tuple(grouped(chance, one) for one in flat.devices))
-
-
-def grouped(chance, one):
-    def groups():
-        return frozenset(chance.sample("xyz", chance.randint(1, 2))) if chance.random() < 0.4 else None
-
-    return replace(one, draws=tuple(replace(draw, groups=groups()) for draw in one.draws))
+MANY = settings(max_examples=300)
 
 
 def free_names(compiled, states):
     return {
         component.layout.names[position]
         for component, state in zip(compiled.components, states, strict=True)
-        for position in range(component.template.tables.size)
-        if component.template.tables.free(state) >> position & 1
+        for position in positions(component.template.tables.free(state))
     }
 
 
@@ -52,18 +31,17 @@ def admitted_names(ledger, flat):
 
 
 @pytest.mark.parametrize("meaning", MEANINGS)
-@settings(deadline=None, max_examples=150)
-@given(seed=SEEDS)
-def test_after_every_device_taken_the_free_ones_are_those_the_ledger_admits(seed, meaning):
-    chance, features = Random(seed), replace(ALL, groups=meaning)
-    flat = nested_pool(chance)
+@MANY
+@given(flat=pools(), data=st.data())
+def test_after_every_device_taken_the_free_ones_are_those_the_ledger_admits(flat, data, meaning):
+    features = replace(ALL, groups=meaning)
     ledger = Ledger(flat, features)
     compiled = PoolCompiler(features).compile(flat)
     states = [0] * len(compiled.components)
 
     while admitted := sorted(admitted_names(ledger, flat)):
         assert free_names(compiled, states) == set(admitted)
-        name = chance.choice(admitted)
+        name = data.draw(st.sampled_from(admitted))
         ledger.take(name, "claim")
         component, position = compiled.find(name)
         number = compiled.components.index(component)
@@ -74,18 +52,75 @@ def test_after_every_device_taken_the_free_ones_are_those_the_ledger_admits(seed
 
 
 @pytest.mark.parametrize("meaning", MEANINGS)
-@settings(deadline=None, max_examples=150)
-@given(seed=SEEDS)
-def test_whatever_is_held_even_too_much_the_free_ones_are_those_the_ledger_admits(seed, meaning):
-    chance, features = Random(seed), replace(ALL, groups=meaning)
-    flat = nested_pool(chance)
+@MANY
+@given(flat=pools(), data=st.data())
+def test_whatever_is_held_even_too_much_the_free_ones_are_those_the_ledger_admits(flat, data, meaning):
+    features = replace(ALL, groups=meaning)
     ledger = Ledger(flat, features)
     compiled = PoolCompiler(features).compile(flat)
     states = [0] * len(compiled.components)
 
-    for one in chance.sample(flat.devices, chance.randint(0, min(4, len(flat.devices)))):
+    for one in data.draw(st.lists(st.sampled_from(flat.devices), unique_by=lambda one: one.name)):
         ledger.record(one.name, "claim")
         component, position = compiled.find(one.name)
         states[compiled.components.index(component)] |= 1 << position
 
     assert free_names(compiled, states) == admitted_names(ledger, flat)
+
+
+@MANY
+@given(structures(), st.data())
+def test_a_state_is_the_same_from_whichever_state_it_was_reached(structure, data):
+    tables, state = OccupancyTables(structure), 0
+    while free := list(positions(tables.free(state))):
+        position = data.draw(st.sampled_from(free))
+        after = tables.free_after(state, position)
+        state |= 1 << position
+
+        fresh = OccupancyTables(structure)
+        assert (after, tables.left(state)) == (fresh.free(state), fresh.left(state))
+
+
+@MANY
+@given(structures(), st.data())
+def test_what_is_left_is_the_total_less_the_draws_of_what_is_in_use_and_its_ancestors(structure, data):
+    tables = OccupancyTables(structure)
+    state = data.draw(st.integers(0, tables.everything))
+    in_use = set(positions(state)) | {
+        one for taken in positions(state) for one in positions(tables.above[taken])
+    }
+    held_with_its_parts = {taken for taken in positions(state) if state & tables.below[taken]}
+
+    expected = list(structure.totals)
+    for one in [*in_use, *held_with_its_parts]:
+        for counter, amount in structure.draws[one]:
+            expected[counter] -= amount
+
+    assert tables.left(state) == expected
+
+
+@MANY
+@given(structures(), st.data())
+def test_swapping_interchangeable_positions_swaps_what_is_free(structure, data):
+    tables = OccupancyTables(structure)
+    state = data.draw(st.integers(0, tables.everything))
+
+    for one, other in combinations(range(tables.size), 2):
+        if tables.twins[one] >> other & 1:
+            swap = {one: other, other: one}
+
+            def swapped(mask, swap=swap):
+                return mask_of(swap.get(position, position) for position in positions(mask))
+
+            assert tables.twins[one] == tables.twins[other]
+            assert tables.free(swapped(state)) == swapped(tables.free(state))
+
+
+@MANY
+@given(structures())
+def test_a_whole_counter_serves_one_device_at_a_time(structure):
+    tables = OccupancyTables(structure)
+    for counter, total in enumerate(structure.totals):
+        amounts = {amount for draws in structure.draws for drawn, amount in draws if drawn == counter}
+
+        assert (counter in tables.whole_counters) is (amounts == {total})

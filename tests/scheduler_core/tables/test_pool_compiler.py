@@ -3,76 +3,18 @@
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_components import changed, exact, machine
 
-from scheduler_core.base.quantity import Quantity
-from scheduler_core.base.version import Version
-from scheduler_core.model.device import Binding, QualifiedName
-from scheduler_core.model.nodes import AllNodes, OnNode
-from scheduler_core.model.pool import PoolId
+from scheduler_core.base.features import ALL
 from scheduler_core.model.taints import Taint
-from scheduler_core.state.testing import DRIVER, device, pool
-from scheduler_core.tables.pool_compiler import PoolCompiler
-
-VALUES = [
-    "a",
-    "b",
-    True,
-    1,
-    2,
-    False,
-    0,
-    "1",
-    Version.parse("1.0"),
-    Version.parse("1.0.0"),
-    ("a", "b"),
-    ("a",),
-]
+from scheduler_core.state.testing import device, pool
+from scheduler_core.tables.pool_compiler import PoolCompiler, is_regular
 
 
-def machine(number):
-    """Two boards with parts, the values of node ``number``."""
-    boards = (
-        device(f"b{board}", attributes={"serial": f"{number}-{board}", "kind": "whole"}, m=8)
-        for board in range(2)
-    )
-    parts = (
-        device(f"b{board}-{part}", sources=[f"b{board}"], attributes={"kind": "part", "at": part}, m=2)
-        for board in range(2)
-        for part in range(3)
-    )
-    found = pool(*boards, *parts, node=f"node-{number}")
-    return replace(found, id=PoolId(DRIVER, f"node-{number}"))
-
-
-def changed(chance, found):
-    """The machine with a device that says or needs something else."""
-    index = chance.randrange(len(found.devices))
-    one = found.devices[index]
-    key = QualifiedName(f"{DRIVER}/{chance.choice(['kind', 'serial', 'at', 'more'])}")
-    other = chance.choice([
-        replace(one, attributes={**one.attributes, key: chance.choice(VALUES)}),
-        replace(one, attributes=dict(list(one.attributes.items())[1:])),
-        replace(one, capacity={name: Quantity.of(1) for name in one.capacity}),
-        replace(one, draws=tuple(replace(draw, groups=frozenset("x")) for draw in one.draws)),
-        replace(one, nodes=chance.choice([AllNodes(), OnNode("elsewhere")])),
-        replace(one, taints=(Taint("health"),)),
-        replace(one, binding=Binding(("ready",))),
-        replace(one, is_shareable=True),
-    ])  # fmt: skip
-    return replace(found, devices=(*found.devices[:index], other, *found.devices[index + 1 :]))
-
-
-def exact(found):
-    """A pool with the types of all values: True is not 1 here."""
-    values = [
-        {key: (type(value), str(value)) for key, value in one.attributes.items()} for one in found.devices
-    ]
-    return found, values
-
-
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_pools_of_one_kind_come_back_as_they_were_published(seed):
     chance, compiler = Random(seed), PoolCompiler()
@@ -95,3 +37,46 @@ def test_further_nodes_of_a_kind_share_their_templates():
     assert [one.template for one in second.components] == [one.template for one in third.components]
     assert [one.layout for one in first.components] == [one.layout for one in third.components]
     assert {one.own for one in second.components} != {one.own for one in third.components}
+
+
+COVERED = {
+    "an invalid pool": (replace(machine(0), problem="a name twice"), ALL, False),
+    "an incomplete pool": (replace(machine(0), is_complete=False), ALL, False),
+    "a pool with an older generation": (replace(machine(0), older=machine(0)), ALL, False),
+    "parts where partitionable devices are off": (
+        machine(0),
+        replace(ALL, DRAPartitionableDevices=False),
+        False,
+    ),
+    "whole devices where partitionable devices are off": (
+        pool(device("d")),
+        replace(ALL, DRAPartitionableDevices=False),
+        True,
+    ),
+    "tainted devices": (
+        replace(machine(0), devices=tuple(replace(one, taints=(Taint("a"),)) for one in machine(0).devices)),
+        ALL,
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COVERED)
+def test_the_tables_cover_pools_that_are_valid_final_and_need_no_feature_that_is_off(case):
+    published, features, is_covered = COVERED[case]
+
+    assert (PoolCompiler(features).compile_if_regular(published) is not None) is is_covered
+    assert is_regular(published, features) is is_covered
+
+
+def test_compiling_a_pool_that_the_tables_do_not_cover_is_refused_by_its_name():
+    with pytest.raises(ValueError, match="node-0"):
+        PoolCompiler().compile(replace(machine(0), is_complete=False))
+
+
+def test_what_was_compiled_before_does_not_show_in_a_pool_with_other_hardware():
+    compiler = PoolCompiler()
+    compiler.compile(machine(0))
+    other = replace(machine(1), devices=machine(1).devices[:3])
+
+    assert exact(compiler.compile(other).restored()) == exact(PoolCompiler().compile(other).restored())
