@@ -233,6 +233,6 @@ def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _whole_counters(structure: Structure, by_amount: Sequence[Mapping[int, int]]) -> frozenset[int]:
-    """Return the counters of which every device that draws takes the total."""
+    """Return the counters of which every device that draws takes the total, and that is more than nothing."""
     pairs = enumerate(zip(by_amount, structure.totals, strict=True))
-    return frozenset([counter for counter, (masks, total) in pairs if len(masks) == 1 and total in masks])
+    return frozenset([counter for counter, (masks, total) in pairs if total and list(masks) == [total]])

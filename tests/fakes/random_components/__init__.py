@@ -88,8 +88,9 @@ def tables_with_columns(
 ) -> tuple[OccupancyTables, tuple[int, ...], int]:
     """Tables, the positions that suit each of some columns, and a state, overdrawn ones too."""
     tables = OccupancyTables(draw(structures(most)))
-    masks = st.integers(0, tables.everything)
-    return tables, tuple(draw(st.lists(masks, min_size=1, max_size=columns))), draw(masks)
+    masks = st.just(tables.everything) | st.integers(0, tables.everything)
+    state = st.just(0) | st.integers(0, tables.everything)
+    return tables, tuple(draw(st.lists(masks, min_size=1, max_size=columns))), draw(state)
 
 
 def ways(tables: OccupancyTables, state: int, columns: Sequence[int]) -> Iterator[tuple[int, ...]]:

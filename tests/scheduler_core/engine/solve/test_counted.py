@@ -1,0 +1,58 @@
+"""Counted subproblems: so many devices of each column, at most one per limited group; against trying all."""
+
+from hypothesis import given, settings
+from random_subproblems import answers, counted_subproblems
+
+MANY = settings(max_examples=300)
+
+
+def keeps_the_limits(subproblem, picks):
+    """Whether no limited group gives two devices of limited columns."""
+    used = [
+        subproblem.members[number].group
+        for (number, _), column in zip(picks, subproblem.order, strict=True)
+        if subproblem.limited[column] and subproblem.groups[subproblem.members[number].group].is_limited
+    ]
+    return len(set(used)) == len(used)
+
+
+def first_answer(subproblem, states):
+    return next((found for found in answers(subproblem, states) if keeps_the_limits(subproblem, found)), None)
+
+
+@MANY
+@given(counted_subproblems())
+def test_it_fits_where_some_answer_exists(given_subproblem):
+    subproblem, states = given_subproblem
+
+    assert subproblem.fits(states) is (first_answer(subproblem, states) is not None)
+
+
+@MANY
+@given(counted_subproblems())
+def test_the_first_answer_is_the_first_in_listed_order(given_subproblem):
+    subproblem, states = given_subproblem
+
+    assert subproblem.first(states) == first_answer(subproblem, states)
+
+
+@MANY
+@given(counted_subproblems())
+def test_a_first_device_leaves_an_answer_where_the_counts_say_so(given_subproblem):
+    subproblem, states = given_subproblem
+    possible = {found[0] for found in answers(subproblem, states) if keeps_the_limits(subproblem, found)}
+
+    for number, position in subproblem.candidates(states, 0, subproblem.start()):
+        then = (*states[:number], states[number] | 1 << position, *states[number + 1 :])
+        further = subproblem.step(subproblem.start(), 0, number)
+        assert subproblem.reaches(then, further) is ((number, position) in possible)
+
+
+@MANY
+@given(counted_subproblems())
+def test_asking_again_gives_the_same_answer(given_subproblem):
+    subproblem, states = given_subproblem
+
+    first = subproblem.first(states), subproblem.fits(states)
+
+    assert (subproblem.first(states), subproblem.fits(states)) == first
