@@ -3,6 +3,13 @@
 from hypothesis import given, settings
 from random_subproblems import answers, counted_subproblems
 
+from scheduler_core.base.effort import Effort
+from scheduler_core.engine.solve.component_view import ComponentView
+from scheduler_core.engine.solve.counted import CountedSubproblem, LimitedGroup
+from scheduler_core.engine.solve.subproblem import Member
+from scheduler_core.tables.occupancy import OccupancyTables
+from scheduler_core.tables.structure import Structure
+
 MANY = settings(max_examples=300)
 
 
@@ -56,3 +63,14 @@ def test_asking_again_gives_the_same_answer(given_subproblem):
     first = subproblem.first(states), subproblem.fits(states)
 
     assert (subproblem.first(states), subproblem.fits(states)) == first
+
+
+def test_a_device_that_only_one_request_can_use_is_kept_for_it():
+    tables = OccupancyTables(Structure(parents=((),), draws=((),), totals=(0,)))
+    both, first = (ComponentView(tables, masks, Effort()) for masks in ((1, 1), (1, 0)))
+    members = (Member(0, both, (0,), 0), Member(1, first, (1,), 1))
+    groups = tuple(LimitedGroup((number,), is_limited=False) for number in range(2))
+
+    subproblem = CountedSubproblem(members, groups, (0, 1), (False, False), Effort())
+
+    assert subproblem.first((0, 0)) == ((1, 0), (0, 0))
