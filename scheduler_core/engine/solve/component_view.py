@@ -78,9 +78,10 @@ class ComponentView:
         known = self._frontiers.get((state, counts))
         if known is None:
             found: list[Counts] = []
-            for vector in self._vectors(state, counts, ()):
+            for vector in self._vectors(
+                state, counts, ()
+            ):  # in descending order: none is above an earlier one
                 if not any(_is_under(vector, other) for other in found):
-                    found = [other for other in found if not _is_under(other, vector)]
                     found.append(vector)
             known = tuple(found)
             if len(self._frontiers) >= _LIMIT:

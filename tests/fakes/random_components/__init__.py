@@ -44,9 +44,27 @@ def parents(draw: st.DrawFn, size: int) -> tuple[tuple[int, ...], ...]:
     )
 
 
+def structures(most: int = 6) -> st.SearchStrategy[Structure]:
+    """Structures of a few devices."""
+    return nested_structures(most) | sliced_structures(most)
+
+
 @st.composite
-def structures(draw: st.DrawFn, most: int = 6) -> Structure:
-    """A structure of a few devices: parts, parts of parts, devices that draw nothing."""
+def sliced_structures(draw: st.DrawFn, most: int) -> Structure:
+    """A whole of a few slices, and parts of neighbouring slices, as MIG partitions are."""
+    slices = draw(st.integers(1, 4))
+    ends = st.tuples(st.integers(0, slices), st.integers(0, slices)).map(sorted)
+    parts = draw(st.lists(ends, max_size=most - 1))
+    return Structure(
+        parents=((), *[(0,)] * len(parts)),
+        draws=((), *(tuple((one, 1) for one in range(*part)) for part in parts)),
+        totals=(1,) * slices,
+    )
+
+
+@st.composite
+def nested_structures(draw: st.DrawFn, most: int) -> Structure:
+    """Parts, parts of parts, devices that draw nothing or too much."""
     size = draw(st.integers(1, most))
     totals = draw(st.lists(st.integers(0, 5), min_size=1, max_size=3))
     one = st.dictionaries(st.integers(0, len(totals) - 1), st.integers(0, 3), max_size=2)

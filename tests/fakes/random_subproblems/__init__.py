@@ -12,42 +12,46 @@ from scheduler_core.engine.solve.counted import CountedSubproblem, LimitedGroup
 from scheduler_core.engine.solve.subproblem import Member, Picks, States
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.occupancy import OccupancyTables
+from scheduler_core.tables.structure import Structure
 
 COLUMNS = 2
 
 
 @st.composite
 def members(draw: st.DrawFn, groups: Sequence[int]) -> tuple[tuple[Member, ...], States]:
-    """Components, one per group number, in the order of their first device, and a state of each."""
-    tables = [OccupancyTables(draw(structures(4))) for _ in groups]
+    """Components, one per group number, in the order of their first device, and a state of each.
+
+    Half of the time they are of one structure, and some of them equal in everything.
+    """
     if draw(st.booleans()):
-        tables = [tables[0]] * len(groups)
-    owners = [number for number, one in enumerate(tables) for _ in range(one.size)]
-    owners = draw(st.permutations(owners))
+        tables = OccupancyTables(draw(structures(3)))
+        views = [draw(_views(tables)), draw(_views(tables))]
+        states = [0, draw(st.integers(0, tables.everything))]
+        drawn = [(draw(st.sampled_from(views)), draw(st.sampled_from(states))) for _ in groups]
+    else:
+        drawn = []
+        for _ in groups:
+            tables = OccupancyTables(draw(structures(4)))
+            drawn.append((draw(_views(tables)), draw(st.just(0) | st.integers(0, tables.everything))))
+    owners = draw(
+        st.permutations([number for number, (view, _) in enumerate(drawn) for _ in range(view.tables.size)])
+    )
     ranks = [
         tuple(rank for rank, owner in enumerate(owners) if owner == number) for number in range(len(groups))
     ]
     order = sorted(range(len(groups)), key=lambda number: ranks[number][0])
-    effort = Effort()
     found = tuple(
-        Member(
-            component=number,
-            view=ComponentView(
-                tables[number],
-                tuple(draw(_masks(tables[number])) for _ in range(COLUMNS)),
-                effort,
-            ),
-            ranks=ranks[number],
-            group=group,
-        )
+        Member(component=number, view=drawn[number][0], ranks=ranks[number], group=group)
         for number, group in zip(order, groups, strict=True)
     )
-    return found, tuple(draw(st.just(0) | st.integers(0, one.view.tables.everything)) for one in found)
+    return found, tuple(drawn[number][1] for number in order)
 
 
-def _masks(tables: OccupancyTables) -> st.SearchStrategy[int]:
-    """Positions that suit a column: often all, or the first one alone."""
-    return st.just(tables.everything) | st.just(1) | st.integers(0, tables.everything)
+@st.composite
+def _views(draw: st.DrawFn, tables: OccupancyTables) -> ComponentView:
+    """A component as some columns see it: a column often suits every position, or the first one alone."""
+    masks = st.just(tables.everything) | st.just(1) | st.integers(0, tables.everything)
+    return ComponentView(tables, tuple(draw(masks) for _ in range(COLUMNS)), Effort())
 
 
 ORDERS = st.lists(st.integers(0, COLUMNS - 1), min_size=1, max_size=4).map(tuple)
@@ -67,6 +71,15 @@ def counted_subproblems(draw: st.DrawFn) -> tuple[CountedSubproblem, States]:
     )
     marks = tuple(draw(st.booleans()) for _ in range(COLUMNS))
     return CountedSubproblem(found, limited, draw(ORDERS), marks, Effort()), states
+
+
+def contested_subproblem() -> CountedSubproblem:
+    """Two turns and two components of one device: the first suits both turns, the second the first turn."""
+    tables = OccupancyTables(Structure(parents=((),), draws=((),), totals=(0,)))
+    both, one = (ComponentView(tables, masks, Effort()) for masks in ((1, 1), (1, 0)))
+    found = (Member(0, both, (0,), 0), Member(1, one, (1,), 1))
+    groups = tuple(LimitedGroup((number,), is_limited=False) for number in range(2))
+    return CountedSubproblem(found, groups, (0, 1), (False, False), Effort())
 
 
 @st.composite

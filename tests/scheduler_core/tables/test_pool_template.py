@@ -11,8 +11,9 @@ from scheduler_core.state.testing import DRIVER
 from scheduler_core.tables.component import CompiledPool
 from scheduler_core.tables.pool_compiler import PoolCompiler
 from scheduler_core.tables.pool_template import PoolTemplate
+from scheduler_core.tables.structure_class import identity
 
-SERIAL = QualifiedName(f"{DRIVER}/serial")
+SERIAL, LABEL, AT = (QualifiedName(f"{DRIVER}/{name}") for name in ("serial", "label", "at"))
 
 
 def template_of_known_machines():
@@ -96,3 +97,42 @@ def test_a_template_is_out_of_date_once_machines_differ_in_more():
     compiler.compile(replace(machine(2), devices=(renamed, *machine(2).devices[1:])))
 
     assert template.read(machine(3)) is None
+
+
+def labelled(number, labels):
+    """A machine whose parts have a label each, beside what it has already."""
+    published, left = machine(number), list(labels)
+    return replace(
+        published,
+        devices=tuple(
+            replace(one, attributes={**one.attributes, LABEL: left.pop(0)}) if one.draws else one
+            for one in published.devices
+        ),
+    )
+
+
+@given(st.lists(st.sampled_from(["x", "y", 1, True]), min_size=6, max_size=6))
+def test_labels_are_read_where_they_differ_within_each_board_as_in_the_machines_known(labels):
+    compiler = PoolCompiler()
+    known = [labelled(number, [f"{number}-{part}" for part in range(6)]) for number in range(2)]
+    compiler.compile(known[0])
+    template = PoolTemplate(known[1], compiler.compile(known[1]).components)
+    published = labelled(2, labels)
+
+    components = template.read(published)
+
+    differ = [len({identity(label) for label in board}) > 1 for board in (labels[:3], labels[3:])]
+    assert (components is not None) is all(differ)
+    if components is not None:
+        assert as_pool(published, components) == exact(published)
+
+
+def test_an_attribute_that_equals_the_known_one_in_python_only_is_a_difference():
+    published = machine(2)
+    index = next(n for n, one in enumerate(published.devices) if one.attributes.get(AT) == 1)
+    one = published.devices[index]
+
+    true = replace(one, attributes={**one.attributes, AT: True})
+
+    devices = (*published.devices[:index], true, *published.devices[index + 1 :])
+    assert template_of_known_machines().read(replace(published, devices=devices)) is None

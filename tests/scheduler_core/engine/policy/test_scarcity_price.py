@@ -152,3 +152,30 @@ def test_a_small_part_goes_where_no_larger_one_is_lost():
 
     (pick,) = answer.picks
     assert node_view.components[0].layout.names[pick[1]] == "b0-1-3"
+
+
+def test_the_cheapest_device_is_left_to_a_later_request_that_can_use_no_other():
+    light = [
+        device("x", attributes={"size": 4}, slice0=1),
+        device("x-1", sources=["x"], attributes={"size": 1}, slice0=1),
+    ]
+    heavy = [
+        device("y", attributes={"size": 4}, slice0=1, slice1=1),
+        device("y-1", sources=["y"], attributes={"size": 3}, slice0=1, slice1=1),
+    ]
+    node_view, scarcity = node_views_of([pool(*light, *heavy)]).node_view(NODE), price_of()
+    for component in node_view.components:
+        scarcity.entered(component)
+    either = f"device.attributes['{DRIVER}'].size in [1, 3]"
+    plan = (
+        compiled_claims()
+        .of_new([claim(request("either", either), request("light", size(1)))])
+        .plan(node_view)
+    )
+
+    _, answer = scarcity.choose(plan, node_view.components)
+
+    assert [node_view.components[number].layout.names[position] for number, position in answer.picks] == [
+        "y-1",
+        "x-1",
+    ]

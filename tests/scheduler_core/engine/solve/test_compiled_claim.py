@@ -92,20 +92,16 @@ def test_nodes_that_differ_in_what_a_selector_reads_have_a_plan_each():
     assert fits == [False, True]
 
 
-@given(machines())
-def test_a_claim_meets_shareable_devices_where_it_suits_devices_connected_with_one(published):
+@given(st.integers(0, 7), st.integers(0, 1))
+def test_a_claim_meets_shareable_devices_where_it_suits_devices_connected_with_one(index, board):
+    published = machine(0)
+    shared = replace(published.devices[index], is_shareable=True)
+    published = replace(
+        published, devices=(*published.devices[:index], shared, *published.devices[index + 1 :])
+    )
     node_view = node_views_of([published]).node_view(Node("node-0"))
-    claims = compiled(wanted(0, (), text="true"))
+    claims = compiled(wanted(0, (), f"device.attributes['{DRIVER}'].?serial == optional.of('0-{board}')"))
 
     meets = claims.meets_shareable(node_view, claims.matched(node_view))
 
-    used = [
-        (component, mask)
-        for component, mask in zip(node_view.components, node_view.node_class.usable, strict=True)
-        if mask
-    ]
-    assert meets is any(
-        component.device(position).is_shareable
-        for component, _ in used
-        for position in range(component.template.tables.size)
-    )
+    assert meets is shared.name.startswith(f"b{board}")

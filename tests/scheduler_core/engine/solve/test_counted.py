@@ -1,14 +1,7 @@
 """Counted subproblems: so many devices of each column, at most one per limited group; against trying all."""
 
 from hypothesis import given, settings
-from random_subproblems import answers, counted_subproblems
-
-from scheduler_core.base.effort import Effort
-from scheduler_core.engine.solve.component_view import ComponentView
-from scheduler_core.engine.solve.counted import CountedSubproblem, LimitedGroup
-from scheduler_core.engine.solve.subproblem import Member
-from scheduler_core.tables.occupancy import OccupancyTables
-from scheduler_core.tables.structure import Structure
+from random_subproblems import answers, contested_subproblem, counted_subproblems
 
 MANY = settings(max_examples=300)
 
@@ -66,11 +59,4 @@ def test_asking_again_gives_the_same_answer(given_subproblem):
 
 
 def test_a_device_that_only_one_request_can_use_is_kept_for_it():
-    tables = OccupancyTables(Structure(parents=((),), draws=((),), totals=(0,)))
-    both, first = (ComponentView(tables, masks, Effort()) for masks in ((1, 1), (1, 0)))
-    members = (Member(0, both, (0,), 0), Member(1, first, (1,), 1))
-    groups = tuple(LimitedGroup((number,), is_limited=False) for number in range(2))
-
-    subproblem = CountedSubproblem(members, groups, (0, 1), (False, False), Effort())
-
-    assert subproblem.first((0, 0)) == ((1, 0), (0, 0))
+    assert contested_subproblem().first((0, 0)) == ((1, 0), (0, 0))

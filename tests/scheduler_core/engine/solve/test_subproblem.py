@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_subproblems import bundled_subproblems, counted_subproblems
+from random_subproblems import bundled_subproblems, contested_subproblem, counted_subproblems
 
 from scheduler_core.engine.solve.subproblem import after, guided
 from scheduler_core.tables.bits import positions
@@ -44,3 +44,7 @@ def test_candidates_are_free_suit_their_turn_and_come_in_listed_order(given_subp
     for number, position in offered:
         view = subproblem.members[number].view
         assert view.tables.free(states[number]) & view.masks[subproblem.order[0]] & 1 << position
+
+
+def test_a_guided_walk_passes_over_a_device_that_a_later_turn_needs():
+    assert guided(contested_subproblem(), (0, 0)) == ((1, 0), (0, 0))
