@@ -73,6 +73,16 @@ def counted_subproblems(draw: st.DrawFn) -> tuple[CountedSubproblem, States]:
     return CountedSubproblem(found, limited, draw(ORDERS), marks, Effort()), states
 
 
+def equal_members(groups: Sequence[int], size: int = 1) -> tuple[Member, ...]:
+    """Components of some free devices, equal but for their group; every device suits every column."""
+    tables = OccupancyTables(Structure(parents=((),) * size, draws=((),) * size, totals=(0,)))
+    view = ComponentView(tables, (tables.everything,) * COLUMNS, Effort())
+    return tuple(
+        Member(number, view, tuple(range(number * size, (number + 1) * size)), group)
+        for number, group in enumerate(groups)
+    )
+
+
 def contested_subproblem() -> CountedSubproblem:
     """Two turns and two components of one device: the first suits both turns, the second the first turn."""
     tables = OccupancyTables(Structure(parents=((),), draws=((),), totals=(0,)))

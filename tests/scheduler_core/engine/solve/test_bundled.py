@@ -1,9 +1,10 @@
 """Bundled subproblems: the devices of a bundle come from one group of components; against trying all."""
 
 from hypothesis import given, settings
-from random_subproblems import answers, bundled_subproblems
+from random_subproblems import answers, bundled_subproblems, equal_members
 
-from scheduler_core.engine.solve.bundled import LOOSE
+from scheduler_core.base.effort import Effort
+from scheduler_core.engine.solve.bundled import LOOSE, BundledSubproblem
 
 MANY = settings(max_examples=300)
 
@@ -56,3 +57,28 @@ def test_a_first_device_leaves_an_answer_where_the_counts_say_so(given_subproble
         further = subproblem.step(subproblem.start(), 0, number)
         assert subproblem.reaches(then, further) is ((number, position) in possible)
     assert bool(possible) <= bool(offered)
+
+
+def bundled(members, owners, *, holding):
+    """A subproblem of one column over components that are each a group of their own."""
+    return BundledSubproblem(
+        members=members,
+        order=(0,) * len(owners),
+        owners=owners,
+        groups=tuple((number,) for number in range(len(members))),
+        holding=holding,
+        columns=2,
+        effort=Effort(),
+    )
+
+
+def test_a_loose_device_leaves_a_component_that_may_hold_bundles_for_one_that_is_equal_but_may_not():
+    subproblem = bundled(equal_members((0, 1)), (LOOSE, 0), holding=1)
+
+    assert subproblem.first((0, 0)) == ((1, 0), (0, 0))
+
+
+def test_a_loose_device_leaves_what_a_bundle_still_needs_for_an_equal_device_elsewhere():
+    subproblem = bundled(equal_members((0, 1), size=2), (0, LOOSE, 0), holding=2)
+
+    assert subproblem.first((0b00, 0b01)) == ((0, 0), (1, 1), (0, 1))

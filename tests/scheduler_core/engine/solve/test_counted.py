@@ -1,7 +1,13 @@
 """Counted subproblems: so many devices of each column, at most one per limited group; against trying all."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
-from random_subproblems import answers, contested_subproblem, counted_subproblems
+from random_subproblems import answers, contested_subproblem, counted_subproblems, equal_members
+
+from scheduler_core.base.effort import Effort
+from scheduler_core.engine.solve.component_view import ComponentView
+from scheduler_core.engine.solve.counted import CountedSubproblem, LimitedGroup
 
 MANY = settings(max_examples=300)
 
@@ -60,3 +66,19 @@ def test_asking_again_gives_the_same_answer(given_subproblem):
 
 def test_a_device_that_only_one_request_can_use_is_kept_for_it():
     assert contested_subproblem().first((0, 0)) == ((1, 0), (0, 0))
+
+
+def test_of_equal_components_one_in_each_limited_group_is_tried():
+    first, other, last = equal_members((0, 0, 1))
+    only_second = ComponentView(other.view.tables, (0, 1), Effort())
+    only_first = ComponentView(first.view.tables, (1, 0), Effort())
+    members = (
+        replace(first, view=only_first),
+        replace(other, view=only_second),
+        replace(last, view=only_first),
+    )
+    groups = (LimitedGroup((0, 1), is_limited=True), LimitedGroup((2,), is_limited=True))
+
+    subproblem = CountedSubproblem(members, groups, (0, 1), (True, True), Effort())
+
+    assert subproblem.first((0, 0, 0)) == ((2, 0), (1, 0))
