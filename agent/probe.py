@@ -1,7 +1,7 @@
-"""Ask the agent of one's own pod how it is, for a kubelet's probe: ``python3 -m agent.probe SOCKET PATH``.
+"""A kubelet's probe of the agent in the same pod: ``python3 -m agent.probe SOCKET PATH``.
 
-The unix socket that ``--probe-socket`` names and a path such as ``/readyz`` enter; the answer is printed and
-the exit status is 0 where it is 200, else 1. It runs every few seconds, so it loads nothing that takes time.
+The unix socket that ``--probe-socket`` names and a path such as ``/readyz`` enter. The answer is printed;
+the exit status is 0 for HTTP status 200, else 1. It runs every few seconds, so it imports little.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         answer = _ask(path, asked)
     except OSError as error:
-        sys.stderr.write(f"ask the agent on {path} for {asked}: {error}; it is not there, or too busy\n")
+        reason = f"{error}; the agent is not running, or too busy"
+        sys.stderr.write(f"ask the agent on {path} for {asked}: {reason}\n")
         return _SICK
     head, _, body = answer.partition("\r\n\r\n")
     sys.stdout.write(body)

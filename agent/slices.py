@@ -1,7 +1,7 @@
-"""A node's devices as slices within the limits of each dialect. Pure.
+"""Packs a node's devices into slices within the limits of each dialect. Pure.
 
-The composite slices are the source of truth; the v1 slices are their exact projection. Order is meaning:
-schedulers take the first device that fits, so devices keep the order of their description.
+The composite slices are the source of truth; the v1 slices are their exact projection. The order matters:
+schedulers take the first device that fits, so devices keep the order in which they were described.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = COMPOSITE_ITEMS_BELOW - 1
 def composite_slices(devices: NodeDevices, generation: int = 1) -> tuple[CompositeSlice, ...]:
     """Return the pool's slices in the composite dialect, at least one.
 
-    Shape: shared mixins come first; a group lies in one slice where it fits; names sort in order.
+    Shape: shared mixins come first; a group stays in one slice if it fits; slice names sort in this order.
     """
     contents = list(_contents(devices)) or [Group(mixins=(), devices=())]
     return tuple(
@@ -43,9 +43,9 @@ def encoded(slices: Sequence[CompositeSlice]) -> tuple[dict[str, Any], ...]:
 
 
 def flattened(devices: NodeDevices) -> tuple[dict[str, Any], ...]:
-    """Return the composite pool with every mixin written out in every device: what mixins save.
+    """Return the composite pool with every mixin expanded in every device, to compare sizes.
 
-    Shape: one object, whatever its size; sources are kept, so that it means the same.
+    Shape: one object, whatever its size; it keeps the sources, so it has the same meaning.
     """
     flat = {device.name: device for device in devices.pool.devices}
     written = tuple(
@@ -63,7 +63,7 @@ def flattened(devices: NodeDevices) -> tuple[dict[str, Any], ...]:
 
 
 def _contents(devices: NodeDevices) -> Iterator[Group]:
-    """Fill slices with whole groups; a group that is larger than a slice is split at its devices."""
+    """Fill slices with whole groups; split a group that is larger than a slice between its devices."""
     current = Group(mixins=(), devices=())
     for group in (Group(mixins=devices.shared, devices=()), *devices.groups):
         for part in _parts(group):
@@ -91,7 +91,7 @@ def _size(group: Group) -> int:
 
 
 def _delegates(group: Group) -> bool:
-    """Whether a device of the group has nodes of its own; then all of its slice must."""
+    """Whether a device of the group selects its own nodes; then every device of its slice must do so."""
     return any(device.nodes is not None for device in group.devices)
 
 

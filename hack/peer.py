@@ -16,11 +16,11 @@ from random import SystemRandom
 
 from peer_sides import Side, built_upstream, ours, upstream
 
-from tangram.__main__ import AllMachines
 from tangram.bench.inputs import benchmark, names
 from tangram.bench.machine import Dgx
 from tangram.bench.objects import Json
 from tangram.bench.random_questions import FAMILIES, questions
+from tangram.hardware import AllMachines
 
 _NS = 1_000_000_000
 _ROW = "{:<8} {:>11} {:>11} {:>11} {:>11} {:>13}  {:<17} {}"

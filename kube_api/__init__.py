@@ -1,13 +1,14 @@
-"""Access to a Kubernetes API server. Imports none of the other packages; programs hand it in as a port.
+"""Access to a Kubernetes API server. Imports none of the other packages.
 
-Configuration, credentials and connections are the ``kubernetes`` package's; objects are read and written as
-they travel, so that fields which this program does not know survive.
+Configuration, credentials and connections come from the ``kubernetes`` package. Objects stay JSON documents,
+so fields that this program does not know are written back as they were read.
 """
 
 from kube_api.api import KubeApi
 from kube_api.errors import (
     AlreadyExists,
     ApiError,
+    BadReply,
     Cause,
     Conflict,
     Expired,
@@ -21,7 +22,7 @@ from kube_api.errors import (
 )
 from kube_api.event_writer import EventWriter
 from kube_api.events import EventType, Regarding
-from kube_api.objects import Listing, Metadata, Object, OwnerReference
+from kube_api.objects import Listing, Metadata, Object, OwnerReference, Unreadable
 from kube_api.pacing import Limits
 from kube_api.resources import (
     DEVICE_CLASSES,
@@ -34,7 +35,9 @@ from kube_api.resources import (
     RESOURCE_SLICES,
     Resource,
 )
-from kube_api.watch import Change, Disconnected, Removed, Synced, Upserted
+from kube_api.store import Change, Changed, Store
+from kube_api.table import Entry, Key
+from kube_api.watch import Disconnected, Removed, Synced, Upserted, WatchEvent
 from kube_api.writes import PatchKind
 
 __all__ = [
@@ -48,15 +51,19 @@ __all__ = [
     "RESOURCE_SLICES",
     "AlreadyExists",
     "ApiError",
+    "BadReply",
     "Cause",
     "Change",
+    "Changed",
     "Conflict",
     "Disconnected",
+    "Entry",
     "EventType",
     "EventWriter",
     "Expired",
     "Forbidden",
     "Invalid",
+    "Key",
     "KubeApi",
     "KubeApiError",
     "Limits",
@@ -70,8 +77,11 @@ __all__ = [
     "Regarding",
     "Removed",
     "Resource",
+    "Store",
     "Synced",
     "Unavailable",
+    "Unreadable",
     "Untrusted",
     "Upserted",
+    "WatchEvent",
 ]

@@ -1,6 +1,6 @@
-"""What an API server says when it refuses, as our errors.
+"""Turns the answers of an API server that are no success into errors.
 
-A status and a body enter, an error leaves. This is the only place that tells HTTP codes apart.
+A status and a body enter, an error leaves. Only this module knows HTTP codes.
 Source: meta/v1 Status; the Kubernetes API conventions, "HTTP Status codes".
 """
 
@@ -13,9 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from kube_api.calls import Call
+from kube_api.decoding import Malformed
 from kube_api.errors import (
     AlreadyExists,
     ApiError,
+    BadReply,
     Cause,
     Conflict,
     Expired,
@@ -24,8 +26,9 @@ from kube_api.errors import (
     NotFound,
     Unavailable,
 )
+from kube_api.parts import NO_JSON
 
-_LONGEST_TEXT: Final = 300  # of an answer that is no Status: a proxy's whole page helps nobody
+_LONGEST_TEXT: Final = 300  # of an answer that is no Status, such as a proxy's page
 _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     HTTPStatus.BAD_REQUEST: Invalid,
     HTTPStatus.UNAUTHORIZED: Forbidden,
@@ -60,13 +63,13 @@ def refused(call: Call, status: int, body: bytes, retry_after: str | None = None
     """Return the error for an answer that is no success."""
     try:
         said = msgspec.json.decode(body, type=_Status)
-    except msgspec.DecodeError:
+    except (*NO_JSON, RecursionError):
         said = _Status(message=body[:_LONGEST_TEXT].decode(errors="replace").strip())
     return _error(call, status, said, _seconds(retry_after))
 
 
 def broken_off(call: Call, document: dict[str, Any]) -> ApiError:
-    """Return the error for the Status object with which a server ends a watch."""
+    """Return the error for the Status object that ends a watch."""
     try:
         said = msgspec.convert(document, _Status)
     except msgspec.ValidationError as problem:
@@ -74,10 +77,10 @@ def broken_off(call: Call, document: dict[str, Any]) -> ApiError:
     return _error(call, said.code or HTTPStatus.INTERNAL_SERVER_ERROR, said, None)
 
 
-def unreadable(call: Call, problem: msgspec.DecodeError) -> ApiError:
-    """Return the error for an answer that is not what the API promises."""
-    text = f"the answer cannot be read: {problem}"
-    return ApiError(call.attempted, call.resource, **call.about(message=text))
+def not_as_promised(call: Call, problem: Malformed | str) -> BadReply:
+    """Return the error for an answer that is not as the API promises."""
+    text = f"the answer is not as the API promises: {problem}"
+    return BadReply(call.attempted, call.resource, **call.about(message=text))
 
 
 def _error(call: Call, status: int, said: _Status, retry_after_s: float | None) -> ApiError:
@@ -96,7 +99,7 @@ def _error(call: Call, status: int, said: _Status, retry_after_s: float | None) 
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Read the header's seconds; API servers never use its other form, a date."""
+    """Return the seconds of the header; API servers never use its other form, a date."""
     if retry_after is None or not retry_after.strip().isdecimal():
         return None
     return float(retry_after)

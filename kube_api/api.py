@@ -1,35 +1,39 @@
-"""The verbs of an API server, for whoever a program hands them to.
+"""The calls that a program can make to an API server.
 
-Kinds, names and documents enter, objects and changes leave; every failure is one of our errors. All calls
-are bounded in time, paced, and repeated only where that cannot do harm. Safe between threads.
+Kinds, names and documents enter, objects and events leave; every failure is one of our errors. All calls are
+bounded in time and size, paced, and repeated only where that cannot do harm. Safe between threads.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection, on_object, once
-from kube_api.documents import ask_document, ask_object
+from kube_api.documents import ask_deletion, ask_document, ask_object
 from kube_api.errors import Conflict
 from kube_api.listing import list_all
-from kube_api.objects import Listing, Object, on_top_of
+from kube_api.objects import Listing, Object, Unreadable, on_top_of
 from kube_api.pacing import Clock, Limits, Random, Sleep, TokenBucket
 from kube_api.resources import Resource
-from kube_api.watch import Change, Watch
+from kube_api.store import Changed, Store
+from kube_api.watch import Disconnected, Watch, WatchEvent
 from kube_api.writes import PatchKind, creation, deletion, patching, replacement
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PAGE: Final = 500
+V = TypeVar("V")
 
 
 class KubeApi:
-    """One API server, asked as one user."""
+    """One API server and one user of it."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -41,19 +45,19 @@ class KubeApi:
         context: str | None = None,
         *,
         user_agent: str,
-        clock: Clock,
-        sleep: Sleep,
-        random: Random,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = time.sleep,
+        random: Random = random.random,
         limits: Limits | None = None,
         environ: Mapping[str, str] = os.environ,
         service_account: Path = SERVICE_ACCOUNT,
     ) -> Self:
-        """Find the API server; nothing is sent yet.
+        """Find the configuration of an API server; nothing is sent yet.
 
         Units:  ``clock`` gives seconds and never goes back; ``random`` a number from 0 to below 1.
         Raises: NotConfigured, with everything that was looked for.
         """
-        # The kubernetes package takes 0.6 s and 25 MiB: only whoever connects pays for it.
+        # The kubernetes package takes 0.6 s and 25 MiB: only a program that connects loads it.
         from kube_api.configuration import find  # noqa: PLC0415
         from kube_api.transport import Transport  # noqa: PLC0415
 
@@ -71,15 +75,15 @@ class KubeApi:
     ) -> Object:
         """Read one object.
 
-        Shape:  ``meanwhile`` is called once, as a rule while the answer is awaited.
+        Shape:  ``meanwhile`` is called once, while the answer is awaited wherever that is possible.
         Raises: NotFound, ApiError, and what ``meanwhile`` raises.
         """
         call = on_object("get", "GET", resource, name, namespace)
         if meanwhile is None:
             return ask_object(self._caller, call)
-        deed = once(meanwhile)
-        found = ask_object(self._caller, replace(call, meanwhile=deed))
-        deed()
+        work = once(meanwhile)
+        found = ask_object(self._caller, replace(call, meanwhile=work))
+        work()
         return found
 
     def list(
@@ -89,18 +93,10 @@ class KubeApi:
         label_selector: str = "",
         field_selector: str = "",
         page: int = _PAGE,
-    ) -> Listing:
+    ) -> Listing[Object]:
         """Read all objects of a kind, ``page`` at a time. Raises: ApiError."""
-        return list_all(
-            self._caller,
-            Selection(
-                resource=resource,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            ),
-            page,
-        )
+        selection = _selection(resource, namespace, label_selector, field_selector)
+        return list_all(self._caller, selection, page, _whole)
 
     def watch(
         self,
@@ -111,19 +107,36 @@ class KubeApi:
         page: int = _PAGE,
         *,
         stop: Event,
-    ) -> Iterator[Change]:
+    ) -> Iterator[WatchEvent[Object]]:
         """Yield all objects of a kind and then what happens to them, until ``stop`` is set.
 
-        Shape:  the first change is Synced or Disconnected; Synced comes again whenever history was lost.
+        Shape:  the first event is Synced or Disconnected; Synced comes again whenever history was lost.
         Raises: Invalid for selectors that cannot be right; every other failure is a Disconnected.
         """
-        selection = Selection(
-            resource=resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
-        return Watch(self._caller, selection, page, stop).changes()
+        selection = _selection(resource, namespace, label_selector, field_selector)
+        return Watch(self._caller, selection, page, _whole, stop).events()
+
+    def follow(
+        self,
+        resource: Resource,
+        store: Store[V],
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        page: int = _PAGE,
+        stop: Event,
+    ) -> Iterator[Changed[V] | Unreadable | Disconnected]:
+        """Keep a store as the server has it until ``stop`` is set; yield what each event changed in it.
+
+        Shape:  of each object only what the store keeps stays in memory, also during a list. The store is as
+                old as the last event that was asked for: iterate in a thread that does nothing slow.
+        Raises: Invalid for selectors that cannot be right; every other failure is a Disconnected.
+        """
+        selection = _selection(resource, namespace, label_selector, field_selector)
+        for event in Watch(self._caller, selection, page, store.entry, stop).events():
+            changed = store.take(event)
+            yield event if isinstance(event, Unreadable | Disconnected) else changed
 
     def create(
         self,
@@ -134,10 +147,10 @@ class KubeApi:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Store a new object and return it as stored; a dry run only tells how it would be stored.
+        """Store a new object and return it as stored; a dry run stores nothing.
 
-        Shape:  with ``subresource`` the document is of the subresource's own kind and carries the name of
-                the object that it belongs to, as a pod's Binding does.
+        Shape:  with ``subresource`` the document has the subresource's own kind and the name of the object
+                that it belongs to, as a pod's Binding does.
         Raises: AlreadyExists, Invalid, ApiError.
         """
         return ask_object(self._caller, creation(resource, document, namespace, subresource, dry_run))
@@ -149,9 +162,9 @@ class KubeApi:
         namespace: str | None = None,
         subresource: str | None = None,
     ) -> Object:
-        """Store an object in the place of the one whose version it carries.
+        """Replace the object whose version the document names.
 
-        Raises: Conflict, also where the answer to our own first attempt got lost; ApiError.
+        Raises: Conflict, also where the answer to our own first attempt was lost; ApiError.
         """
         return ask_object(self._caller, replacement(resource, document, namespace, subresource))
 
@@ -167,7 +180,7 @@ class KubeApi:
         force: bool = False,
         subresource: str | None = None,
     ) -> Object:
-        """Change parts of an object, or apply it: then it is made where it does not exist.
+        """Change parts of an object, or apply a configuration, which creates the object if it does not exist.
 
         Raises: NotFound, Conflict, Invalid, ApiError; ValueError for an apply without ``field_manager``.
         """
@@ -190,12 +203,14 @@ class KubeApi:
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-    ) -> None:
-        """Ask for an object's end, only if it still is the one with this UID and version.
+    ) -> Object | None:
+        """Delete an object, only if it still has this UID and version.
 
+        Shape:  returns the object where it is only marked for deletion so far, because of finalizers or a
+                grace period; None where it is gone.
         Raises: NotFound, Conflict, ApiError.
         """
-        self._caller.send(deletion(resource, name, namespace, uid, resource_version))
+        return ask_deletion(self._caller, deletion(resource, name, namespace, uid, resource_version))
 
     def update(
         self,
@@ -205,10 +220,10 @@ class KubeApi:
         namespace: str | None = None,
         subresource: str | None = None,
     ) -> Object:
-        """Read an object, change it, store it; again from the start whenever someone else was faster.
+        """Read an object, change it and store it; start again whenever somebody else changed it meanwhile.
 
         Shape:  ``change`` returns the whole new document, or None where there is nothing to do. It may be
-                asked about its own result, where an answer got lost.
+                called with its own result, where an answer was lost.
         Raises: NotFound, Conflict after as many attempts as the limits allow, ApiError.
         """
         backoff = self._caller.backoff(self._caller.limits.longest_delay_s)
@@ -227,16 +242,28 @@ class KubeApi:
                 self._caller.sleep(backoff.next())
 
     def server_version(self) -> str:
-        """Return the server's version as it calls itself: ``v1.37.1``. Raises: ApiError."""
+        """Return the server's version, such as ``v1.37.1``. Raises: ApiError."""
         call = Call(attempted="read", method="GET", path="/version", name="/version")
         document = ask_document(self._caller, call)
         return str(document.get("gitVersion", ""))
 
     def raw_get(self, path: str) -> str:
-        """Return what the server answers below ``path``, such as ``/readyz``. Raises: ApiError."""
+        """Return the server's answer for ``path``, such as ``/readyz``, as text. Raises: ApiError."""
         call = Call(attempted="read", method="GET", path=path, name=path)
         return self._caller.send(call).decode(errors="replace")
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that are not in use."""
         self._caller.transport.close()
+
+
+def _whole(found: Object) -> Object:
+    return found
+
+
+def _selection(
+    resource: Resource, namespace: str | None, label_selector: str, field_selector: str
+) -> Selection:
+    return Selection(
+        resource=resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+    )

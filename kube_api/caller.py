@@ -1,6 +1,6 @@
-"""Calls with manners: no faster than allowed, repeated where that helps and cannot do harm.
+"""Makes calls no faster than allowed, and repeats them where that may help and cannot do harm.
 
-Calls enter, bodies leave. What is said and what is stored is decided above, how bytes travel below.
+Calls enter, bodies leave. A call has one deadline for all its attempts and the waits between them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from kube_api.calls import Call
 from kube_api.errors import NotFound, Unavailable, Untrusted
 from kube_api.pacing import Backoff, Clock, Limits, Random, Sleep, TokenBucket
 
-if TYPE_CHECKING:  # it brings the kubernetes package along: only whoever connects pays for that
-    from kube_api.transport import Stream, Transport
+if TYPE_CHECKING:  # it imports the kubernetes package: only a program that connects needs that
+    from kube_api.stream import Stream
+    from kube_api.transport import Transport
 
 _NOTHING: Final = b"{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One program's way to one API server. Safe between threads."""
+    """Makes the calls of one program to one API server. Safe between threads."""
 
     transport: Transport
     limits: Limits
@@ -31,35 +32,44 @@ class Caller:
     random: Random
 
     def send(self, call: Call, attempts: int | None = None) -> bytes:
-        """Make a call, again after a wait where it failed for now, and return the body.
+        """Make a call and return the body. A call that failed is repeated after a wait.
 
-        Raises: ApiError, the last one; at once where the server asks for a longer wait than we grant.
+        Raises: ApiError, the last one; at once where the server asks for a longer wait than we grant, or
+                where the wait would not end before the call's deadline.
         """
         backoff = self.backoff(self.limits.longest_delay_s)
         left = attempts or self.limits.attempts
         may_be_done = False
+        self._pace()
+        ends_at_s = self.clock() + self.limits.call_timeout_s
         while True:
-            self._pace()
             left -= 1
             try:
-                return self.transport.send(call)
+                return self.transport.send(call, ends_at_s)
             except Unavailable as problem:
-                if not left or not self._may_repeat(call, problem):
+                delay_s = backoff.next(problem.retry_after_s)
+                is_late = self.clock() + delay_s >= ends_at_s
+                if not left or is_late or not self._may_repeat(call, problem):
                     raise
                 may_be_done = may_be_done or not problem.is_unsent
-                self.sleep(backoff.next(problem.retry_after_s))
+                self.sleep(delay_s)
             except NotFound:
                 if call.method == "DELETE" and may_be_done:
-                    return _NOTHING  # it was our own first attempt whose answer got lost
+                    return _NOTHING  # our own first attempt deleted it, and its answer was lost
                 raise
+            self._pace()
 
-    def open(self, call: Call) -> Stream:
-        """Make a call whose answer is read line by line, once. Raises: ApiError."""
+    def open(self, call: Call, lasts_s: float) -> Stream:
+        """Make a call whose answer is read line by line; it is made once.
+
+        Units:  ``lasts_s`` seconds after which the server is expected to end the answer.
+        Raises: ApiError.
+        """
         self._pace()
-        return self.transport.stream(call)
+        return self.transport.stream(call, lasts_s)
 
     def backoff(self, longest_s: float) -> Backoff:
-        """Return fresh delays."""
+        """Return the delays for a new series of failures."""
         return Backoff(self.limits.first_delay_s, longest_s, self.random)
 
     def _pace(self) -> None:
@@ -67,9 +77,10 @@ class Caller:
             self.sleep(wait_s)
 
     def _may_repeat(self, call: Call, problem: Unavailable) -> bool:
-        """Tell whether a second attempt is harmless and worth it.
+        """Tell whether a second attempt may help and cannot do harm.
 
-        A server that says when to come back has done nothing: client-go repeats every verb then, too.
+        A server that says when to come back has done nothing, so every verb is repeated then, as client-go
+        does.
         """
         if isinstance(problem, Untrusted):
             return False

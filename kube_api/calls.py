@@ -1,6 +1,6 @@
 """One request to an API server, as a value.
 
-What is wanted enters, everything that the transport and an error message need leaves. Nothing is sent here.
+It has everything that the transport and an error message need. Nothing is sent here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One HTTP request and the words for it.
+    """One HTTP request, and how error messages name it.
 
-    Shape: ``is_repeatable`` means that doing it twice is as good as once; ``meanwhile`` is done once, while
-           the answer to the first attempt is awaited.
+    Shape: ``is_repeatable`` says that sending it twice does the same as sending it once; ``is_any_kind`` says
+           that its answer may be of another kind, as a Status answers a pod's Binding; ``meanwhile`` is
+           called once, while the answer to the first attempt is awaited.
     """
 
     attempted: str
@@ -35,10 +36,11 @@ class Call:
     body: bytes | None = None
     content_type: str = JSON
     is_repeatable: bool = True
+    is_any_kind: bool = False
     meanwhile: Callable[[], None] | None = None
 
     def about(self, **failure: Unpack[Failure]) -> About:
-        """Return what an error says of this call and of its ``failure``."""
+        """Return what an error says about this call and its ``failure``."""
         return {"name": self.name, "namespace": self.namespace, **failure}
 
 
@@ -67,12 +69,18 @@ def on_object(
         body=body,
         content_type=content_type,
         is_repeatable=is_repeatable,
+        is_any_kind=is_any_kind(subresource),
     )
+
+
+def is_any_kind(subresource: str | None) -> bool:
+    """Tell whether requests below an object may be answered by another kind than the object's."""
+    return subresource not in (None, "status")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which objects of a kind are meant: all of them where nothing is said."""
+    """Which objects of a kind are meant: without namespace and selectors all of them."""
 
     resource: Resource
     namespace: str | None = None
@@ -92,9 +100,9 @@ class Selection:
         )
 
 
-def once(deed: Callable[[], None]) -> Callable[[], None]:
-    """Return a deed that is done at the first call only: a repeated request must not repeat it."""
-    left = [deed]
+def once(work: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that does ``work`` at its first call only: a repeated request must not repeat it."""
+    left = [work]
 
     def first() -> None:
         while left:

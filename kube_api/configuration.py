@@ -1,4 +1,4 @@
-"""Where the API server is and who we are, found as every Kubernetes program finds it.
+"""Finds the API server's address and our credentials, in the same places as other Kubernetes programs.
 
 Options, environment and mounted files enter, a configuration of the ``kubernetes`` package leaves. It is
 loaded again when the server refuses the credentials, since tokens and certificates are replaced on disk.
@@ -23,10 +23,10 @@ from kubernetes.utils import tcp_keepalive_socket_options
 
 from kube_api.errors import NotConfigured
 
-# A peer that vanished without a word is noticed after 30 + 3 x 10 s, also where a server sends no bookmarks.
+# A peer that vanished is noticed after 30 + 3 x 10 s, also where a server sends no bookmarks.
 _KEEPALIVE = {"idle": 30, "interval": 10, "count": 3}
 _POOLED_CONNECTIONS = 16
-# What the loader of kubeconfig files raises on documents that are no kubeconfig.
+# What the loader of kubeconfig files raises for documents that are no kubeconfig.
 _MALFORMED = (ConfigException, OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError)
 
 
@@ -38,21 +38,21 @@ class Kubeconfig:
     context: str | None
 
     def load(self) -> Configuration:
-        """Read the files and, where they name a program for credentials, run it. Raises: NotConfigured."""
+        """Read the files; where they name a program for credentials, run it. Raises: NotConfigured."""
         configuration = _empty()
         try:
             load_kube_config(self.files, context=self.context, client_configuration=configuration)
         except _MALFORMED as problem:
             used = f"context {self.context} of " if self.context else ""
             raise NotConfigured(
-                f"cannot use {used}kubeconfig {self.files}: {_line(problem)}; correct it, or name another one"
+                f"cannot use {used}kubeconfig {self.files}: {_line(problem)}; correct it or name another"
             ) from problem
         return configuration
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """The identity that Kubernetes mounts into a pod."""
+    """The service account that Kubernetes mounts into a pod."""
 
     folder: Path
     environ: Mapping[str, str]
@@ -96,7 +96,7 @@ def find(
         return ServiceAccount(service_account, environ)
     raise NotConfigured(
         "cannot find an API server: no kubeconfig option, no environment variable KUBECONFIG, no file "
-        f"{usual}, and no pod around this process ({SERVICE_HOST_ENV_NAME}, {SERVICE_PORT_ENV_NAME} and "
+        f"{usual}, and this process runs in no pod ({SERVICE_HOST_ENV_NAME}, {SERVICE_PORT_ENV_NAME} and "
         f"{service_account / 'token'}); give one of them"
     )
 
@@ -108,7 +108,7 @@ def _existing(files: str, context: str | None, said_by: str) -> Kubeconfig:
 
 
 def _line(problem: Exception) -> str:
-    return " ".join(str(problem).split())  # YAML's errors draw pictures
+    return " ".join(str(problem).split())  # YAML's errors have several lines
 
 
 def _empty() -> Configuration:

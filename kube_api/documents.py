@@ -1,35 +1,46 @@
-"""One document at a time, asked for and read.
+"""Asks for one document or object and reads the answer.
 
-A call enters and is made, what the server answers leaves as a document or an object; an answer that is none
-is one of our errors. What is asked is decided above.
+A call enters and is made; what the server answers leaves as a document or an object. What to ask is decided
+by the caller.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from kube_api.answers import unreadable
+from kube_api.answers import not_as_promised
 from kube_api.caller import Caller
 from kube_api.calls import Call
-from kube_api.objects import Object, document_decoder, to_object
+from kube_api.decoding import Malformed, read_document, to_object
+from kube_api.objects import Object
 
 
 def ask_document(caller: Caller, call: Call) -> dict[str, Any]:
     """Make a call and return its answer's document. Raises: ApiError."""
     body = caller.send(call)
     try:
-        return document_decoder.decode(body)
-    except msgspec.DecodeError as problem:
-        raise unreadable(call, problem) from problem
+        return read_document(body)
+    except Malformed as problem:
+        raise not_as_promised(call, problem) from problem
 
 
 def ask_object(caller: Caller, call: Call) -> Object:
     """Make a call about a kind and return the object that its answer is. Raises: ApiError."""
-    assert call.resource is not None
+    return _object(call, ask_document(caller, call))
+
+
+def ask_deletion(caller: Caller, call: Call) -> Object | None:
+    """Make a call that deletes; return the object if it still exists, else None. Raises: ApiError."""
     document = ask_document(caller, call)
+    if document.get("kind") == "Status" or "metadata" not in document:
+        return None
+    found = _object(call, document)
+    return found if found.metadata.deletion_timestamp is not None else None
+
+
+def _object(call: Call, document: dict[str, Any]) -> Object:
+    assert call.resource is not None
     try:
-        return to_object(document, call.resource)
-    except msgspec.ValidationError as problem:
-        raise unreadable(call, problem) from problem
+        return to_object(document, call.resource, is_any_kind=call.is_any_kind)
+    except Malformed as problem:
+        raise not_as_promised(call, problem) from problem

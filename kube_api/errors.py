@@ -1,7 +1,7 @@
-"""What can go wrong between a program and an API server, by who has to act.
+"""What can go wrong between a program and an API server.
 
-One class per thing that somebody must do differently. Every message says what was attempted, on which
-object, why it failed and who acts. HTTP answers are told apart in ``kube_api.answers`` only.
+There is one class for each thing that somebody must do differently. Every message says what was attempted, on
+which object, why it failed and who acts. ``kube_api.answers`` turns HTTP answers into these classes.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from kube_api.resources import Resource
 
 
 class KubeApiError(Exception):
-    """The base of everything this package raises about an API server."""
+    """The base of all errors of this package."""
 
 
 class NotConfigured(KubeApiError):
-    """No way to an API server was found, or the one that was found cannot be used."""
+    """No configuration for an API server was found, or the one that was found cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One reason out of several: ``field`` is a path like ``spec.devices[0].name``, or empty."""
+    """One reason for a refusal. Shape: ``field`` is a path like ``spec.devices[0].name``, or empty."""
 
     reason: str
     field: str
@@ -34,7 +34,7 @@ class Cause:
 
 
 class Failure(TypedDict, total=False):
-    """What is known of why a call failed."""
+    """What is known about the reason of a failure."""
 
     status: int
     reason: str
@@ -43,7 +43,7 @@ class Failure(TypedDict, total=False):
 
 
 class About(Failure, total=False):
-    """What is known of a failed call besides the verb and the kind."""
+    """What is known about a failed call besides its verb and kind."""
 
     name: str
     namespace: str
@@ -52,13 +52,13 @@ class About(Failure, total=False):
 class ApiError(KubeApiError):
     """A call that failed.
 
-    Shape: ``attempted`` is a verb; ``resource`` is None for a path that is no kind, then ``name`` is it;
-           ``status`` is 0 where no answer came.
-    Units: ``retry_after_s`` is what the server asked for, in seconds; None where it asked for nothing.
+    Shape: ``attempted`` is a verb; ``resource`` is None for a path that belongs to no kind, then ``name`` is
+           that path; ``status`` is 0 where no answer came.
+    Units: ``retry_after_s`` is the wait in seconds that the server asked for, None where it asked for none.
     """
 
     retry_after_s: float | None = None
-    remedy = "the server and this program do not understand each other: compare their versions"
+    remedy = "compare the versions of the API server and of this program"
 
     def __init__(self, attempted: str, resource: Resource | None, **about: Unpack[About]) -> None:
         self.attempted = attempted
@@ -73,7 +73,7 @@ class ApiError(KubeApiError):
 
     @property
     def subject(self) -> str:
-        """Return the object in words: kind, namespace and name as far as they are known."""
+        """Return kind, namespace and name of the object, as far as they are known."""
         place = (
             f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name or self.namespace
         )
@@ -94,12 +94,12 @@ class NotFound(ApiError):
 
     @property
     def is_kind_missing(self) -> bool:
-        """Tell whether the server does not know the kind at all: a CRD or an API version is not there."""
+        """Tell whether the server does not know the kind: a CRD or an API version is missing."""
         return self.reason != "NotFound"
 
 
 class Conflict(ApiError):
-    """Someone else changed the object since it was read, or another object has its UID."""
+    """Somebody else changed the object since it was read, or another object took its name."""
 
     remedy = "read it again and repeat the change on what is there now"
 
@@ -111,30 +111,38 @@ class AlreadyExists(ApiError):
 
 
 class Expired(ApiError):
-    """The server does not keep so old a version any more."""
+    """The server no longer keeps a version as old as the one asked for."""
 
     remedy = "list again"
 
 
 class Forbidden(ApiError):
-    """The server does not accept the credentials, or does not let them do this."""
+    """The server does not accept the credentials, or does not allow them to do this."""
 
-    remedy = "an administrator of the cluster grants it (RBAC, admission policy) or gives valid credentials"
+    remedy = (
+        "an administrator of the cluster must allow it (RBAC, admission policy) or give valid credentials"
+    )
 
 
 class Invalid(ApiError):
-    """The server understood the request and refuses its content; ``causes`` has it field by field."""
+    """The server refuses the content of the request. Shape: ``causes`` has one entry for each wrong field."""
 
     remedy = "correct what was sent"
 
 
+class BadReply(ApiError):
+    """The server's answer is not as the API promises: unreadable, too large, or of another kind."""
+
+    remedy = "check that the address is an API server and that no proxy changes its answers"
+
+
 class Unavailable(ApiError):
-    """The server is not there, overloaded or broken: the same call may work later.
+    """The server does not answer, is overloaded or fails: the same call may work later.
 
     Shape: ``is_unsent`` says that the request certainly had no effect.
     """
 
-    remedy = "it may be tried again; if it stays, look at the API server and the network to it"
+    remedy = "try again; if it keeps failing, check the API server and the network to it"
 
     def __init__(
         self,
@@ -151,6 +159,6 @@ class Unavailable(ApiError):
 
 
 class Untrusted(Unavailable):
-    """The server's certificate is not the one that the configuration names; asking again changes nothing."""
+    """The server's certificate does not fit the configuration; trying again does not help."""
 
     remedy = "correct the certificate authority or the server's name in the configuration"

@@ -1,7 +1,7 @@
-"""Events about objects, told to the cluster without anybody waiting for it.
+"""Writes Events about objects to the cluster, without making its caller wait.
 
-Words enter from any thread and are queued; one thread of our own writes them. The caller never waits and
-never fails: what cannot be written is logged and dropped, and so is what comes too fast.
+Events enter from any thread and are queued; one thread of this module writes them. The caller never waits and
+never fails: an event that cannot be written, or comes too fast, is logged and dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Api(Protocol):
-    """What of an API server events need."""
+    """The calls that writing events needs."""
 
     def create(self, resource: Resource, document: Mapping[str, Any], namespace: str | None = None) -> Object:
         """Store a new object. Raises: ApiError."""
@@ -37,7 +37,7 @@ class Api(Protocol):
     def patch(
         self, resource: Resource, name: str, body: Mapping[str, Any], namespace: str | None = None
     ) -> Object:
-        """Merge into an object. Raises: ApiError."""
+        """Merge a body into an object. Raises: ApiError."""
         ...
 
 
@@ -48,13 +48,13 @@ class _Emitted:
 
 
 class EventWriter:
-    """Writes the events of one program. Safe between threads; ``close`` it at the end."""
+    """Writes the events of one program. Safe between threads; call ``close`` at the end."""
 
     def __init__(self, api: Api, component: str, clock: Clock, instance: str = "") -> None:
         """Start the thread that writes.
 
         Units: ``clock`` gives seconds since 1970, as ``time.time``. Shape: ``component`` is a qualified name
-               such as ``tangram.dev/agent``, ``instance`` says which of them, usually the node.
+               such as ``tangram.dev/agent``; ``instance`` says which instance of it, usually the node.
         """
         self._api = api
         self._clock = clock
@@ -68,16 +68,16 @@ class EventWriter:
     def emit(
         self, regarding: Regarding | Object, type: EventType, reason: str, message: str, action: str
     ) -> None:
-        """Tell the cluster what happened to an object. Returns at once and raises nothing."""
+        """Queue an event about an object. Returns at once and raises nothing."""
         about = Regarding.of(regarding) if isinstance(regarding, Object) else regarding
         occurrence = Occurrence(about, type, reason, message, action)
         try:
             self._queue.put_nowait(_Emitted(occurrence, self._clock()))
         except Full:
-            _log.warning("dropped event, too many wait: %s %s", reason, message)
+            _log.warning("dropped an event, the queue is full: %s %s", reason, message)
 
     def close(self, timeout_s: float = _CLOSE_S) -> None:
-        """Write what waits, as far as it goes in ``timeout_s``."""
+        """Write the queued events, as many as ``timeout_s`` seconds allow."""
         try:
             self._queue.put(None, timeout=timeout_s)
         except Full:
@@ -97,8 +97,8 @@ class EventWriter:
                 writes = self._unwritten() if emitted is None else self._observe(emitted)
                 for write in writes:
                     self._write(write)
-            except Exception:  # noqa: BLE001  the outermost loop: one bad event must not silence the others
-                _log.exception("lost event")
+            except Exception:  # noqa: BLE001  the outermost loop: one bad event must not stop the others
+                _log.exception("lost an event by an unexpected error; please report this")
 
     def _observe(self, emitted: _Emitted) -> list[Write]:
         write = self._ledger.observe(emitted.occurrence, emitted.at_s)
@@ -110,7 +110,7 @@ class EventWriter:
     def _write(self, write: Write) -> None:
         if not self._bucket.take():
             self._ledger.forget(write.occurrence)
-            _log.warning("dropped event, too many lately: %s", write.occurrence.message)
+            _log.warning("dropped an event, too many in a short time: %s", write.occurrence.message)
             return
         try:
             self._send(write)
@@ -128,6 +128,6 @@ class EventWriter:
                 self._api.patch(EVENTS, name, patch, namespace)
 
     def _tell(self, problem: KubeApiError) -> None:
-        """Log the first failure of several, the rest quietly."""
-        _log.log(logging.DEBUG if self._is_failing else logging.WARNING, "lost event: %s", problem)
+        """Log the first failure of a series as a warning, the others for debugging."""
+        _log.log(logging.DEBUG if self._is_failing else logging.WARNING, "lost an event: %s", problem)
         self._is_failing = True

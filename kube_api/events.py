@@ -1,7 +1,7 @@
-"""What the event object for an occurrence looks like, and which occurrences make a series.
+"""Makes Event objects of occurrences, and counts equal occurrences as a series.
 
-Occurrences and the time enter, writes leave. Nothing is sent here. The same words about the same object are
-one event that counts: the first is written at once, the count at most once a minute.
+Occurrences and the time enter, writes leave. Nothing is sent here. Equal occurrences about one object are one
+event with a count: the first is written at once, the count at most once a minute.
 
 Source: events.k8s.io/v1; KEP-383, "Redesign Event API".
 """
@@ -18,11 +18,11 @@ EventType = Literal["Normal", "Warning"]
 
 _NOTE_BYTES: Final = 1024  # the server refuses longer ones
 _WORD_LENGTH: Final = 128  # reason, action
-_NAME_LENGTH: Final = 230  # leaves room for the time within the 253 of a name
+_NAME_LENGTH: Final = 230  # leaves space for the time within the 253 characters of a name
 _COUNT_EVERY_S: Final = 60.0
 _SERIES_ENDS_S: Final = 360.0
 _REMEMBERED: Final = 256
-_NOWHERE: Final = "default"  # where events about objects without a namespace belong
+_NOWHERE: Final = "default"  # the namespace of events about objects without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Regarding:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something that happened, without the time: equal ones are one series."""
+    """Something that happened, without its time: equal ones form one series."""
 
     regarding: Regarding
     type: EventType
@@ -66,7 +66,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """Write an event that was not there."""
+    """Create an event."""
 
     occurrence: Occurrence
     namespace: str
@@ -75,7 +75,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class CountedAgain:
-    """Write how often an event was seen by now."""
+    """Update the count of an event."""
 
     occurrence: Occurrence
     namespace: str
@@ -97,7 +97,7 @@ class _Series:
 
 @dataclass(slots=True)
 class EventLedger:
-    """What one program has said lately. For one thread."""
+    """The events that one program has written lately. For one thread."""
 
     component: str
     instance: str
@@ -105,7 +105,7 @@ class EventLedger:
     _last_ns: int = 0
 
     def observe(self, occurrence: Occurrence, now_s: float) -> Write | None:
-        """Return what to write for an occurrence, None if it only counts for now."""
+        """Return what to write for an occurrence, None if it is only counted for now."""
         known = self._series.get(occurrence)
         if known is None or now_s - known.last_s > _SERIES_ENDS_S:
             return self._begin(occurrence, now_s)
@@ -114,7 +114,7 @@ class EventLedger:
         return self._count(occurrence, known, now_s) if now_s - known.written_s >= _COUNT_EVERY_S else None
 
     def unwritten(self, now_s: float) -> list[Write]:
-        """Return the counts that nobody has written yet, and forget what is over."""
+        """Return the counts that are not written yet, and forget the series that have ended."""
         writes: list[Write] = [
             self._count(occurrence, series, now_s)
             for occurrence, series in self._series.items()
@@ -126,7 +126,7 @@ class EventLedger:
         return writes
 
     def forget(self, occurrence: Occurrence) -> None:
-        """Take an occurrence for new when it comes again: its event could not be written, or is gone."""
+        """Treat an occurrence as new when it comes again: its event could not be written, or is gone."""
         self._series.pop(occurrence, None)
 
     def _begin(self, occurrence: Occurrence, now_s: float) -> NewEvent:

@@ -1,51 +1,69 @@
-"""Everything of a kind at one moment, read page by page.
+"""Reads all objects of a kind at one moment, page by page.
 
-A selection enters, a listing leaves. The answer is always the newest state, never one from a cache that may
-lag, so that a version which was seen once is never followed by an older one.
+A selection enters, a listing leaves. The server is asked for its newest state, never for a cached one that
+may be old, so a version that was seen once is never followed by an older one.
 """
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable
+from typing import TypeVar
 
-from kube_api.answers import unreadable
+from kube_api.answers import not_as_promised
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection
+from kube_api.decoding import Malformed, Page, read_items, read_page
 from kube_api.errors import Expired
-from kube_api.objects import Listing, Object, Page, page_decoder, to_object
+from kube_api.objects import Listing, Object, Unreadable
 
+T = TypeVar("T")
 _WHOLE = 0
 
 
-def list_all(caller: Caller, selection: Selection, page: int, attempts: int | None = None) -> Listing:
-    """Read all pages; where the server forgot the list's version half-way, all of it at once.
+def list_all(
+    caller: Caller,
+    selection: Selection,
+    page: int,
+    keep: Callable[[Object], T],
+    attempts: int | None = None,
+) -> Listing[T]:
+    """Read all pages; where the server forgot the list's version half-way, read the list in one piece.
 
-    Raises: ApiError.
+    Shape:  ``keep`` says what to keep of an object; the rest of it is dropped before the next one is read.
+    Raises: ApiError; BadReply for a continue token that comes twice.
     """
     try:
-        return _read(caller, selection, page, attempts)
+        return _read(caller, selection, page, keep, attempts)
     except Expired:
-        # The pages took longer than the server keeps versions (five minutes): smaller steps would not help.
-        return _read(caller, selection, _WHOLE, attempts)
+        # The pages took longer than the server keeps versions (five minutes): smaller pages would not help.
+        return _read(caller, selection, _WHOLE, keep, attempts)
 
 
-def _read(caller: Caller, selection: Selection, page: int, attempts: int | None) -> Listing:
-    items: list[Object] = []
-    following = ""
+def _read(
+    caller: Caller, selection: Selection, page: int, keep: Callable[[Object], T], attempts: int | None
+) -> Listing[T]:
+    items: list[T] = []
+    unreadable: list[Unreadable] = []
+    following, seen = "", {""}
     while True:
         call = selection.call("list", **{"limit": str(page or ""), "continue": following})
-        found = _decode(call, caller.send(call, attempts))
-        try:
-            items += (to_object(document, selection.resource) for document in found.items or ())
-        except msgspec.ValidationError as problem:
-            raise unreadable(call, problem) from problem
-        following = found.metadata.continue_
+        found = _decoded(call, caller.send(call, attempts))
+        for one in read_items(found, selection.resource):
+            if isinstance(one, Unreadable):
+                unreadable.append(one)
+            else:
+                items.append(keep(one))
+        following = found.following
         if not following:
-            return Listing(tuple(items), found.metadata.resource_version)
+            return Listing(tuple(items), found.resource_version, tuple(unreadable))
+        if following in seen:
+            raise not_as_promised(call, "its continue token came before, so the list would never end")
+        seen.add(following)
 
 
-def _decode(call: Call, body: bytes) -> Page:
+def _decoded(call: Call, body: bytes) -> Page:
+    assert call.resource is not None
     try:
-        return page_decoder.decode(body)
-    except msgspec.DecodeError as problem:
-        raise unreadable(call, problem) from problem
+        return read_page(body, call.resource)
+    except Malformed as problem:
+        raise not_as_promised(call, problem) from problem

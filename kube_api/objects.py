@@ -1,22 +1,24 @@
-"""What an API server stores, as small values.
+"""What an API server stores, as values.
 
-JSON enters, objects leave. Only the metadata is typed; the rest stays the document that the server sent,
-whole, with fields that this program does not know. Nothing here asks a server.
+Only the metadata is typed. The rest stays the document that the server sent, whole, with fields that this
+program does not know. Nothing here reads JSON or asks a server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from kube_api.resources import Resource
 
+T = TypeVar("T")
+
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
-    """Who owns an object: it is deleted with its owner."""
+    """The owner of an object: the object is deleted with it."""
 
     api_version: str
     kind: str
@@ -25,10 +27,10 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """What every object has.
+    """The fields that every object has.
 
-    Shape: ``namespace`` is empty for kinds without one; ``deletion_timestamp`` is None as long as nobody
-           asked for deletion.
+    Shape: ``namespace`` is empty for kinds without one; ``deletion_timestamp`` is None until somebody asks
+           for deletion.
     """
 
     name: str = ""
@@ -49,65 +51,49 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """One stored object. ``document`` is the whole JSON, ``apiVersion`` and ``kind`` always in it."""
+    """One stored object. Shape: ``document`` is the whole JSON, always with ``apiVersion`` and ``kind``."""
 
     metadata: Metadata
     document: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Unreadable:
+    """An object that the server has and this program cannot read.
+
+    Shape: ``metadata`` has what could be read of name, namespace, UID and version, the rest is empty;
+           ``is_gone`` says that the object was deleted, and its last state cannot be read.
+    """
+
+    metadata: Metadata
+    problem: str
+    is_gone: bool = False
+
+    def __str__(self) -> str:
+        place = f"{self.metadata.namespace}/{self.metadata.name}".lstrip("/")
+        return f"{place or 'an object without a readable name'} cannot be read: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
     """All objects of a kind at one moment, in the server's order."""
 
-    items: tuple[Object, ...]
+    items: tuple[T, ...]
     resource_version: str
-
-
-class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a page of a list stands; ``continue_`` is empty on the last one."""
-
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class Page(msgspec.Struct, frozen=True):
-    """One page of a list as it travels."""
-
-    metadata: ListMeta
-    items: list[dict[str, Any]] | None = None  # an empty list of a custom resource may be null
-
-
-class WatchLine(msgspec.Struct, frozen=True):
-    """One line of a watch as it travels."""
-
-    type: str
-    object: dict[str, Any]
-
-
-page_decoder = msgspec.json.Decoder(Page)
-line_decoder = msgspec.json.Decoder(WatchLine)
-document_decoder = msgspec.json.Decoder(dict[str, Any])
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 def to_body(document: Mapping[str, Any], resource: Resource) -> bytes:
-    """Encode a document for the server, its kind completed."""
+    """Encode a document for the server; ``apiVersion`` and ``kind`` are added where they are missing."""
     return msgspec.json.encode({"apiVersion": resource.api_version, "kind": resource.kind, **document})
 
 
 def on_top_of(found: Object, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return ``wanted`` as a change of exactly what was read: the server refuses it if that is gone."""
+    """Return ``wanted`` as a change of exactly the object that was read.
+
+    The server refuses it once that object has changed or is gone.
+    """
     read = {"name": found.metadata.name, "namespace": found.metadata.namespace, "uid": found.metadata.uid}
     identity = {key: value for key, value in read.items() if value}
     version = {"resourceVersion": found.metadata.resource_version}
     return {**wanted, "metadata": {**wanted.get("metadata", {}), **identity, **version}}
-
-
-def to_object(document: dict[str, Any], resource: Resource) -> Object:
-    """Make a value of what the server sent.
-
-    The items of a list come without ``apiVersion`` and ``kind``; they are put back, so that an object can be
-    written as it was read. Raises: msgspec.ValidationError if the metadata is not as the API has it.
-    """
-    if "kind" not in document:
-        document = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
-    return Object(msgspec.convert(document.get("metadata", {}), Metadata), document)

@@ -1,6 +1,6 @@
-"""How fast this program talks to an API server, and how long it waits before it tries again.
+"""How fast this program calls an API server, and how long it waits before it tries again.
 
-Limits enter, delays leave. Clock, sleep and randomness are arguments; nothing here sends anything.
+Limits enter, delays leave. Clock, sleep and randomness are arguments. Nothing here sends anything.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Final
 
+MIB: Final = 1024 * 1024
 Clock = Callable[[], float]
 Sleep = Callable[[float], None]
 Random = Callable[[], float]
@@ -19,16 +21,20 @@ Random = Callable[[], float]
 class Limits:
     """What one program may ask of an API server.
 
-    Units: calls per second for ``calls_per_s``; seconds for names in ``_s``.
-    Shape: ``attempts`` counts the first one too. ``watch_idle_s`` must be longer than the minute after which
-           a server sends a bookmark when nothing happens. A watch is asked to end after ``watch_lasts_s`` to
-           twice that, as client-go does, so that all clients of a server do not come back together.
+    Units: calls per second for ``calls_per_s``; seconds for names in ``_s``; bytes for names in ``_bytes``.
+    Shape: ``attempts`` counts the first one too. ``read_timeout_s`` is how long a server may be silent during
+           a call, ``call_timeout_s`` how long a call may take in all, with its repetitions and the waits
+           between them. ``watch_idle_s`` must be longer than the minute after which a server sends a bookmark
+           when nothing happens. A watch is asked to end after ``watch_lasts_s`` to twice that, as client-go
+           does, so that not all clients of a server come back at once.
+    Source: ``longest_line_bytes``: API servers store objects of 1.5 MiB at most (etcd's default).
     """
 
     calls_per_s: float = 50.0
     burst: int = 100
     connect_timeout_s: float = 3.0
     read_timeout_s: float = 30.0
+    call_timeout_s: float = 120.0
     attempts: int = 5
     first_delay_s: float = 0.1
     longest_delay_s: float = 10.0
@@ -36,6 +42,8 @@ class Limits:
     watch_lasts_s: float = 300.0
     watch_idle_s: float = 130.0
     watch_longest_delay_s: float = 30.0
+    largest_body_bytes: int = 256 * MIB
+    longest_line_bytes: int = 16 * MIB
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -59,7 +67,7 @@ class TokenBucket:
         self._at = self.clock()
 
     def reserve(self) -> float:
-        """Take a token, in advance if need be, and return how many seconds to wait for it."""
+        """Take the next token, even if it is not there yet, and return how many seconds to wait for it."""
         with self._lock:
             self._refill()
             self._tokens -= 1
@@ -82,7 +90,7 @@ class TokenBucket:
 
 @dataclass(slots=True)
 class Backoff:
-    """Delays that double, each spread over its upper half so that clients do not come back together."""
+    """Delays that double. Each is spread over its upper half, so that not all clients come back at once."""
 
     first_s: float
     longest_s: float

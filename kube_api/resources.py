@@ -1,6 +1,6 @@
-"""The kinds of objects that an API server serves, and where it serves them.
+"""The kinds of objects of an API server, and their URL paths.
 
-Names enter, URL paths leave. Nothing here knows a server: whether it serves a kind is learnt by asking.
+Names enter, paths leave. Whether a server has a kind is known only by asking it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind of objects: ``group`` is empty for the core group."""
+    """One kind of objects. Shape: ``group`` is empty for the core group."""
 
     group: str
     version: str

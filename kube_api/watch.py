@@ -1,81 +1,92 @@
-"""What happens to the objects of a kind, from now on and for ever.
+"""Tells what happens to the objects of a kind, until it is stopped.
 
-A selection enters; first all objects leave, then each change in the server's order, whatever happens to the
-connection in between. It ends only when it is told to. What the changes mean is the caller's business.
+First come all objects, then each change in the server's order, whatever happens to the connection in between.
 
 Source: Kubernetes API concepts, "Efficient detection of changes", "Watch bookmarks", "410 Gone responses".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-import msgspec
-
-from kube_api.answers import broken_off, unreadable
+from kube_api.answers import broken_off, not_as_promised
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection
-from kube_api.errors import ApiError, Expired, Invalid, Unavailable
+from kube_api.decoding import Line, Malformed, read_document, read_line, read_object, unreadable
+from kube_api.errors import ApiError, BadReply, Expired, Invalid, Unavailable
 from kube_api.listing import list_all
-from kube_api.objects import Object, line_decoder, to_object
+from kube_api.objects import Object, Unreadable
 from kube_api.pacing import Backoff
+from kube_api.versions import is_older
 
 if TYPE_CHECKING:
-    from kube_api.transport import Stream
+    from kube_api.stream import Stream
 
-_SHORT_S: Final = 1.0  # a watch that ends sooner without a word is a failure, not the server's usual end
-_NOTICE_S: Final = 1.0  # how long the thread that waits for the end outlives its connection
+T = TypeVar("T")
+_SHORT_S: Final = 1.0  # a watch that ends sooner and told nothing has failed: servers end it after minutes
+_NOTICE_S: Final = 1.0  # how long the thread that waits for the stop outlives its connection
+_BAD_REPLIES: Final = 3  # so many in a row from one place in history, and the watch starts from a new list
 _TOO_NEW: Final = "ResourceVersionTooLarge"
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
-    """All objects there are: whatever the caller knew before and does not find here is gone."""
+class Synced(Generic[T]):
+    """All objects that exist. What the caller knows from before and does not find here is gone.
 
-    items: tuple[Object, ...]
+    Shape: ``unreadable`` exist too.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Upserted:
-    """An object that is new or changed."""
-
-    object: Object
+    items: tuple[T, ...]
+    resource_version: str
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
-    """An object that is gone, as it was last."""
+class Upserted(Generic[T]):
+    """An object is new or has changed."""
 
-    object: Object
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Removed(Generic[T]):
+    """An object is gone. Shape: ``object`` is its last state."""
+
+    object: T
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """Nothing is known for the moment; what the caller has may be old."""
+    """The server cannot be heard for the moment; what the caller knows may be old."""
 
     error: ApiError
     retry_in_s: float
 
 
-Change = Synced | Upserted | Removed | Disconnected
+WatchEvent = Synced[T] | Upserted[T] | Removed[T] | Unreadable | Disconnected
 
 
-class Watch:
+class Watch(Generic[T]):
     """One watch with its place in the server's history. For one thread."""
 
-    def __init__(self, caller: Caller, selection: Selection, page: int, stop: Event) -> None:
+    def __init__(
+        self, caller: Caller, selection: Selection, page: int, keep: Callable[[Object], T], stop: Event
+    ) -> None:
+        """Shape: ``keep`` says what to keep of an object; the rest is dropped before the next one is read."""
         self._caller = caller
         self._selection = selection
         self._page = page
+        self._keep = keep
         self._stop = stop
         self._backoff: Backoff = caller.backoff(caller.limits.watch_longest_delay_s)
         self._version = ""
-        self._has_moved = False  # something came since the last list
+        self._has_moved = False  # an event came since the last list
+        self._bad_replies = 0  # since the last event
 
-    def changes(self) -> Iterator[Change]:
+    def events(self) -> Iterator[WatchEvent[T]]:
         """Yield what happens until ``stop`` is set. Raises: Invalid for selectors that cannot be right."""
         while not self._stop.is_set():
             try:
@@ -90,36 +101,37 @@ class Watch:
                 if self._must_list_after(problem):
                     self._version = ""
                 if isinstance(problem, Expired) and self._has_moved:
-                    continue  # a version grows old; only one that is old when it is fresh is a failure
+                    continue  # versions grow old; it is a failure only if a fresh one is too old
                 delay_s = self._backoff.next(
                     problem.retry_after_s if isinstance(problem, Unavailable) else None
                 )
                 yield Disconnected(problem, delay_s)
                 self._stop.wait(delay_s)
 
-    def _list(self) -> Synced:
-        """Read everything, once: repeating is this watch's own business, and it can be stopped."""
-        listing = list_all(self._caller, self._selection, self._page, attempts=1)
+    def _list(self) -> Synced[T]:
+        """Read everything, in one attempt: this watch repeats it, and can be stopped meanwhile."""
+        listing = list_all(self._caller, self._selection, self._page, self._keep, attempts=1)
         self._version = listing.resource_version
         self._has_moved = False
-        return Synced(listing.items)
+        self._bad_replies = 0
+        return Synced(listing.items, listing.resource_version, listing.unreadable)
 
-    def _follow(self) -> Iterator[Change]:
-        """Yield the changes of one connection until it ends as it should. Raises: ApiError."""
-        call = self._call()
+    def _follow(self) -> Iterator[WatchEvent[T]]:
+        """Yield the events of one connection until it ends as it should. Raises: ApiError."""
+        lasts_s = max(1, int(self._caller.limits.watch_lasts_s * (1.0 + self._caller.random())))
+        call = self._call(lasts_s)
         started = self._caller.clock()
-        stream = self._caller.open(call)
+        stream = self._caller.open(call, lasts_s)
         ended = Event()
-        # Reading blocks, so another thread breaks the connection when the end is wanted.
+        # Reading blocks, so another thread breaks the connection when the watch is stopped.
         Thread(target=_interrupt, args=(self._stop, ended, stream), name="kube-api-stop", daemon=True).start()
         has_line = False
         try:
-            stream.idle_after(self._caller.limits.watch_idle_s)
             for line in stream.lines():
                 if self._stop.is_set():
                     return
                 has_line = True
-                yield from self._changes(call, line)
+                yield from self._told(call, line)
         finally:
             ended.set()
             stream.close()
@@ -128,52 +140,62 @@ class Watch:
                 call.attempted, call.resource, **call.about(message="the server ended it at once")
             )
 
-    def _call(self) -> Call:
-        spread = 1.0 + self._caller.random()
+    def _call(self, lasts_s: int) -> Call:
         return self._selection.call(
             "watch",
             watch="true",
             allowWatchBookmarks="true",
             resourceVersion=self._version,
-            timeoutSeconds=str(max(1, int(self._caller.limits.watch_lasts_s * spread))),
+            timeoutSeconds=str(lasts_s),
         )
 
-    def _changes(self, call: Call, line: bytes) -> Iterator[Change]:
-        """Yield what a line means, nothing for a bookmark. Raises: ApiError that ends this connection."""
+    def _told(self, call: Call, text: bytes) -> Iterator[WatchEvent[T]]:
+        """Yield what a line tells, nothing for a bookmark. Raises: ApiError that ends this connection."""
         try:
-            event = line_decoder.decode(line)
-            if event.type == "ERROR":
-                raise broken_off(call, event.object)
-            changed = to_object(event.object, self._selection.resource)
-        except msgspec.DecodeError as problem:
-            raise unreadable(call, problem) from problem
-        if not self._advance(changed.metadata.resource_version):
+            line = read_line(text)
+            if line.type == "ERROR":
+                raise broken_off(call, read_document(line.object))
+            found = self._object(line)
+        except Malformed as problem:
+            raise not_as_promised(call, problem) from problem
+        if not self._advance(found.metadata.resource_version):
             return
-        if event.type in ("ADDED", "MODIFIED"):
-            yield Upserted(changed)
-        elif event.type == "DELETED":
-            yield Removed(changed)
+        if isinstance(found, Unreadable):
+            yield found
+        elif line.type in ("ADDED", "MODIFIED"):
+            yield Upserted(self._keep(found))
+        elif line.type == "DELETED":
+            yield Removed(self._keep(found))
+
+    def _object(self, line: Line) -> Object | Unreadable:
+        """Read the object of a line. Raises: Malformed where not even its name and version can be read."""
+        try:
+            return read_object(line.object, self._selection.resource)
+        except Malformed as problem:
+            found = unreadable(bytes(line.object), problem, is_gone=line.type == "DELETED")
+            if not (found.metadata.name and found.metadata.resource_version):
+                raise
+            return found
 
     def _advance(self, version: str) -> bool:
-        """Move to ``version`` and tell whether it is news: a server that lags does not turn time back."""
-        if _is_older(version, self._version):
+        """Move to ``version`` and tell whether it is new: events of a server that lags behind are dropped."""
+        if is_older(version, self._version):
             return False
         self._version = version or self._version
         self._has_moved = True
+        self._bad_replies = 0
         self._backoff.reset()
         return True
 
     def _must_list_after(self, problem: ApiError) -> bool:
-        """Tell whether the place in history is of no use any more.
+        """Tell whether the place in history cannot be used any more.
 
-        A version from the future means that the server's storage was restored from a backup.
+        A version from the future means that the server's storage was restored from a backup. A line that can
+        never be read is passed by a new list.
         """
-        return isinstance(problem, Expired) or any(cause.reason == _TOO_NEW for cause in problem.causes)
-
-
-def _is_older(version: str, known: str) -> bool:
-    """Compare two resource versions; what is no number is never older (KEP-5504)."""
-    return version.isdecimal() and known.isdecimal() and int(version) < int(known)
+        self._bad_replies += isinstance(problem, BadReply)
+        is_too_new = any(cause.reason == _TOO_NEW for cause in problem.causes)
+        return isinstance(problem, Expired) or is_too_new or self._bad_replies >= _BAD_REPLIES
 
 
 def _interrupt(stop: Event, ended: Event, stream: Stream) -> None:

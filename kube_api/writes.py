@@ -1,7 +1,6 @@
 """Requests that change something, as values.
 
-Documents and conditions enter, calls leave: each says whether doing it twice is as good as once. Nothing is
-sent here.
+Documents and conditions enter, calls leave. Each says whether it may be sent twice. Nothing is sent here.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import Any, cast
 
 import msgspec
 
-from kube_api.calls import Call, on_object
+from kube_api.calls import Call, is_any_kind, on_object
 from kube_api.objects import to_body
 from kube_api.resources import Resource
 
 
 class PatchKind(Enum):
-    """How the body of a patch is meant, by its content type."""
+    """How the server reads the body of a patch, as its content type."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -33,7 +32,7 @@ def creation(
     subresource: str | None,
     dry_run: bool,
 ) -> Call:
-    """Return the request that stores a new object, or only asks how it would be stored.
+    """Return the request that stores a new object, or, as a dry run, asks how it would be stored.
 
     Raises: ValueError if the namespace does not fit the kind.
     """
@@ -50,13 +49,14 @@ def creation(
         query={"dryRun": "All"} if dry_run else {},
         body=to_body(document, resource),
         is_repeatable=dry_run,
+        is_any_kind=is_any_kind(subresource),
     )
 
 
 def replacement(
     resource: Resource, document: Mapping[str, Any], namespace: str | None, subresource: str | None
 ) -> Call:
-    """Return the request that stores an object in the place of the one whose version it carries.
+    """Return the request that replaces the object whose version the document names.
 
     Raises: ValueError if the namespace does not fit the kind.
     """
@@ -78,7 +78,7 @@ def patching(
     force: bool,
     subresource: str | None,
 ) -> Call:
-    """Return the request that changes parts of an object, or applies it.
+    """Return the request that changes parts of an object, or applies a configuration to it.
 
     Raises: ValueError for an apply without ``field_manager``, or if the namespace does not fit the kind.
     """
@@ -102,7 +102,7 @@ def patching(
 def deletion(
     resource: Resource, name: str, namespace: str | None, uid: str | None, resource_version: str | None
 ) -> Call:
-    """Return the request that ends an object, only if it still is the one with this UID and version.
+    """Return the request that deletes an object, only if it still has this UID and version.
 
     Raises: ValueError if the namespace does not fit the kind.
     """

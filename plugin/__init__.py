@@ -1,1 +1,1 @@
-"""Making an allocation real on its node, and undoing it: the kubelet plugin."""
+"""The kubelet plugin: prepares and unprepares allocated claims on one node."""

@@ -1,4 +1,4 @@
-"""The command line of the plugin: texts to values. Nothing is opened, read or made here."""
+"""The parser of the plugin's command line. Nothing is opened, read or made here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from agent.hardware import machine_options
 from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 
@@ -20,8 +21,8 @@ _EXAMPLES: Final = """examples:
 
 exit status:
   0  it served until SIGTERM or SIGINT
-  1  it could not start, or the machine refused: a folder that cannot be written, another process on its
-     sockets, a GPU that fails. A node without a driver is no failure: it is looked for again.
+  1  it could not start: a folder cannot be written, another process uses its sockets, a GPU fails.
+     A missing driver is no failure: the plugin looks for it again at every claim.
   2  wrong options; nothing was made
 """
 
@@ -37,48 +38,30 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
+    machine_options.add_options(found)
     table_files.add_options(found)
     return found
 
 
 def _add_claims(found: argparse.ArgumentParser) -> None:
     group = found.add_argument_group(
-        "where claims come from", "the API server as this pod's service account, where neither is given"
+        "source of the claims", "default: the API server, as this pod's service account"
     )
     add = group.add_mutually_exclusive_group().add_argument
-    add("--kubeconfig", type=Path, metavar="FILE", help="the API server that this file names")
+    add("--kubeconfig", type=Path, metavar="FILE", help="the API server of this kubeconfig")
     add("--claims", type=Path, metavar="DIR", help="folder of ResourceClaims as YAML files; no API server")
 
 
 def _add_names(found: argparse.ArgumentParser) -> None:
     add = found.add_argument
     add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
-    add("--node-name", metavar="NAME", help="also the pool's name; default: the host's or simulated name")
-    add("--pod-uid", metavar="UID", help="gives the sockets names of their own, for rolling updates")
+    node = "name of the node and of the pool; default: the host's, or the simulated machine's"
+    add("--node-name", metavar="NAME", help=node)
+    pod = "part of the sockets' names, so that two versions can run during a rolling update"
+    add("--pod-uid", metavar="UID", help=pod)
 
 
 def _add_places(found: argparse.ArgumentParser) -> None:
     add = found.add_argument
     add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
     add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
-    add(
-        "--host-root",
-        type=Path,
-        default="/",
-        metavar="DIR",
-        help="where the host's file system is mounted here; default: %(default)s",
-    )
-    add(
-        "--driver-root",
-        type=Path,
-        default="/",
-        metavar="DIR",
-        help="where the driver is installed, as the host names it; default: %(default)s",
-    )
-    add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this one")
-    add(
-        "--machine",
-        type=Path,
-        metavar="DIR",
-        help="folder of the simulated machine, made where missing; in a pod: mounted at its own path",
-    )

@@ -1,4 +1,4 @@
-"""How the parts of a driver hang together: the one place that knows all of them.
+"""Builds a driver from its parts; only this module knows all of them.
 
 A machine, options and the process's clock and sleep enter; a driver leaves. Nothing is opened or read.
 """
@@ -9,20 +9,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.hardware.ports import Machine
-from plugin.cdi_folder import CdiFolder
-from plugin.checkpoint import RecordStore
-from plugin.driver import Driver
-from plugin.libraries import RememberedFiles
-from plugin.locks import Locks
-from plugin.node import Node
+from plugin.base.locks import Locks
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.driver import Driver
+from plugin.claim.holder_wait import HolderWaits
+from plugin.claim.record_store import RecordStore
+from plugin.machine.libraries import RememberedFiles
+from plugin.machine.node import Node
 from plugin.options import Options
-from plugin.patience import Patience
 
 
 def assemble(
     machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> Driver:
-    """Return the driver of a machine. Units: ``clock`` and ``sleep`` count seconds."""
+    """Return the driver of a machine. Units: ``clock`` and ``sleep`` use seconds."""
     machine = replace(machine, files=RememberedFiles(machine.files))
     return Driver(
         name=options.driver_name,
@@ -31,6 +31,6 @@ def assemble(
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
-        patience=Patience(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,
     )

@@ -1,6 +1,6 @@
-"""The options of a plugin, checked once: a value of this type can be worked with.
+"""The options of the plugin, checked once: a value of this type can be used without further checks.
 
-Texts and paths enter; where everything lies leaves. Nothing is opened or made here.
+Texts and paths enter; the paths of all files leave. Nothing is opened or made here.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.inventory.model import LinkedGpus
-from plugin import sockets
-from plugin.errors import InvalidOptions
-from plugin.records import UID_RULE, is_uid
-from plugin.sockets import PATH_BYTES
+from daemon.command_line import require
+from plugin.base.claim_uid import UID_RULE, is_uid
+from plugin.kubelet import sockets
+from plugin.kubelet.sockets import PATH_BYTES
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Where and for whom a plugin works.
+    """For which node and driver the plugin works, and where its files are.
 
-    Shape: paths absolute; ``driver_root`` as the host names it, ``host_root`` where the host's files are seen
-           from here; with ``pod_uid`` the sockets have names of their own, so that the plugin of the next
-           version can serve beside this one; ``linked`` the node's table of partitions, None without one.
-    Units: ``lock_wait_s`` seconds for a lock, ``holder_wait_s`` for devices that another claim is about to
-           let go; together below the kubelet's 45 s for a call.
-    Raises: InvalidOptions naming the option, the value and the rule.
+    Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
+           the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
+           node's table of partitions, None without one.
+    Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
+           claim is about to release; together below the kubelet's 45 s for a call.
+    Raises: InvalidOption naming the option, the value and the rule.
     """
 
     driver_name: str
@@ -38,27 +38,26 @@ class Options:
     holder_wait_s: float = 5.0
     pod_uid: str | None = None
     host_root: Path = Path("/")
-    driver_root: Path = Path("/")
     linked: LinkedGpus | None = None
 
     def __post_init__(self) -> None:
-        _require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
+        require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
         rule = "must start with a letter: it is the vendor of our CDI devices"
-        _require(self.driver_name[0].isalpha(), "--driver-name", self.driver_name, rule)
+        require(self.driver_name[0].isalpha(), "--driver-name", self.driver_name, rule)
         rule = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
-        _require(_is_node(self.node_name), "--node-name", self.node_name, rule)
-        _require(self.pod_uid is None or is_uid(self.pod_uid), "--pod-uid", self.pod_uid, UID_RULE)
-        for name in ("kubelet_dir", "cdi_dir", "host_root", "driver_root"):
+        require(_is_node(self.node_name), "--node-name", self.node_name, rule)
+        require(self.pod_uid is None or is_uid(self.pod_uid), "--pod-uid", self.pod_uid, UID_RULE)
+        for name in ("kubelet_dir", "cdi_dir", "host_root"):
             path, option = getattr(self, name), f"--{name.replace('_', '-')}"
-            _require(path.is_absolute(), option, path, "must be absolute")
-        _require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
+            require(path.is_absolute(), option, path, "must be absolute")
+        require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
         left_s = 45 - self.lock_wait_s
         rule = f"must be at least 0 s, and less than the {left_s:g} s that the lock wait leaves of 45 s"
-        _require(0 <= self.holder_wait_s < left_s, "holder wait", self.holder_wait_s, rule)
+        require(0 <= self.holder_wait_s < left_s, "holder wait", self.holder_wait_s, rule)
         for socket in (self.dra_socket, self.registration_socket):
             size = len(os.fsencode(socket))
             rule = f"has {size} bytes; the path of a unix socket has at most {PATH_BYTES}"
-            _require(size <= PATH_BYTES, "--kubelet-dir and --driver-name", socket, rule)
+            require(size <= PATH_BYTES, "--kubelet-dir and --driver-name", socket, rule)
 
     @property
     def data_dir(self) -> Path:
@@ -72,12 +71,12 @@ class Options:
 
     @property
     def dra_socket(self) -> Path:
-        """Return where the kubelet calls."""
+        """Return the socket that the kubelet calls."""
         return sockets.dra(self.data_dir, self.pod_uid)
 
     @property
     def registration_socket(self) -> Path:
-        """Return where the kubelet finds out about us."""
+        """Return the socket by which the kubelet finds the plugin."""
         return sockets.registration(self.registry_dir, self.driver_name, self.pod_uid)
 
     @property
@@ -98,8 +97,3 @@ class Options:
 
 def _is_node(name: str) -> bool:
     return "/" not in name and is_pool(name)
-
-
-def _require(holds: bool, option: str, value: object, rule: str) -> None:
-    if not holds:
-        raise InvalidOptions("use", f"{option} {str(value)!r}", rule)

@@ -1,4 +1,4 @@
-"""What the face reads of a running cluster: a port, so that ``__main__`` alone knows who answers."""
+"""What the commands read of a running cluster, as a port; ``tangram.api`` implements it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""User files to plain documents, each with the place it came from.
+"""Reads a user's files into plain documents, each with the place it came from.
 
-In come paths of YAML or JSON files, several documents each, ``-`` for standard input; out come mappings
-that hold nothing but strings, numbers, booleans, lists and mappings with string keys, as an API server
-would read them. Never interprets a document.
+Paths of YAML or JSON files enter, with several documents each, ``-`` for standard input. Mappings leave
+that hold only strings, numbers, booleans, lists and mappings with string keys, as an API server would read
+them. Never interprets a document.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent import documents
-from agent.documents import MAX_BYTES, NotReadable
+from daemon import documents
+from daemon.documents import MAX_BYTES, NotReadable
 from tangram.errors import BadInput
 
 
@@ -34,7 +34,7 @@ def read_documents(path: str) -> tuple[Document, ...]:
     if path == "-" and sys.stdin is None:
         raise BadInput("-: standard input is closed: pipe a file into it, or name one")
     try:
-        data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else _bytes(Path(path))
+        data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else documents.read_bytes(Path(path))
         return parse_documents(path, documents.decode(path, data))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -49,11 +49,6 @@ def parse_documents(name: str, text: str) -> tuple[Document, ...]:
         return tuple(item for document in found for item in _items(document))
     except NotReadable as error:
         raise BadInput(str(error)) from error
-
-
-def _bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
 
 
 def _object(place: str, content: object) -> Document:

@@ -16,6 +16,7 @@ from tangram.output import Output
 DONE: Final = 0
 DOES_NOT_FIT: Final = 1
 WRONG_INPUT: Final = 2
+UNDECIDED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the face needs of machines: ports, so that ``__main__`` alone knows who answers them."""
+"""What the commands need of machines, as ports; ``tangram.hardware`` implements them."""
 
 from __future__ import annotations
 

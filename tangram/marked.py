@@ -12,7 +12,7 @@ from scheduler_core.frontends.pods.hints import GPU
 from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.place import NodeTable, node_table_of
 from scheduler_core.model.claim import ClaimRef
-from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from tangram.allocation_input import AllocationInput
 from tangram.errors import BadInput
 
@@ -46,7 +46,7 @@ def _tell(found: NodeTable) -> None:
         print(f"tangram: {warning}", file=sys.stderr)
 
 
-def marked_answer(asked: AllocationInput) -> Allocation | Unallocatable | None:
+def marked_answer(asked: AllocationInput) -> Answer | None:
     """Return the answer of the first node that fits, None where neither claims nor nodes are annotated.
 
     Raises: BadInput for a bad annotation.
@@ -55,13 +55,13 @@ def marked_answer(asked: AllocationInput) -> Allocation | Unallocatable | None:
     tables = tables_of(asked)
     if set(marks.values()) <= {Marks()} and all(table.is_silent for table in tables.values()):
         return None
-    first: Unallocatable | None = None
+    others: list[Unallocatable | Undecided] = []
     for node in asked.nodes:
         found = allocate_marked(asked.objects.claims, marks, asked.cluster, node, tables.get(node.name))
         if isinstance(found, Allocation):
             return found
-        first = first or found
-    return first
+        others.append(found)
+    return next((one for one in others if isinstance(one, Undecided)), others[0] if others else None)
 
 
 def _marks(asked: AllocationInput) -> Mapping[ClaimRef, Marks]:

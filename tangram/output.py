@@ -25,6 +25,12 @@ ASCII_FORMS: Final = "tangram.ascii_forms"
 _LOOKALIKES: Final = str.maketrans({"─": "-", "…": "...", "×": "x", "→": "->", "·": "|", "■": "#", "□": "."})
 
 
+def complain(line: str) -> None:
+    """Write a line about a problem to standard error."""
+    if sys.stderr is not None:  # without a standard error print would write to standard output
+        print(f"tangram: {line}", file=sys.stderr)
+
+
 class Output:
     """Standard output. Colours and widths follow the terminal; a file or pipe gets plain, unbroken text.
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from scheduler_core.explain.first_fit_reasons import told
 from scheduler_core.model.claim import Claim
-from scheduler_core.model.result import Cause, Reason, Unallocatable
+from scheduler_core.model.result import Cause, Reason, Unallocatable, Undecided
 from tangram.plain import plain
 
 _MISTAKES: Final = (Cause.TOO_MANY_DEVICES, Cause.POOL_INVALID)
@@ -21,6 +21,11 @@ def refusal_value(refusal: Unallocatable) -> dict[str, Any]:
         "node": refusal.node,
         "reasons": [_reason(reason) for reason in refusal.reasons],
     }
+
+
+def undecided_value(undecided: Undecided) -> dict[str, Any]:
+    """Return that nobody knows whether the claims fit."""
+    return {"allocated": False, "undecided": True, **plain(undecided)}
 
 
 def refusal_in_full(refusal: Unallocatable) -> dict[str, Any]:

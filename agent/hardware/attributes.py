@@ -1,7 +1,7 @@
-"""Small files of sysfs and procfs, read one by one.
+"""Reads small files of sysfs and procfs.
 
-A path enters, its text or number leaves, None where the kernel does not tell. Nothing is cached: what a
-file says may change between two reads, and a device may vanish between its listing and its reading.
+A path enters, its text or number leaves, None if the kernel gives no value. Nothing is cached: a value may
+change between two reads, and a device may disappear after it was listed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 from agent.hardware.errors import HardwareError, HardwareFault, NoPermission, NotFound
 
 _PAGE_BYTES: Final = 4096
-"""What the kernel gives at once of a file of sysfs."""
+"""Bytes; the kernel gives no more of a sysfs file in one read."""
 
 
 def text(path: Path) -> str | None:
-    """Return the file's text without the newline, None where it cannot be read.
+    """Return the file's text without the newline, None if it cannot be read.
 
-    A netdev's ``carrier`` answers EINVAL while it is down and a vanished device ENODEV: both are normal.
+    Failures are normal: a netdev's ``carrier`` answers EINVAL while it is down, a removed device ENODEV.
     """
     try:
         return _content(path)
@@ -28,7 +28,7 @@ def text(path: Path) -> str | None:
 
 
 def number(path: Path) -> int | None:
-    """Return the file's decimal number, None where it cannot be read or is none."""
+    """Return the file's decimal number, None if it cannot be read or is no number."""
     found = text(path)
     try:
         return int(found or "")
@@ -37,9 +37,9 @@ def number(path: Path) -> int | None:
 
 
 def head(path: Path, size: int) -> bytes:
-    """Return at most the first ``size`` bytes, none where the file cannot be read.
+    """Return at most the first ``size`` bytes, none if the file cannot be read.
 
-    Larger reads of a PCI function's ``config`` would each touch the device, so nobody asks for more.
+    Keep ``size`` small: reading more of a PCI function's ``config`` would access the device itself.
     """
     try:
         with path.open("rb") as file:
@@ -49,7 +49,7 @@ def head(path: Path, size: int) -> bytes:
 
 
 def link_name(path: Path) -> str | None:
-    """Return the last part of what a link points to, None where it is absent."""
+    """Return the last part of a link's target, None if there is no link."""
     try:
         return path.readlink().name
     except OSError:
@@ -57,25 +57,25 @@ def link_name(path: Path) -> str | None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether ``path`` leads to a folder; no for a broken link, a loop and what may not be looked at."""
+    """Whether ``path`` leads to a folder; false for a broken link, a loop and a path without access."""
     # Path.is_dir raises where access is denied and Path.resolve where links form a loop.
     return os.path.isdir(path)
 
 
 def exists(path: Path) -> bool:
-    """Whether ``path`` leads to anything; no for what may not be looked at."""
+    """Whether ``path`` leads to anything; false for a path without access."""
     return os.path.exists(path)
 
 
 def resolved(path: Path) -> Path:
-    """Return ``path`` with its links followed as far as they lead; a loop ends where it begins."""
+    """Return ``path`` with its links resolved as far as possible; a loop is left as it is."""
     return Path(os.path.realpath(path))
 
 
 def names(folder: Path) -> tuple[str, ...]:
-    """Return the sorted names in ``folder``, none where it is absent.
+    """Return the sorted names in ``folder``, none if it does not exist.
 
-    Raises: NoPermission, HardwareFault where it is there and cannot be listed.
+    Raises: NoPermission, HardwareFault if it exists and cannot be listed.
     """
     try:
         return tuple(sorted(entry.name for entry in folder.iterdir()))
@@ -86,9 +86,9 @@ def names(folder: Path) -> tuple[str, ...]:
 
 
 def required_text(path: Path, subject: str) -> str:
-    """Return the text of a file that ``subject`` cannot be described without.
+    """Return the text of a file that every ``subject`` must have.
 
-    Raises: NotFound where it is gone; NoPermission, HardwareFault where it cannot be read or is empty.
+    Raises: NotFound if it does not exist; NoPermission, HardwareFault if it cannot be read or is empty.
     """
     attempted = f"read {path.name}"
     try:
@@ -101,7 +101,7 @@ def required_text(path: Path, subject: str) -> str:
 
 
 def _content(path: Path) -> str:
-    # Calls to the system itself: there are hundreds of such files, and layers cost more than reading them.
+    # Direct system calls: there are hundreds of such files, and file objects cost more than the reads.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = iter(lambda: os.read(descriptor, _PAGE_BYTES), b"")
@@ -111,7 +111,7 @@ def _content(path: Path) -> str:
 
 
 def refusal(attempted: str, subject: str, error: OSError) -> HardwareError:
-    """Translate an errno."""
+    """Return the error for an errno."""
     match error:
         case FileNotFoundError() | NotADirectoryError():
             return NotFound(attempted, subject, str(error))

@@ -1,8 +1,8 @@
 """The device nodes and files that an installed NVIDIA driver offers to containers.
 
-A root folder enters (``/``, or where a driver container keeps its own, as this process sees it), paths
-leave, as this process sees them. It makes no node and no link: a node that is not there is described by
-its numbers, for the runtime to make.
+A root folder enters: ``/``, or the root of a driver container, as this process sees it. Paths leave, as this
+process sees them. This module creates nothing: a device node that does not exist is described by its numbers,
+and the container runtime creates it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIBRARY_DIRS: Final = (
     "/lib/aarch64-linux-gnu",
     "/usr/local/nvidia/lib64",
 )
-"""Where distributions, the vendor's installer and driver containers put the driver's libraries."""
+"""Where distributions, NVIDIA's installer and driver containers put the driver's libraries."""
 
 _TOOL_DIRS: Final = ("/usr/bin", "/usr/local/bin", "/bin", "/usr/local/nvidia/bin")
 _TOOLS: Final = (
@@ -54,9 +54,9 @@ _INSTALL: Final = "the operator must install the driver's user-space libraries o
 class DriverRoot:
     """The ``DriverFiles`` of a driver installed below ``root``.
 
-    Shape: ``library_dirs`` absolute paths below ``root``, the preferred ones first; each library keeps
-           its folder in the container. ``host_root`` is where the host's own ``/`` is seen, None where
-           ``root`` has ``/dev`` and ``/proc``, too.
+    Shape: ``library_dirs`` are absolute paths below ``root``, the preferred ones first; a library has the
+           same folder in the container. ``host_root`` is where the host's own ``/`` is mounted, None if
+           ``root`` has ``/dev`` and ``/proc`` too.
     """
 
     root: Path = Path("/")
@@ -65,14 +65,14 @@ class DriverRoot:
 
     @classmethod
     def installed(cls, driver_root: Path, host_root: Path) -> Self:
-        """Return the files of a driver that lies at ``driver_root`` of the host mounted at ``host_root``.
+        """Return the files of a driver at ``driver_root`` of the host that is mounted at ``host_root``.
 
-        Device nodes are the host's, unless the driver brought its own, as a driver container may at any time.
+        Device nodes are the host's, unless the driver has its own; a driver container may create these later.
         """
         return cls(host_root / driver_root.relative_to("/"), host_root=host_root)
 
     def management_library(self) -> Path | None:
-        """Return the library that NVML is called by, None where it is not there (yet)."""
+        """Return the path of NVML's library, None if it does not exist (yet)."""
         places = (self._below(folder) / _MANAGEMENT for folder in self.library_dirs)
         return next((place for place in places if attributes.exists(place)), None)
 
@@ -91,18 +91,18 @@ class DriverRoot:
     def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
         """Return the capability nodes of a GI and of its CI.
 
-        The numbers come from the instance's own files: they exist while the instance does.
+        Their numbers come from files that exist as long as the instance.
         Raises: NotFound.
         """
         instance = f"gpu{minor}/mig/gi{gi_id}"
         return self._capability(f"{instance}/access"), self._capability(f"{instance}/ci{ci_id}/access")
 
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
-        """Return the driver's libraries of this version under every name they go by, and its tools.
+        """Return the driver's libraries of this version under all their names, and its tools.
 
-        A loader asks for ``libcuda.so.1``; with the file mounted under that name too, no container needs
-        a hook that makes the links.
-        Shape: by path in the container, each once. Raises: NotFound where there is no such library.
+        A program loads ``libcuda.so.1``; because the file is mounted under that name too, no hook has to
+        create links in the container.
+        Shape: by path in the container, each once. Raises: NotFound if no library has this version.
         """
         found: dict[str, HostFile] = {}
         for folder in self._folders(self.library_dirs):
@@ -140,7 +140,7 @@ class DriverRoot:
         file = self._proc(f"/proc/driver/nvidia/capabilities/{name}")
         minor = _CAPABILITY_MINOR.search(attributes.text(file) or "")
         if minor is None:
-            raise NotFound("read DeviceFileMinor", subject, f"{file} does not tell", _SHOW_PROC)
+            raise NotFound("read DeviceFileMinor", subject, f"{file} has no such number", _SHOW_PROC)
         path = f"/dev/nvidia-caps/nvidia-cap{minor[1]}"
         return self._node(path) or DeviceNode(path, None, self._capability_major(subject), int(minor[1]))
 
@@ -153,7 +153,7 @@ class DriverRoot:
         return int(major[1])
 
     def _folders(self, paths: tuple[str, ...]) -> Iterator[str]:
-        """Yield the folders that exist, one name for each: ``/lib64`` may be a link to ``/usr/lib64``."""
+        """Yield the existing folders, each once: ``/lib64`` may be a link to ``/usr/lib64``."""
         seen: set[Path] = set()
         for path in paths:
             real = attributes.resolved(self._below(path))
@@ -181,10 +181,10 @@ class DriverRoot:
 
 
 def _other_names(folder: Path, names: tuple[str, ...], library: str) -> set[str]:
-    """Return the names that lead to a library in its folder.
+    """Return the other names of a library in its folder: the links to it, else ``.so.1``.
 
-    Not every soname ends in 1 (``libnvidia-nvvm.so.4``), so the links on the host decide; where a package
-    left them to the loader's cache, 1 is what nearly all of the driver's libraries have.
+    The links on the host decide, because not every soname ends in 1 (``libnvidia-nvvm.so.4``). Some packages
+    leave the links to the loader's cache; then 1 is right for nearly all of the driver's libraries.
     """
     stem = library.partition(".so.")[0]
     links = (name for name in names if name.startswith(f"{stem}.so") and (folder / name).is_symlink())

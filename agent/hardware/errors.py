@@ -1,15 +1,14 @@
-"""The hardware's refusals, translated once from NVML codes and errno.
+"""The errors of the hardware, translated once from NVML return codes and errno.
 
-One class per thing that somebody must do differently. ``attempted`` says what was tried, ``subject``
-on which object, ``reason`` why it failed, ``remedy`` who does what; ``retry`` whether the same call
-may work later.
+There is one class for each different reaction. ``attempted`` says what was attempted, ``subject`` on which
+object, ``reason`` why it failed, ``remedy`` who must do what; ``retry`` whether the same call may work later.
 """
 
 from __future__ import annotations
 
 
 class HardwareError(Exception):
-    """The base of everything the door to the machine raises."""
+    """The base of every error that reading or changing the machine raises."""
 
     retry = False
     remedy = ""
@@ -25,32 +24,32 @@ class HardwareError(Exception):
 
 
 class NotSupported(HardwareError):
-    """This device, or its present mode, does not know the call."""
+    """This device, or its present mode, does not support the call."""
 
 
 class NotFound(HardwareError):
-    """There is no such device or instance (any more)."""
+    """The device or instance does not exist (any more)."""
 
 
 class InvalidArgument(HardwareError):
-    """The driver does not take these arguments: our mistake, or a driver we do not know."""
+    """The driver rejects the arguments: a mistake of ours, or a driver that we do not know."""
 
 
 class NoPermission(HardwareError):
-    """The process lacks the right."""
+    """The process has no permission."""
 
     remedy = "run as root with access to the GPU's capability files"
 
 
 class InUse(HardwareError):
-    """Somebody still uses the object."""
+    """The object is still in use."""
 
     retry = True
-    remedy = "it is retried; if it stays, find the process that holds it"
+    remedy = "it is retried; if it persists, find the process that uses it"
 
 
 class InsufficientResources(HardwareError):
-    """The placement is taken; NVML says the same for "exists already": look before you conclude."""
+    """The placement is occupied; NVML reports the same if the wanted instance exists already."""
 
     retry = True
 
@@ -75,12 +74,12 @@ class ResetRequired(HardwareError):
 
 
 class DriverMissing(HardwareError):
-    """The driver library is not there, or does not answer."""
+    """The driver's library does not exist, or does not answer."""
 
-    remedy = "the operator must install or load the driver, where the node has such devices"
+    remedy = "the operator must install or load the driver, if the node has such devices"
 
 
 class HardwareFault(HardwareError):
-    """The driver or the kernel failed in a way that has no name."""
+    """The driver or the kernel failed for a reason that has no class of its own."""
 
     retry = True

@@ -1,8 +1,8 @@
-"""Which network and RDMA devices hang on which PCI function.
+"""The network and RDMA devices of PCI functions.
 
-One pass over ``/sys/class/net`` and ``/sys/class/infiniband`` enters, answers by PCI address leave.
-Only what the reader's network namespace shows is seen: a VF whose netdev was moved into a pod looks as
-if it had none, so these names are never an identity.
+One pass over ``/sys/class/net`` and ``/sys/class/infiniband`` enters; answers by PCI address leave. Only
+devices in the reader's network namespace are visible: a VF whose netdev was moved into a pod seems to have
+none. So these names never identify a function.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _Rank = tuple[bool, int, int, tuple[str | int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """The interfaces of one moment. Shape: the folder of the preferred device, by PCI address."""
+    """The interfaces at one moment. Shape: the folder of the preferred device, by PCI address."""
 
     netdevs: Mapping[Bdf, Path]
     rdma_devices: Mapping[Bdf, Path]
 
     @classmethod
     def read(cls, sys: Path) -> Interfaces:
-        """Read both classes below ``sys``. Raises: NoPermission, HardwareFault where one is unlistable."""
+        """Read both classes below ``sys``. Raises: NoPermission, HardwareFault if one cannot be listed."""
         return cls(_preferred(sys / "class/net"), _preferred(sys / "class/infiniband"))
 
     def netdev(self, bdf: Bdf) -> str | None:
-        """Return the network device of a function, its uplink where it has representors too."""
+        """Return the network device of a function: the uplink if it has representors too."""
         folder = self.netdevs.get(bdf)
         return folder.name if folder else None
 
@@ -51,7 +51,7 @@ class Interfaces:
         return folder.name if folder else None
 
     def link_type(self, bdf: Bdf) -> str | None:
-        """Return ``ethernet`` or ``infiniband``, None where neither device tells."""
+        """Return ``ethernet`` or ``infiniband``, None if neither device says."""
         if bdf in self.netdevs:
             known = _LINK_TYPES.get(number(self.netdevs[bdf] / "type") or 0)
             if known:
@@ -63,10 +63,10 @@ class Interfaces:
         return None
 
     def link_speed_mbps(self, bdf: Bdf) -> int | None:
-        """Return how fast the link runs, None where it is down or nobody tells.
+        """Return the present speed of the link, None if it is down or unknown.
 
-        Units: millions of bits per second. A netdev tells -1 or EINVAL while it is down; an RDMA port goes
-               on telling a rate, so its state is asked as well.
+        Units: millions of bits per second. While the link is down a netdev reports -1 or EINVAL; an RDMA
+               port still reports a rate, so its state is read as well.
         """
         speed = number(self.netdevs[bdf] / "speed") if bdf in self.netdevs else None
         if speed is not None and speed > 0:
@@ -79,7 +79,7 @@ class Interfaces:
         return next((int(rate[1]) * 1000 + int(rate[2] or 0) * 100 for rate in rates if rate), None)
 
     def card_id(self, bdf: Bdf) -> str:
-        """Return what the ports of one card have in common: the card's GUID, else its slot's address."""
+        """Return the identity that all ports of one card share: the card's GUID, else its slot's address."""
         if bdf in self.rdma_devices:
             guid = text(self.rdma_devices[bdf] / "sys_image_guid")
             if guid and guid != _NO_GUID:
@@ -90,7 +90,7 @@ class Interfaces:
 def _preferred(folder: Path) -> Mapping[Bdf, Path]:
     """Return the best device of each function.
 
-    ``<bdf>/net/`` would be shorter, but virtio and sub-function netdevs do not lie there.
+    ``<bdf>/net/`` would be shorter, but virtio and sub-function netdevs are not listed there.
     """
     found: defaultdict[Bdf, list[tuple[_Rank, Path]]] = defaultdict(list)
     for name in names(folder):
@@ -103,10 +103,10 @@ def _preferred(folder: Path) -> Mapping[Bdf, Path]:
 
 
 def _rank(device: Path, depth: int) -> _Rank:
-    """Order uplinks before representors, then what hangs nearest to the function, then by port and name.
+    """Order uplinks before representors, then by distance to the function, by port and by name.
 
-    In switchdev mode the representors of all VFs hang on the PF beside its uplink; only their port name
-    (``pf0vf3`` against ``p0``) tells them apart.
+    In switchdev mode the representors of all VFs belong to the PF, like its uplink; only the port name
+    distinguishes them (``pf0vf3``, ``p0``).
     """
     port = text(device / "phys_port_name")
     is_representor = bool(port) and _UPLINK_PORT.fullmatch(port or "") is None

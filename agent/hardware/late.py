@@ -1,7 +1,7 @@
-"""GPUs of a node whose driver may come later, be replaced, or never be there.
+"""GPUs of a node whose driver may be loaded later, be replaced, or never exist.
 
-What opens a driver enters; a ``Gpus`` leaves that answers with ``DriverMissing`` as long as there is none
-and tries again at every question. It remembers the open driver and nothing else.
+A function that opens the driver enters, a ``Gpus`` leaves. While there is no driver, every call raises
+``DriverMissing`` and the next call tries to open it again. Only the open driver is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Answer = TypeVar("_Answer")
 
 
 class OpenGpus(Gpus, Protocol):
-    """An open driver."""
+    """An open session with the driver."""
 
     def close(self) -> None:
         """End the session."""
@@ -38,7 +38,7 @@ class OpenGpus(Gpus, Protocol):
 
 
 class LateGpus:
-    """Implements ``Gpus``. ``open_driver`` raises DriverMissing where there is no driver (yet)."""
+    """Implements ``Gpus``. ``open_driver`` raises DriverMissing while there is no driver."""
 
     def __init__(self, open_driver: Callable[[], OpenGpus]) -> None:
         self._open_driver = open_driver
@@ -102,7 +102,7 @@ class LateGpus:
         try:
             return question(driver)
         except DriverMissing:
-            self.close()  # it was unloaded: the next question looks for it anew
+            self.close()  # it was unloaded: the next call opens it again
             raise
 
     def _opened(self) -> OpenGpus:

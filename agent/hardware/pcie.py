@@ -1,4 +1,4 @@
-"""PCIe: what a sysfs path and a configuration space say about where a function hangs.
+"""The place of a function in the PCIe tree, from its sysfs path and its bridges' configuration spaces.
 
 Pure: the parts of a resolved path and bytes enter, a ``PciePath`` leaves. It never opens a file.
 """
@@ -13,7 +13,7 @@ from typing import Final
 from agent.hardware.types import Bdf, PciePath
 
 CONFIG_BYTES: Final = 256
-"""How much of a configuration space the capability list can lie in."""
+"""Bytes of a configuration space that can hold the capability list."""
 
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
@@ -21,12 +21,12 @@ _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _STATUS, _HAS_CAPABILITIES = 0x06, 0x10
 _FIRST_CAPABILITY = 0x34
 _PCI_EXPRESS = 0x10
-_MOST_CAPABILITIES = 48  # the space has no room for more: a longer list is a loop
+_MOST_CAPABILITIES = 48  # there is no room for more, so a longer list is a loop
 _UPSTREAM_PORT = 5
 
 
 def is_address(name: str) -> bool:
-    """Whether ``name`` is spelt like a PCI address of sysfs."""
+    """Whether ``name`` has the form of a PCI address in sysfs."""
     return _ADDRESS.fullmatch(name) is not None
 
 
@@ -34,8 +34,8 @@ def is_address(name: str) -> bool:
 class Chain:
     """The way from a root complex down to a function.
 
-    Shape: ``bridges`` from the root port to the one just above the function; empty for a function on
-           the root complex itself; ``root_complex`` None where the path names none.
+    Shape: ``bridges`` from the root port to the one directly above the function; empty for a function on
+           the root complex itself; ``root_complex`` is None if the path has none.
     """
 
     root_complex: str | None
@@ -45,8 +45,8 @@ class Chain:
     def of(cls, parts: Sequence[str]) -> Chain:
         """Read the parts of a function's resolved sysfs path.
 
-        The last ``pci<domain>:<bus>`` counts: behind a VMD controller the path names two, and the outer
-        one belongs to the controller. The domain there has five digits.
+        The last ``pci<domain>:<bus>`` counts. Behind a VMD controller the path has two of them; the first
+        is the controller's own, and the second has a domain of five digits.
         """
         roots = [at for at, part in enumerate(parts) if _ROOT_COMPLEX.fullmatch(part)]
         below = parts[roots[-1] + 1 :] if roots else parts
@@ -57,7 +57,7 @@ class Chain:
 def pcie_path(chain: Chain, upstream_port: Callable[[Bdf], bool | None]) -> PciePath:
     """Return the root port and the nearest switch upstream port of a chain.
 
-    ``upstream_port`` says whether a bridge is one, None where it cannot tell.
+    ``upstream_port`` says whether a bridge is an upstream port, None if that is unknown.
     """
     if not chain.bridges:
         return PciePath(chain.root_complex)
@@ -75,7 +75,7 @@ def _nearest_switch(bridges: tuple[Bdf, ...], upstream_port: Callable[[Bdf], boo
 
 
 def _counted_switch(bridges: tuple[Bdf, ...]) -> Bdf | None:
-    """Guess by position: a chain is a root port, then pairs of upstream and downstream ports."""
+    """Infer from the position: a chain is a root port, then pairs of upstream and downstream ports."""
     pairs = (len(bridges) - 1) // 2
     return bridges[2 * pairs - 1] if pairs else None
 
@@ -83,8 +83,8 @@ def _counted_switch(bridges: tuple[Bdf, ...]) -> Bdf | None:
 def is_upstream_port(config: bytes) -> bool | None:
     """Whether the function with this configuration space is a switch upstream port.
 
-    Shape: None where the bytes end before the PCI Express capability could be found; a reader without
-           privileges gets the first 64 only.
+    Shape: None if the bytes end before the PCI Express capability; a reader without privileges gets only
+           the first 64.
     Source: PCI Express Base Specification, PCI Express Capabilities Register, Device/Port Type.
     """
     if len(config) <= _FIRST_CAPABILITY:

@@ -1,8 +1,8 @@
-"""What is needed of a machine: the only door to it.
+"""The ports through which all programs access a machine.
 
-Adapters (NVML, sysfs, the simulated node) implement these; they are named in the ``__main__`` of a
-program and nowhere else. Every method may raise a ``HardwareError``. Reading and writing are separate
-types: whoever is handed readers can change nothing.
+Adapters (NVML, sysfs, the simulated node) implement these; only ``agent.hardware.open`` names them. Every
+method may raise a ``HardwareError``. Reading and writing are separate types, so code that gets ``Readers``
+cannot change the machine.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from agent.hardware.types import (
 
 
 class GpuReader(Protocol):
-    """Reads GPUs and what is cut from them."""
+    """Reads GPUs and their MIG instances."""
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions."""
         ...
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
-        """Return every GPU by index; one that cannot be read stands as ``Unreadable``.
+        """Return every GPU by index; one that cannot be read is an ``Unreadable``.
 
-        Shape: empty where the node has none. Raises: DriverMissing where there is no driver.
+        Shape: empty if the node has no GPU. Raises: DriverMissing.
         """
         ...
 
     def minor(self, gpu: GpuUuid) -> int:
-        """Return the number of a GPU's device node as it is now: a driver that is loaded anew may change it.
+        """Return the present number of a GPU's device node; reloading the driver may change it.
 
         Raises: NotFound.
         """
@@ -55,9 +55,9 @@ class GpuReader(Protocol):
         ...
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
-        """Return the GPU-instance profiles by profile name, empty on a model without MIG.
+        """Return the model's GPU-instance profiles by profile name, empty on a model without MIG.
 
-        Answers with MIG off too. Profiles that the model lacks are left out.
+        The MIG mode does not matter.
         """
         ...
 
@@ -67,12 +67,12 @@ class GpuReader(Protocol):
 
 
 class MigWriter(Protocol):
-    """Changes how GPUs are cut."""
+    """Changes MIG modes and MIG instances."""
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
-        """Ask for the mode and say what became of it.
+        """Request the mode and return whether it took effect or is pending.
 
-        Raises: NotSupported on a model without MIG; InUse while instances exist and it is turned off.
+        Raises: NotSupported on a model without MIG; InUse if instances exist and it shall be turned off.
         """
         ...
 
@@ -80,14 +80,14 @@ class MigWriter(Protocol):
         """Create the GI that ``spec`` describes and return its id.
 
         Raises: NotSupported with MIG off; InvalidArgument for an unknown profile or a placement that
-                is not in its list; InsufficientResources where the placement or an engine is taken.
+                is not in its list; InsufficientResources if the placement or an engine is occupied.
         """
         ...
 
     def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
         """Create the CI that fills the GI; from then on its MIG device exists.
 
-        Raises: NotFound for an unknown GI; InsufficientResources where the GI has a CI already.
+        Raises: NotFound for an unknown GI; InsufficientResources if the GI has a CI already.
         """
         ...
 
@@ -120,7 +120,7 @@ class DriverFiles(Protocol):
     """Finds the device nodes and driver files that containers need."""
 
     def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
-        """Return the nodes of a whole GPU. Raises: NotFound where the node is not there."""
+        """Return the device nodes of a whole GPU. Raises: NotFound."""
         ...
 
     def control_nodes(self) -> tuple[DeviceNode, ...]:
@@ -138,16 +138,16 @@ class DriverFiles(Protocol):
 
 
 class BootReader(Protocol):
-    """Tells one boot from the next."""
+    """Identifies the present boot."""
 
     def boot_id(self) -> str:
-        """Return the kernel's boot id; instances never survive a change of it."""
+        """Return the kernel's boot id; no MIG instance survives a change of it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """All that discovery may touch."""
+    """The readers of a machine: all that discovery may use."""
 
     gpus: GpuReader
     pci: PciReader
@@ -165,5 +165,5 @@ class Machine:
 
     @property
     def readers(self) -> Readers:
-        """Return the part that changes nothing."""
+        """Return the readers of this machine."""
         return Readers(self.gpus, self.pci, self.boot)

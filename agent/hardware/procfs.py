@@ -15,5 +15,5 @@ class ProcBoot:
     root: Path = Path("/")
 
     def boot_id(self) -> str:
-        """Return the kernel's boot id. Raises: NotFound, NoPermission, HardwareFault where it is absent."""
+        """Return the kernel's boot id. Raises: NotFound, NoPermission, HardwareFault."""
         return required_text(self.root / "proc/sys/kernel/random/boot_id", "this kernel")

@@ -1,7 +1,7 @@
 """PCI functions and NICs, read from sysfs.
 
-A root folder enters, values leave. A device that vanishes while it is read is left out, one that is
-there but broken stands as ``Unreadable``: neither disturbs its neighbours. It never writes.
+A root folder enters, values leave. A device that disappears while it is read is left out; one that exists but
+cannot be read is an ``Unreadable``. Neither affects other devices. This module never writes.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from agent.hardware.types import (
 _NIC_CLASSES: Final = ("0200", "0207")  # Ethernet and InfiniBand controllers
 _VF_LINK: Final = re.compile(r"virtfn(\d+)")
 
-# On HGX B200 and B300 boards a ConnectX-7 bridge stands for the NVLink switches; its vital product data
-# carries this mark. It is no network card.
+# On HGX B200 and B300 boards a ConnectX-7 bridge manages the NVLink switches. It is no network card, and its
+# vital product data has this mark.
 _SWITCH_MANAGEMENT: Final = ("15b3", "1021", b"SW_MNG")
 _VITAL_PRODUCT_DATA_BYTES: Final = 32768
 
 
 @dataclass(frozen=True, slots=True)
 class Sysfs:
-    """The sysfs below ``root``; the ``PciReader`` of real machines and of rendered trees alike."""
+    """The sysfs below ``root``: the ``PciReader`` of real and of simulated machines."""
 
     root: Path = Path("/")
 
     def addresses(self) -> tuple[Bdf, ...]:
         """Return the address of every PCI function, sorted; empty on a machine without PCI.
 
-        Raises: NoPermission, HardwareFault where the list cannot be read.
+        Raises: NoPermission, HardwareFault if the list cannot be read.
         """
         found = (name for name in attributes.names(self._functions) if is_address(name))
         return tuple(sorted((Bdf(name) for name in found), key=_address_order))
@@ -51,7 +51,7 @@ class Sysfs:
     def function(self, bdf: Bdf) -> PciFunction:
         """Return one function with its PCIe path and NUMA node.
 
-        Raises: NotFound where it is not there; NoPermission, HardwareFault where it cannot be read.
+        Raises: NotFound if it does not exist; NoPermission, HardwareFault if it cannot be read.
         """
         folder = self._folder(bdf)
         node = attributes.number(folder / "numa_node")
@@ -72,9 +72,9 @@ class Sysfs:
     def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
         """Return the NICs that are PCI functions, with their VFs, by BDF.
 
-        A VF counts under its PF only; one without a PF, as in a virtual machine, counts for itself.
-        A broken VF follows its PF as ``Unreadable``.
-        Raises: NoPermission, HardwareFault where sysfs as a whole cannot be listed.
+        A VF is listed with its PF only; without a PF, as in a virtual machine, it is listed as a NIC.
+        A VF that cannot be read follows its PF as ``Unreadable``.
+        Raises: NoPermission, HardwareFault if sysfs as a whole cannot be listed.
         """
         interfaces = Interfaces.read(self._sys)
         found: list[PhysicalFunction | Unreadable] = []
@@ -100,7 +100,7 @@ class Sysfs:
 
     def _folder(self, bdf: Bdf) -> Path:
         if not self._is_there(bdf):
-            raise NotFound("read", f"PCI function {bdf}", f"{self._functions / bdf} leads nowhere")
+            raise NotFound("read", f"PCI function {bdf}", f"{self._functions / bdf} does not exist")
         return attributes.resolved(self._functions / bdf)
 
     def _is_nic(self, bdf: Bdf) -> bool:
@@ -139,7 +139,7 @@ class Sysfs:
         return tuple(found)
 
     def _virtual_addresses(self, pf: Bdf) -> list[tuple[int, Bdf]]:
-        """Return the VFs by number: a folder lists ``virtfn10`` before ``virtfn2``."""
+        """Return the VFs sorted by number: as text ``virtfn10`` would come before ``virtfn2``."""
         folder = self._folder(pf)
         links = (match for name in attributes.names(folder) if (match := _VF_LINK.fullmatch(name)))
         targets = ((int(link[1]), attributes.link_name(folder / link[0])) for link in links)

@@ -1,7 +1,7 @@
-"""What a machine consists of, in the field's terms.
+"""The parts of a machine as plain values.
 
-Plain values without behaviour of their own: the adapters make them, everybody else reads them.
-``MigSpec`` is wanted, ``MigInstance`` exists; ids of instances are reused by the driver, UUIDs are not.
+The adapters make these values, all other code reads them. A ``MigSpec`` is wanted, a ``MigInstance`` exists.
+The driver reuses ids of instances; it never reuses UUIDs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BDF: Final = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])"
 def normal_bdf(text: str) -> Bdf:
     """Return the sysfs spelling of a PCI address; NVML writes an eight-digit upper-case domain.
 
-    Raises: ValueError where ``text`` is no PCI address.
+    Raises: ValueError if ``text`` is no PCI address.
     """
     match = _BDF.fullmatch(text.strip().lower())
     if match is None:
@@ -50,12 +50,12 @@ class MigMode:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no change waits for a reset."""
+        """Whether no change of the mode is pending."""
         return self.current == self.pending
 
 
 class ModeChange(StrEnum):
-    """What became of a call that sets the MIG mode. The call itself succeeded."""
+    """The result of a successful call that sets the MIG mode."""
 
     ACTIVE = "active"
     PENDING_IN_USE = "pending: the GPU is in use"
@@ -66,7 +66,7 @@ class ModeChange(StrEnum):
 class Gpu:
     """One GPU as the driver reports it.
 
-    Shape: ``mig`` is None on a model without MIG; ``brand`` is None where unknown.
+    Shape: ``mig`` is None on a model without MIG; ``brand`` is None if unknown.
     Units: ``memory_bytes`` bytes.
     """
 
@@ -86,14 +86,14 @@ class Gpu:
     def mode_needs_operator(self) -> bool:
         """Whether a change of the MIG mode stays pending until somebody resets the GPU from outside.
 
-        Ampere changes the mode by a reset, which a virtual machine cannot do to a GPU passed to it.
+        Ampere changes the mode by a reset, and a virtual machine cannot reset a GPU passed through to it.
         """
         return self.architecture == "Ampere" and self.is_passthrough
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Placement:
-    """Where a GPU instance lies. Units: memory slices; ``size`` is not the number of compute slices."""
+    """The place of a GPU instance. Units: memory slices; ``size`` is not the number of compute slices."""
 
     start: int
     size: int
@@ -103,8 +103,8 @@ class Placement:
 class MigProfile:
     """One GPU-instance profile of one GPU.
 
-    Shape: ``placements`` all places where it may lie, free or not, by start; ``profile_id`` is the id
-           that create, list and placement calls take, not the NVML constant.
+    Shape: ``placements`` are all possible places, free or not, by start; ``profile_id`` is the id for
+           create, list and placement calls, not the NVML constant.
     Units: ``memory_bytes`` bytes (NVML's field says MB but counts MiB); the rest are counts.
     """
 
@@ -133,7 +133,7 @@ class MigSpec:
 
 @dataclass(frozen=True, slots=True)
 class ComputeInstance:
-    """An existing CI and the UUID of the MIG device that it makes."""
+    """An existing CI and the UUID of its MIG device."""
 
     ci_id: int
     uuid: MigUuid
@@ -151,7 +151,7 @@ class GpuInstance:
 
     @property
     def spec(self) -> MigSpec:
-        """Return what this instance realises."""
+        """Return the wanted partition that this instance matches."""
         return MigSpec(self.parent, self.profile_id, self.placement)
 
 
@@ -167,10 +167,10 @@ class MigInstance:
 
 @dataclass(frozen=True, slots=True)
 class PciePath:
-    """Where a PCI function hangs, from the root down.
+    """The place of a PCI function in the PCIe tree, from the root down.
 
     Shape: ``root_complex`` such as ``pci0000:3a``; ``root_port`` and ``switch`` (the nearest switch
-           upstream port above the function) are None where the path has none or cannot be read.
+           upstream port above the function) are None if there is none or it is unknown.
     """
 
     root_complex: str | None = None
@@ -180,7 +180,7 @@ class PciePath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciFunction:
-    """One PCI function. Shape: ids are four hex digits; ``numa_node`` None where the kernel says -1."""
+    """One PCI function. Shape: ids are four hex digits; ``numa_node`` None if the kernel says -1."""
 
     bdf: Bdf
     vendor_id: str
@@ -193,7 +193,7 @@ class PciFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualFunction:
-    """A VF. ``index`` is the number of its ``virtfn`` link; names are the last known ones."""
+    """A VF. ``index`` is the number of its ``virtfn`` link; names are those seen when it was read."""
 
     index: int
     function: PciFunction
@@ -205,7 +205,7 @@ class VirtualFunction:
 class PhysicalFunction:
     """A NIC function that is no VF.
 
-    Shape: ``vfs`` by index; ``total_vfs`` is 0 where the function has no SR-IOV;
+    Shape: ``vfs`` by index; ``total_vfs`` is 0 without SR-IOV;
            ``link_type`` is ``ethernet``, ``infiniband`` or None; ``card_id`` groups ports of one card.
     Units: ``link_speed_mbps`` millions of bits per second, None while the link is down.
     """
@@ -224,8 +224,8 @@ class PhysicalFunction:
 class DeviceNode:
     """A device file for a container.
 
-    Shape: ``path`` in the container; ``host_path`` where it is here, None where the runtime has to make
-           it from ``major`` and ``minor``.
+    Shape: ``path`` in the container; ``host_path`` as this process sees it, None if the runtime has to
+           create it from ``major`` and ``minor``.
     """
 
     path: str
@@ -236,7 +236,7 @@ class DeviceNode:
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A file of the driver that a container needs: ``path`` there, ``host_path`` here."""
+    """A driver file that a container needs: ``path`` in it, ``host_path`` as this process sees it."""
 
     path: str
     host_path: Path
@@ -244,7 +244,7 @@ class HostFile:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A device that is there but could not be read; its neighbours are not affected."""
+    """A device that exists but could not be read; other devices are not affected."""
 
     what: str
     reason: str

@@ -1,7 +1,7 @@
-"""What the kernel tells of devices that come, go and change.
+"""Events about devices that are added, removed or changed, through libudev.
 
-Events of the machine enter through libudev, short words about them leave. Where udevd runs its events are
-taken, since names are final then; in a container without it the kernel's own. Reads nothing else.
+A short text about each event leaves. If udevd runs, its events are used, because device names are final by
+then; in a container without udevd, the kernel's own events are used.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, Final
 from agent.hardware.errors import NotSupported
 
 SUBSYSTEMS: Final = ("pci", "drm", "nvidia", "net", "infiniband")
-_DRIVER_MODULE: Final = "module"  # a driver that is loaded later announces no GPU of its own
-_POLL_S: Final = 1.0  # how late the end may be noticed
+_DRIVER_MODULE: Final = "module"  # loading a driver gives no event for each GPU
+_POLL_S: Final = 1.0  # how long after the end it may still listen
 
 
 class Uevents:
-    """Listens for events of GPUs and NICs. Shape: ``udevd`` exists where udevd runs, as its socket does."""
+    """Listens for events of GPUs and NICs. Shape: ``udevd`` is udevd's socket, which exists while it runs."""
 
     def __init__(self, udevd: Path = Path("/run/udev/control")) -> None:
         self._udevd = udevd
@@ -41,7 +41,7 @@ class Uevents:
 
     def _monitor(self) -> Any:
         try:
-            import pyudev  # noqa: PLC0415 - it looks for libudev by running programs: not before it is needed
+            import pyudev  # noqa: PLC0415 - its import runs programs to find libudev
         except ImportError as error:
             raise NotSupported("listen for devices", "this machine", str(error)) from error
         source = "udev" if self._udevd.exists() else "kernel"
@@ -49,7 +49,7 @@ class Uevents:
 
 
 def is_news(subsystem: str, device_path: str) -> bool:
-    """Whether an event can concern a device of ours: pods' virtual interfaces come and go all day."""
+    """Whether an event can concern a GPU or NIC, not a virtual interface of a pod."""
     if subsystem == _DRIVER_MODULE:
         return device_path.rpartition("/")[2].startswith(("nvidia", "mlx"))
     return "/devices/virtual/" not in f"{device_path}/"

@@ -1,4 +1,4 @@
-"""An inventory to composite devices: what may be allocated on this node, and what each name means."""
+"""Describes an inventory as composite devices: what the node offers, and the hardware of each name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
-    Shape: GPUs by minor, each before its partitions; then what links join, small ones first; then NICs by
-           address, each before its VFs.
+    Shape: GPUs by minor, each before its MIG partitions; then NVLink partitions, small ones first; then
+           NICs by address, each before its VFs.
     """
     groups: list[Group] = []
     nics = NicDescriber(driver)
@@ -60,7 +60,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 
 
 def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:
-    """Return the GPUs, those of which a table that is honored knows nothing only as what is cut up."""
+    """Return the GPUs; under an honored table, those that it lacks offer only their MIG partitions."""
     if inventory.linked is None or not inventory.linked.is_honored:
         return inventory.gpus
     allowed = {minor for one in inventory.linked.table.by_size.get(1, ()) for minor in one.minors}
@@ -71,7 +71,7 @@ def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:
 
 
 def _offered(group: Group, entry: GpuEntry) -> Group:
-    """Let a GPU that cannot be given whole only supply its partitions."""
+    """Keep a GPU that cannot be allocated whole only as the source of its partitions."""
     if entry.offers_whole:
         return group
     gpu, *partitions = group.devices
@@ -79,10 +79,10 @@ def _offered(group: Group, entry: GpuEntry) -> Group:
 
 
 def as_mode_allows(inventory: Inventory) -> Inventory:
-    """Return what can be prepared without an operator: the part of an inventory to publish.
+    """Return the part of an inventory that can be prepared without an operator; only that is published.
 
-    A GPU whose MIG mode can be changed offers itself and its partitions. One whose mode cannot (passed
-    through to a virtual machine, or a change waits for a reset) offers what its present mode allows.
+    A GPU whose MIG mode the plugin can change offers itself and its partitions. Where it cannot (the GPU is
+    passed through to a virtual machine, or a mode change waits for a reset), the present mode decides.
     """
     return replace(inventory, gpus=tuple(_as_mode_allows(entry) for entry in inventory.gpus))
 

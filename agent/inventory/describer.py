@@ -1,7 +1,7 @@
-"""Descriptions of one node, look after look: what nothing has changed in is not worked out again.
+"""Caches the description of a node while its inventory is unchanged.
 
-Inventories enter, the devices to publish leave. Instances come and go with every claim and change no
-device, only which of them are in use; that is not told here.
+Inventories enter, the devices to publish leave. Claims create and destroy MIG instances all the time; that
+changes which devices are in use, not which devices there are, so it does not count as a change.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _ANY_MODE = MigMode(current=False, pending=False)
 
 
 class Describer:
-    """Describes what is offered of one node. Remembers the last answer; for one thread."""
+    """Describes the devices that a node offers, and caches the last result. For one thread."""
 
     def __init__(self, driver: str) -> None:
         self._driver = driver
         self._last: tuple[Inventory, NodeDevices] | None = None
 
     def devices(self, inventory: Inventory) -> NodeDevices:
-        """Return what to publish: the very same object while nothing of it has changed.
+        """Return the devices to publish: the identical object while nothing about them has changed.
 
-        Shape: the GPUs in it say nothing of their present MIG mode.
+        Shape: the GPUs in it have no present MIG mode.
         """
         offered = _at_rest(as_mode_allows(inventory))
         if self._last is None or self._last[0] != offered:
@@ -34,7 +34,7 @@ class Describer:
 
 
 def _at_rest(inventory: Inventory) -> Inventory:
-    """Return an inventory without what claims change; what the mode allows has been decided."""
+    """Return an inventory without what claims change; the MIG mode has been taken into account before."""
     return replace(inventory, gpus=tuple(_entry_at_rest(entry) for entry in inventory.gpus))
 
 

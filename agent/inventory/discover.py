@@ -1,4 +1,4 @@
-"""Readers to one picture of the node. One bad device never spoils the picture of the others."""
+"""Reads the whole node into one inventory. A device that cannot be read does not affect the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.inventory.model import GpuEntry, Inventory
 def discover(readers: Readers, node: str) -> Inventory:
     """Read the whole node.
 
-    Shape: what cannot be read stands in ``unreadable`` with the reason, and nowhere else.
+    Shape: a device that cannot be read is in ``unreadable`` with the reason, and nowhere else.
     """
     unreadable: list[Unreadable] = []
     gpus, versions = _gpus(readers, unreadable)
@@ -56,7 +56,7 @@ def _entry(gpu: Gpu, gpus: GpuReader, pci: PciReader, unreadable: list[Unreadabl
 
 
 def _function(gpu: Gpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunction | None:
-    """Topology is worth having and never worth losing a GPU for."""
+    """Return a GPU's PCI function; if that cannot be read, the GPU is kept without its topology."""
     try:
         return pci.function(gpu.bdf)
     except HardwareError as error:

@@ -1,8 +1,8 @@
 """GPUs and their MIG partitions as composite devices.
 
-A GPU is a source of everything it has; a partition includes what its profile needs and draws it from
-the GPU. What all partitions of a product, a profile, a GPU or a range of memory slices share lies in one
-mixin each. Keys and types are those of KEP-4815's listing.
+A GPU is the source of all its capacities; a partition draws from it what its profile needs. There is one
+mixin each for what all partitions of a product, a profile, a GPU or a range of memory slices share. Keys and
+types are those of KEP-4815's listing.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class GpuDescriber:
         return self._share(name, self._product_attributes(gpu, "gpu"), capacity)
 
     def _share_profile(self, gpu: Gpu, profile: MigProfile) -> str:
-        """Name the profile's mixin; two GPUs whose drivers report different figures share none."""
+        """Return the name of the profile's mixin; GPUs with different figures do not share one."""
         capacity = self._engines(profile)
         capacity[qualified("memory", self.driver)] = Quantity.bytes_of(profile.memory_bytes)
         name = f"{product_label(gpu.product_name)}-{profile_label(profile.name)}"
@@ -135,15 +135,16 @@ class GpuDescriber:
         )
 
     def _parent_attributes(self, entry: GpuEntry) -> _Attributes:
-        """Return what every partition of a GPU says of it, within the budget of the largest one.
+        """Return the attributes of a GPU that all its partitions repeat, within the limit per device.
 
-        All partitions of a GPU give up the same keys, so that a constraint on one of them sees all alike.
+        The partition with the most attributes sets the limit. All partitions of a GPU leave out the same
+        keys, so that a constraint on a key treats them alike.
         """
         attributes = self._own_attributes(entry, ("parentIndex", "parentMinor", "parentUUID"))
         product = self._product_attributes(entry.gpu, "mig")
         widest = max(place.size for profile in entry.profiles for place in profile.placements)
-        engines = len(self._engines(entry.profiles[0])) + 1  # and the memory
-        size = len(attributes) + len(product) + 1 + engines + widest + self._has_shares  # and the profile
+        engines = len(self._engines(entry.profiles[0])) + 1  # plus the memory
+        size = len(attributes) + len(product) + 1 + engines + widest + self._has_shares  # plus the profile
         given_up = _given_up(attributes, size, expendable(self.driver))
         if given_up:
             keys = ", ".join(bare(name, self.driver) for name in given_up)
@@ -154,7 +155,7 @@ class GpuDescriber:
         return {name: value for name, value in attributes.items() if name not in given_up}
 
     def _share_of(self, entry: GpuEntry, amount: int) -> _Capacity:
-        """Return so many shares of a GPU, nothing on a node without a table of partitions."""
+        """Return ``count`` shares of a GPU, nothing on a node without a table of partitions."""
         name = share_name(entry.gpu.minor, self.driver)
         return {name: Quantity.of(amount)} if self._has_shares else {}
 
@@ -173,7 +174,7 @@ class GpuDescriber:
 def most_instances(entry: GpuEntry) -> int:
     """Return how many MIG instances the GPU can have at once: its shares; 1 without MIG.
 
-    Placements are intervals: who ends first is taken first, and no other choice has more.
+    Placements are intervals; taking the one that ends first, again and again, gives the most.
     """
     count, end = 0, 0
     places = (place for profile in entry.profiles for place in profile.placements)
@@ -184,18 +185,18 @@ def most_instances(entry: GpuEntry) -> int:
 
 
 def share_name(minor: int, driver: str) -> QualifiedName:
-    """Return the capacity that stands for one GPU alone: partitions draw it whole, MIG devices a part."""
+    """Return the name of one GPU's shares: an NVLink partition draws all of them, a MIG device one."""
     return qualified(f"gpuShare{minor}", driver)
 
 
 def _largest(profiles: Iterable[MigProfile]) -> MigProfile:
-    """Return the profile that owns the whole GPU: with MIG its figures are what there is to share."""
+    """Return the profile of the whole GPU: under MIG its figures are all that can be divided."""
     return max(profiles, key=lambda profile: (profile.compute_slices, profile.memory_bytes))
 
 
 def _given_up(
     attributes: Mapping[QualifiedName, object], size: int, order: tuple[QualifiedName, ...]
 ) -> tuple[QualifiedName, ...]:
-    """Return the first keys of ``order`` that bring ``size`` within the limit."""
+    """Return the keys to leave out, in this order, until ``size`` is within the limit."""
     present = [name for name in order if name in attributes]
     return tuple(present[: max(0, size - limits.PROPERTIES)])

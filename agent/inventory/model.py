@@ -1,4 +1,4 @@
-"""One immutable picture of a node, and the devices that can be cut from it."""
+"""The hardware of a node as one immutable value, and the devices that it offers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from scheduler_core.model.pool import Pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuEntry:
-    """A GPU with everything that discovery learnt of it.
+    """A GPU with everything that discovery read of it.
 
-    Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None where sysfs does
-           not know the GPU's address (its topology is then unknown); ``offers_whole`` is False where
-           the GPU is stuck in MIG mode, ``offers_partitions`` where it is stuck out of it.
+    Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None if sysfs has no
+           function at the GPU's address (its topology is then unknown); ``offers_whole`` is False while
+           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on.
     """
 
     gpu: Gpu
@@ -45,9 +45,9 @@ class GpuEntry:
 
 @dataclass(frozen=True, slots=True)
 class LinkedGpus:
-    """Which GPUs of the node may be given together.
+    """Which GPUs of the node may be allocated together.
 
-    Shape: with ``is_honored`` no others are offered, not even single ones that the table lacks.
+    Shape: with ``is_honored`` only the table's GPUs and groups are offered, no other single GPU.
     """
 
     table: PartitionTable
@@ -58,8 +58,8 @@ class LinkedGpus:
 class Inventory:
     """What is on a node.
 
-    Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` what is
-           there but could not be read; ``linked`` None where nobody gave a table of partitions.
+    Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
+           that exist but could not be read; ``linked`` is None without a table of partitions.
     """
 
     node: str
@@ -73,21 +73,21 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class WholeGpu:
-    """A GPU given whole."""
+    """A whole GPU."""
 
     gpu: Gpu
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPartition:
-    """GPUs that links join, given whole and together. Shape: ``gpus`` by minor, at least two."""
+    """An NVLink partition: whole GPUs, allocated together. Shape: ``gpus`` by minor, at least two."""
 
     gpus: tuple[Gpu, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MigPartition:
-    """A MIG partition that does not have to exist yet."""
+    """A MIG partition; it need not exist yet."""
 
     gpu: Gpu
     profile: MigProfile
@@ -95,7 +95,7 @@ class MigPartition:
 
     @property
     def spec(self) -> MigSpec:
-        """Return what the hardware is asked for."""
+        """Return the partition as the hardware is asked for it."""
         return MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement)
 
 
@@ -116,11 +116,11 @@ class NicVf:
 
 PublishedDevice = WholeGpu | GpuPartition | MigPartition | WholeNic | NicVf
 Hardware = MigSpec | frozenset[GpuUuid]
-"""What a device is, whatever it is called: a partition's place, or whole GPUs."""
+"""The hardware behind a device, whatever its name: a MIG placement, or whole GPUs."""
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
-    """Yield the GPUs that a device is, or the one that it is cut from."""
+    """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
         case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
             yield gpu
@@ -131,7 +131,7 @@ def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
 
 
 def hardware_of(device: PublishedDevice) -> Hardware | None:
-    """Return what a device is, None for what is no GPU."""
+    """Return the GPU hardware behind a device, None for a NIC or VF."""
     match device:
         case WholeGpu() | GpuPartition():
             return frozenset(gpu.uuid for gpu in gpus_of(device))
@@ -151,11 +151,11 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDevices:
-    """The devices of a node: as written, what each name means, and flattened for the core's counting.
+    """The devices of a node: in composite form, by name with their hardware, and flattened for the core.
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
-           published order; ``left_out`` what was not published or was cut from a device, each a sentence that
-           begins with its name.
+           published order; ``left_out`` are sentences about devices and attributes that are not published,
+           each beginning with the device's name.
     """
 
     shared: tuple[Mixin, ...]
@@ -166,11 +166,11 @@ class NodeDevices:
 
     @cached_property
     def books(self) -> Ledger:
-        """Return the pool's ledger while nothing is taken. To be copied: it never changes."""
+        """Return the pool's ledger with nothing allocated. Copy it before changing it."""
         return Ledger(self.pool)
 
     @cached_property
     def by_hardware(self) -> Mapping[Hardware, DeviceName]:
-        """Return the names of all GPUs and partitions by what they are."""
+        """Return the names of all GPUs and partitions by their hardware."""
         found = ((hardware_of(device), name) for name, device in self.by_name.items())
         return {hardware: name for hardware, name in found if hardware is not None}

@@ -1,7 +1,7 @@
-"""Names of devices and mixins: DNS labels made from what does not change while a device lives.
+"""Names of devices and mixins: DNS labels made from properties that do not change while a device exists.
 
-A name is a key and is never parsed: what it stands for is looked up. Minors name GPUs, addresses name
-NICs, indexes name VFs (their addresses move with the number of VFs).
+A name is a key and is never parsed; its meaning is looked up. A GPU is named by its minor, a NIC by its
+address, a VF by its index (its address depends on the number of VFs).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName
 
 
 def linked_name(minors: Sequence[int]) -> DeviceName:
-    """Return the name of GPUs that links join: ``gpus-0-1-2-3``."""
+    """Return the name of an NVLink partition: ``gpus-0-1-2-3``."""
     return DeviceName("gpus-" + "-".join(map(str, minors)))
 
 

@@ -1,7 +1,7 @@
 """NICs and their VFs as composite devices.
 
-A physical function has one slot for each of its VFs and a VF takes one, so that a NIC given whole and
-its VFs exclude each other by counting alone. A NIC without VFs is a plain device.
+A physical function has one slot for each of its VFs, and a VF draws one slot. The whole NIC draws all of
+them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class NicDescriber:
         )
 
     def _share_kind(self, vf: VirtualFunction) -> str:
-        """Name the mixin of all VFs of one device id."""
+        """Return the name of the mixin that all VFs of one device id share."""
         is_rdma = vf.rdma_device is not None
         name = f"vf-{vf.function.vendor_id}-{vf.function.device_id}" + ("-rdma" if is_rdma else "")
         attributes = self._own({"type": "vf", "deviceID": vf.function.device_id, "rdmaCapable": is_rdma})

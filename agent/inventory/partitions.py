@@ -1,8 +1,8 @@
-"""GPUs joined by NVLink as composite devices: one device of two, four or eight GPUs, drawn whole.
+"""Groups of GPUs joined by NVLink (partitions) as composite devices of two, four or eight whole GPUs.
 
-Every GPU has shares under a name of its own; a partition draws all shares of each member, a MIG device one
-of its GPU's. So single GPUs, MIG devices and partitions exclude each other by counting alone. One common
-name would not do: a dimension is drawn from one source only.
+Every GPU has shares under a name of its own. A partition draws all shares of each member; a MIG device draws
+one share of its GPU. So counting alone keeps single GPUs, MIG devices and partitions apart. One name for all
+GPUs would not work: a device draws a dimension from one source only.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class PartitionDescriber:
         self.left_out: list[str] = []
 
     def describe(self, inventory: Inventory, linked: LinkedGpus) -> None:
-        """Describe what joins several GPUs: by size, the highest score first, since first-fit takes it.
+        """Describe the table's partitions by size, the highest score first, since first-fit takes the first.
 
-        A partition with a member that is missing or cannot be given whole is left out, with the reason.
+        A partition with a member that is missing or cannot be allocated whole is left out, with the reason.
         """
         entries = {entry.gpu.minor: entry for entry in inventory.gpus}
         devices = []
@@ -44,7 +44,7 @@ class PartitionDescriber:
                 name = linked_name(one.minors)
                 missing = [m for m in one.minors if m not in entries or not entries[m].offers_whole]
                 if missing:
-                    self.left_out.append(f"{name}: GPU {missing[0]} is not there, or cannot be given whole")
+                    self.left_out.append(f"{name}: GPU {missing[0]} is missing, or cannot be allocated whole")
                 elif size > 1:
                     members = [entries[minor] for minor in one.minors]
                     devices.append(self._device(name, one, members, linked.table))
@@ -80,7 +80,7 @@ class PartitionDescriber:
         )
 
     def _place(self, members: list[GpuEntry]) -> dict[QualifiedName, AttributeValue]:
-        """Return the scopes in which all members stand."""
+        """Return the topology scopes that all members share."""
         places = [topology_attributes(entry.function, self.driver) for entry in members]
         scopes = (qualified("pcieSwitch", self.driver), PCIE_ROOT, NUMA_NODE)
         common = {scope: _common(place.get(scope) for place in places) for scope in scopes}
@@ -88,10 +88,10 @@ class PartitionDescriber:
 
 
 def shipped_table(board: str) -> PartitionTable:
-    """Return the table that fabric managers of a board use, such as ``hgx-h100``.
+    """Return the table that the fabric manager of a board uses, such as ``hgx-h100``.
 
-    Minors follow the order of PCI addresses on the hosts that the table was read from; a host with another
-    order needs a table of its own.
+    The table names GPUs by minor, in the order of PCI addresses on the hosts where it was read; a host with
+    another order needs its own table.
     Raises: KeyError for an unknown board.
     """
     tables = {one.name.removesuffix(".json"): one for one in _shipped()}
@@ -100,7 +100,7 @@ def shipped_table(board: str) -> PartitionTable:
 
 
 def shipped_boards() -> tuple[str, ...]:
-    """Return the boards of which a table is shipped."""
+    """Return the boards with a shipped table."""
     return tuple(sorted(one.name.removesuffix(".json") for one in _shipped()))
 
 
@@ -110,6 +110,6 @@ def _shipped() -> Iterator[Traversable]:
 
 
 def _common(values: Iterator[AttributeValue | None]) -> AttributeValue | None:
-    """Return the value that all have, None where they differ."""
+    """Return the common value, None if the values differ."""
     first, *rest = values
     return first if all(one == first for one in rest) else None

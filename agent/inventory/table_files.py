@@ -1,7 +1,7 @@
-"""Tables of partitions as the options of programs name them: a shipped board, or a file.
+"""Reads ``--partitions`` and ``--partition-policy``: a table of NVLink partitions, shipped or from a file.
 
-The texts of two options enter, the GPUs that links join leave, or one message. Whether the node has the
-GPUs that a table names is not asked here: they may come later, and describing tells what is left out.
+The texts of the two options enter; the table leaves, or one error. The table may name GPUs that the node does
+not have yet: the description of the node tells which partitions it leaves out.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import logging
 from argparse import ArgumentParser
 from pathlib import Path
 
-from agent import documents
-from agent.documents import MAX_BYTES, Document, NotReadable
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
+from daemon import documents
+from daemon.documents import Document, NotReadable
 from scheduler_core.base.errors import CoreError, message
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, PartitionTable, table_of
 
@@ -21,28 +21,28 @@ _log = logging.getLogger(__name__)
 
 
 class BadTable(Exception):
-    """A table of partitions, or an option that names one, that somebody must mend."""
+    """A table of partitions, or an option that names one, that a user must correct."""
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the two options. Agent and plugin of a node need the same ones: they name the same devices."""
+    """Add the two options. Agent and plugin of a node need equal values, since they name the same devices."""
     boards = ", ".join(shipped_boards())
     parser.add_argument(
         "--partitions",
         metavar="TABLE",
-        help=f"GPUs that links join, offered together: {boards}, or a file with a table or a Node; "
-        "agent and plugin of a node need the same",
+        help=f"groups of GPUs joined by NVLink, offered as devices: {boards}, or a file (table or Node); "
+        "agent and plugin of a node need the same value",
     )
     parser.add_argument(
         "--partition-policy",
         type=str.capitalize,
         choices=(HONOR, PREFER),
-        help="honor offers no GPUs but those of the table; default: the Node's label, else prefer",
+        help="honor: offer only the GPUs and groups of the table; default: the Node's label, else prefer",
     )
 
 
 def read_table(table: str | None, policy: str | None) -> LinkedGpus | None:
-    """Return what the options say, None without a table; what is odd about it goes to the log.
+    """Return the table that the options name, None without one; log warnings about it.
 
     Shape: ``policy`` Honor, Prefer or None.
     Raises: BadTable naming the option or the file, the value and the rule.
@@ -64,7 +64,7 @@ def _file(path: str) -> tuple[PartitionTable | None, bool]:
     document = _document(path)
     try:
         if isinstance(document.content, dict) and document.content.get("kind") == "Node":
-            # Who gives no Node loads nothing of what reads pods.
+            # Only a Node needs the module that reads pods.
             from scheduler_core.frontends.pods.place import node_table_of  # noqa: PLC0415
 
             node = node_table_of(document.content)
@@ -76,9 +76,8 @@ def _file(path: str) -> tuple[PartitionTable | None, bool]:
 
 def _document(path: str) -> Document:
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        found = tuple(documents.documents(path, documents.decode(path, data)))
+        text = documents.decode(path, documents.read_bytes(Path(path)))
+        found = tuple(documents.documents(path, text))
     except OSError as error:
         known = ", ".join(shipped_boards())
         rule = f"cannot be read: {error.strerror or error}; shipped tables are {known}"

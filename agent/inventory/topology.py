@@ -1,6 +1,6 @@
-"""Where a device hangs, as attributes: the standard ones, their common alias, and our finer ones.
+"""A device's place in the PCIe and NUMA topology as attributes.
 
-A level that is unknown is left out, so that nothing ever matches on "unknown". Standard names:
+An unknown level is left out, so that no constraint matches on "unknown". Standard names:
 ``resource.kubernetes.io/{pciBusID,pcieRoot,numaNode}``; ``dra.net/numaNode`` is what earlier drivers
 publish; ``pcieSwitch`` and ``pcieRootPort`` are ours.
 """
@@ -24,7 +24,7 @@ NUMA_ALIAS: Final = QualifiedName("dra.net/numaNode")
 
 
 def topology_attributes(function: PciFunction | None, driver: str) -> dict[QualifiedName, AttributeValue]:
-    """Return the attributes of a function's place, its own address left out."""
+    """Return the topology attributes of a function, without its own address."""
     if function is None:
         return {}
     path = function.path
@@ -39,16 +39,16 @@ def topology_attributes(function: PciFunction | None, driver: str) -> dict[Quali
 
 
 def address_attribute(function: PciFunction | None) -> Mapping[QualifiedName, AttributeValue]:
-    """Return the function's address, where it has the standard form (four-digit domain)."""
+    """Return the function's address if it has the standard form (four-digit domain)."""
     if function is None or not _STANDARD_BDF.fullmatch(function.bdf):
         return {}
     return {PCI_BUS_ID: function.bdf}
 
 
 def expendable(driver: str) -> tuple[QualifiedName, ...]:
-    """Return what a device gives up first when it has too many attributes and capacities, in order.
+    """Return the attributes to leave out of a device that has too many attributes and capacities, in order.
 
-    First what repeats another attribute, then what the parent tells, then what people rarely select by.
+    First those that repeat another attribute, then those of the parent, then those rarely selected by.
     Source: docs/decisions/0006-attribute-budget.md.
     """
     own = ("pcieRootPort", "parentIndex", "index", "brand", "parentMinor", "architecture", "pcieSwitch")

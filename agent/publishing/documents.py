@@ -1,4 +1,4 @@
-"""API objects as the server writes them: plain JSON."""
+"""API objects as plain JSON values, in the form of the API server."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What an API server may answer instead of doing what it was asked, in the publisher's words.
+"""The failures of API calls, as the publisher tells them apart.
 
-One class per thing that the publisher does differently. Adapters translate into these at the border; the
+There is one class for each different reaction of the publisher. ``agent.api`` translates into these. The
 message says what was attempted, on which object, why it failed and who acts.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 
 class ServerError(Exception):
-    """The base of everything that a door to the API server raises.
+    """The base of every failure of a call to the API server.
 
-    Units: ``retry_after_s`` seconds that the server asked to wait, None where it did not say.
+    Units: ``retry_after_s`` seconds that the server asked to wait, None if it did not.
     """
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
@@ -23,20 +23,20 @@ class NotThere(ServerError):
 
 
 class Outdated(ServerError):
-    """What we know of the object is old: it has changed, or exists already."""
+    """Our copy of the object is out of date: it has changed, or it exists already."""
 
 
 class NotAllowed(ServerError):
-    """The administrator must grant the right."""
+    """We have no permission; the administrator must grant it."""
 
 
 class Refused(ServerError):
-    """The server does not take the content; the message says which fields."""
+    """The server rejects the content; the message says which fields."""
 
 
 class Unreachable(ServerError):
-    """The server did not answer, or asked us to come back later."""
+    """The server did not answer, or asked us to retry later."""
 
 
 class NoNode(ServerError):
-    """The Node object that would own the slices is not there."""
+    """The Node object that owns the slices does not exist."""

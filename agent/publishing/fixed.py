@@ -1,9 +1,9 @@
-"""Devices that cannot overlap, for a cluster that does not count. Pure.
+"""Selects devices that cannot overlap, for a cluster without shared counters. Pure.
 
-An API server or scheduler without counters sees every partition as free whatever is taken. There, a GPU
-is one device while nothing is cut from it; once instances exist, they are the devices. GPUs that links join
-are one device only where none of them is one alone. Names and attributes are those of the full pool, so
-that allocated claims mean the same before and after.
+An API server or scheduler without counters sees every partition as free, whatever is allocated. There a GPU
+is one device while it has no MIG instances; once it has some, they are the devices. An NVLink partition is a
+device only if none of its GPUs is a device alone. Names and attributes are those of the full pool, so
+allocated claims keep their meaning when the form changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler_core.model.pool import Pool
 
 
 def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:
-    """Return the part of a pool of which no two devices share anything, in v1's names.
+    """Return the devices of a pool that share nothing with each other, under their v1 names.
 
     Shape: devices in pool order, without draws; the pool has no sources.
     Raises: CannotProject.
@@ -40,7 +40,7 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
                 is_fixed = gpu.uuid not in gone
                 gone.add(gpu.uuid)
             case GpuPartition(gpus=gpus):
-                # Single GPUs come first, then small partitions: what comes first is the device.
+                # Single GPUs come first, then small partitions: the first to claim a GPU is its device.
                 is_fixed = gone.isdisjoint(gpu.uuid for gpu in gpus)
                 gone |= {gpu.uuid for gpu in gpus} if is_fixed else set()
             case MigPartition():
@@ -54,7 +54,7 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
 
 
 def without(pool: Pool, lost: frozenset[str]) -> Pool:
-    """Leave out the devices that need a field which the server drops: they would be handed out wrongly."""
+    """Return the pool without the devices that need a dropped field: they would be allocated wrongly."""
     return replace(pool, devices=tuple(one for one in pool.devices if not _needs(one) & lost))
 
 

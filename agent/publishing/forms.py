@@ -1,7 +1,7 @@
-"""In which form a pool is published: as the server takes it, found out by asking it. Pure.
+"""Finds the form in which the API server accepts a pool, by dry runs. Pure.
 
-Dry runs ask, so nothing half true is ever stored: a server takes a form, refuses it, or takes it and
-drops what it has switched off. Which versions do what is nobody's business here.
+A server accepts a form, rejects it, or accepts it and drops the fields of features that are switched off.
+Dry runs store nothing, so no incomplete slice is ever seen. Server versions play no part here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
 
 OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters", "consumesCounters.compatibilityGroups"})
-"""Fields without which devices that overlap all look free."""
+"""Without these fields, devices that overlap would all look free."""
 _GATES: Final = {
     "sharedCounters": "DRAPartitionableDevices",
     "consumesCounters": "DRAPartitionableDevices",
@@ -35,7 +35,7 @@ _GATES: Final = {
 
 
 class Form(StrEnum):
-    """How the devices of a node are written."""
+    """How the devices of a node are written into slices."""
 
     SEPARATE = "separate"  # counters in slices of their own
     TOGETHER = "together"  # counters beside the devices that draw from them
@@ -44,7 +44,10 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the server takes. Shape: ``lost`` fields that it drops; ``reason`` why the form is FIXED."""
+    """What the server accepts.
+
+    Shape: ``lost`` are the fields that it drops; ``reason`` says why not all devices are published.
+    """
 
     form: Form
     lost: frozenset[str] = frozenset()
@@ -52,13 +55,13 @@ class Verdict:
 
     @property
     def is_full(self) -> bool:
-        """Whether everything on the node is published."""
+        """Whether every device of the node is published."""
         return self.form is not Form.FIXED and not self.lost
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What discovery found on this node, as the publisher needs it."""
+    """The result of one discovery, as the publisher needs it."""
 
     devices: NodeDevices
     instances: tuple[GpuInstance, ...] = ()
@@ -81,24 +84,24 @@ def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The server takes it and drops these fields."""
+    """The server accepts the slices and drops these fields."""
 
     lost: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """The server refuses it."""
+    """The server rejects the slices."""
 
     reason: str
 
 
 Ask = Callable[[Sequence[Document]], Taken | NotTaken]
-"""Whether the server would store these slices."""
+"""Asks whether the server would store these slices."""
 
 
 def judge(found: Found, ask: Ask) -> Verdict:
-    """Return the best form that the server takes: all devices if it counts, else fixed ones."""
+    """Return the best form that the server accepts: all devices if it has counters, else fixed ones."""
     refusals: list[str] = []
     for form in (Form.SEPARATE, Form.TOGETHER):
         try:
@@ -117,24 +120,24 @@ def judge(found: Found, ask: Ask) -> Verdict:
 
 
 def after_loss(verdict: Verdict, lost: frozenset[str]) -> Verdict:
-    """Return the verdict once a stored slice turned out to lack fields that the dry run kept."""
+    """Return the verdict after a stored slice lacked fields that the dry run had kept."""
     all_lost = verdict.lost | lost
     form = Form.FIXED if all_lost & OVERLAP else verdict.form
     return replace(verdict, form=form, lost=all_lost, reason=_switched_off(all_lost))
 
 
 def _switched_off(lost: Iterable[str]) -> str:
-    """Return the sentence for dropped fields, empty where none are."""
+    """Return the sentence about dropped fields, empty if there are none."""
     fields = sorted(lost)
     if not fields:
         return ""
     gates = sorted({_GATES[field] for field in fields if field in _GATES})
-    likely = f"; likely switched off there: feature gate {', '.join(gates)}" if gates else ""
+    likely = f"; probably off there: feature gate {', '.join(gates)}" if gates else ""
     return f"the API server drops {', '.join(fields)}{likely}"
 
 
 def fields_of(slices: Iterable[Document]) -> frozenset[str]:
-    """Return which fields some slices use, of their spec, their devices and what these draw."""
+    """Return the fields that slices use: of their spec, their devices and the devices' draws."""
     return frozenset(field for one in slices for field in _fields(one["spec"]))
 
 
@@ -150,7 +153,7 @@ def _kind(device: Mapping[str, Any]) -> frozenset[str]:
 
 
 def specimen(slices: Sequence[Document]) -> tuple[Document, ...]:
-    """Return the smallest part of some slices that has every field they have, under names of its own."""
+    """Return a smallest sample of the slices that still has every field of theirs, under other names."""
     seen: set[frozenset[str]] = set()
     parts: list[Document] = []
     for one in slices:

@@ -1,7 +1,7 @@
-"""The agent's outer loop: look at the machine, keep every kind published, listen for what changes.
+"""The agent's main loop: discovers devices, keeps every kind of slice published, reacts to changes.
 
-One thread decides; watches and listeners only leave messages for it. It ends when ``stop`` is called, by
-no error, and leaves the slices in place: pods that run do not need the agent.
+One thread decides; the threads that watch and listen only send it messages. The loop ends only when ``stop``
+is called. The slices stay in place, because running pods do not need the agent.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.pace import Backoff, Pace
-from agent.publishing.ports import Interrupted, News
+from agent.publishing.ports import Interrupted, News, WatchMessage
 from agent.publishing.publication import Clocks, Publication
 from agent.publishing.watching import follow, listen
+from daemon.backoff import Backoff, Throttle
 
 _log = logging.getLogger("agent.publishing")
-_TURN_S: Final = 10.0  # the longest sleep: whoever asks whether the loop lives sees it turn
-_LOOKS: Final = Pace(first=0.5, most=10.0, calm=30.0)
+_TURN_S: Final = 10.0  # the longest sleep, so that the health probe sees the loop turn
+_LOOKS: Final = Throttle(first=0.5, most=10.0, calm=30.0)
 _LOOK_AGAIN_S: Final = 5.0
-_LOOK_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an error that nobody foresaw
+_LOOK_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an unexpected error
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class MachineChanged:
 
 @dataclass(frozen=True, slots=True)
 class ShelfChanged:
-    """What is stored may differ from what we knew."""
+    """The stored objects of a kind may have changed."""
 
     publication: Publication
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBroken:
-    """The server may have been restarted. Units: ``retry_in_s`` seconds."""
+    """A watch broke; the server may have restarted. Units: ``retry_in_s`` seconds."""
 
     publication: Publication
     retry_in_s: float
@@ -53,14 +53,14 @@ class WatchBroken:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The end."""
+    """The loop shall end."""
 
 
 Message = MachineChanged | ShelfChanged | WatchBroken | Stop
 
 
 class Agent:
-    """Publishes one node. Units: ``resync_s`` seconds between looks at the machine without an event."""
+    """Publishes one node. Units: ``resync_s`` seconds between discoveries without an event."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class Agent:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the server has held everything once."""
+        """Whether everything was published once."""
         return self._publications[0].is_done
 
     def idle_s(self) -> float:
-        """Return how long ago the loop last turned with no unforeseen error in its way, in seconds."""
+        """Return how many seconds ago the loop last made a turn without an unexpected error."""
         return self._clocks.monotonic() - self._well_at
 
     def run(self) -> None:
@@ -112,7 +112,7 @@ class Agent:
                 self._well_at = now
             self._turn(now)
             if self._found and self._news:
-                self._listen()  # after the first look: libraries for it take time to load
+                self._listen()  # after the first discovery: the libraries for it load slowly
             is_running = self._hear_all()
         self._ended.set()
 
@@ -120,21 +120,20 @@ class Agent:
         if now >= self._look_due:
             try:
                 self._look(now)
-            except Exception as error:  # noqa: BLE001 - the outermost loop: one bad look must not end the agent
+            except Exception as error:  # noqa: BLE001 - the outermost loop: an error must not end the agent
                 self._surprised(error, now)
         for publication in self._publications:
             if self._found and now >= publication.due:
                 try:
                     publication.attempt(self._found, now)
-                except Exception as error:  # noqa: BLE001 - the same: other kinds are published still
+                except Exception as error:  # noqa: BLE001 - the other kinds must still be published
                     publication.surprised(error, now)
 
     def _surprised(self, error: Exception, now: float) -> None:
         text = f"{type(error).__name__}: {error}"
         if text != self._surprise:
             _log.error(
-                "looking at the machine failed in a way nobody foresaw, what is published stays; "
-                "it is retried, please report this",
+                "unexpected error during discovery; published slices are kept, retrying; please report this",
                 exc_info=error,
             )
         self._surprise = text
@@ -148,7 +147,7 @@ class Agent:
         try:
             found = self._look_at_machine()
         except HardwareError as error:
-            _log.warning("the machine could not be read, what is published stays: %s", error)
+            _log.warning("discovery failed; published slices are kept, retrying: %s", error)
             self._metrics.count("discovery_failures_total")
             self._look_due = now + _LOOK_AGAIN_S
             return
@@ -169,7 +168,7 @@ class Agent:
         self._told = found.devices.left_out
 
     def _hear_all(self) -> bool:
-        """Wait for a message or the next due time; return False at the end."""
+        """Wait for messages or the next due time and handle them; return False at the end."""
         due = min([self._look_due, *(one.due for one in self._publications if self._found is not None)])
         left = due - self._clocks.monotonic()
         try:
@@ -199,15 +198,14 @@ class Agent:
         return True
 
     def _follow(self, publication: Publication) -> None:
-        def hear(change: object, is_new: bool) -> None:
-            if isinstance(change, Interrupted):
-                self._inbox.put(WatchBroken(publication, change.retry_in_s))
-            elif is_new:
+        def hear(message: WatchMessage) -> None:
+            if isinstance(message, Interrupted):
+                self._inbox.put(WatchBroken(publication, message.retry_in_s))
+            elif message.is_new:
                 self._inbox.put(ShelfChanged(publication))
 
         follow(
             publication.shelf,
-            publication.known,
             hear,
             self._metrics,
             ended=self._ended,

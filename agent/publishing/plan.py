@@ -1,9 +1,9 @@
-"""Which writes make a pool's stored slices the wanted ones: the fewest, in a safe order. Pure.
+"""Plans the fewest writes that turn a pool's stored slices into the wanted ones, in a safe order. Pure.
 
-Whoever reads a pool takes its highest generation and uses it only when it counts as many slices as it
-says. So writing one slice keeps the generation; writing more opens a new one, which is incomplete until
-its last slice is there. What a crash left incomplete is finished in its own generation. No state in
-between is a complete pool that mixes old and new slices, whichever of the writes fail.
+A reader of a pool takes its highest generation, and uses it only if it has all the slices that it announces.
+So a plan that writes one slice keeps the generation. A plan that writes more starts a new generation, which
+is incomplete until its last slice is stored. A generation that a crash left incomplete is completed. In no
+state between is there a complete pool that mixes old and new slices, whichever of the writes fail.
 Source: the rules of the ResourceSlice controller in k8s.io/dynamic-resource-allocation.
 """
 
@@ -17,14 +17,14 @@ from typing import Final
 from agent.publishing.documents import Document, name_of
 from agent.publishing.sameness import same
 
-_FIXED: Final = ("driver", "nodeName")  # the API server lets nobody change them, nor the pool's name
+_FIXED: Final = ("driver", "nodeName")  # the API server lets nobody change these, nor the pool's name
 
-_ADDED: Final = ("labels", "annotations")  # others may add theirs
+_ADDED: Final = ("labels", "annotations")  # other writers may add entries of their own
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make an object."""
+    """Create an object."""
 
     document: Document
 
@@ -38,7 +38,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object if it still is this one, in this version."""
+    """Delete an object if it still has this UID and this version."""
 
     name: str
     uid: str
@@ -53,11 +53,11 @@ def plan(
 ) -> tuple[Write, ...]:
     """Return the writes that lead from ``actual`` to ``desired``: deletions, updates, creations.
 
-    Shape: ``desired`` is one pool, names unique, in the order of priority, which is that of the names;
-           its generation is ours to choose. ``actual`` are all objects of the node and driver.
+    Shape: ``desired`` is one pool, names unique and sorted, which is the order of priority; the plan
+           chooses its generation. ``actual`` are all objects of the node and driver.
            Metadata of ``desired`` (annotations, labels, owners) is added where it is missing.
-           ``staying`` are names that cannot be deleted now: the pool becomes right beside them, but
-           for what needs their names.
+           ``staying`` are names that cannot be deleted now: everything else is written, except what needs
+           these names.
     """
     by_name = {name_of(one): one for one in actual}
     kept = {
@@ -85,11 +85,11 @@ def _generation(
     kept: Mapping[str, Document],
     stuck: Mapping[str, Document],
 ) -> int:
-    """Return the present generation where that is safe, else the next."""
+    """Return the present generation if that is safe, else the next."""
     pools = {one["spec"]["pool"]["name"] for one in desired}
     current = max((generation_of(one) for one in actual if one["spec"]["pool"]["name"] in pools), default=0)
     if any(one["spec"]["pool"]["name"] in pools and generation_of(one) == current for one in stuck.values()):
-        return current + 1  # it would be counted as one of the pool
+        return current + 1  # readers would count it as a slice of the pool
     wanted = {name_of(one): _with_generation(one, current)["spec"] for one in desired}
     changed = {name for name, one in kept.items() if not same(wanted[name], one["spec"])}
     if len(kept) == len(desired) and len(changed) <= 1:
@@ -100,7 +100,7 @@ def _generation(
 
 
 def _is_changeable(wanted: Document, stored: Document) -> bool:
-    """Whether one object can become the other."""
+    """Whether an update can turn one object into the other."""
     ours, theirs = wanted["spec"], stored["spec"]
     same_place = all(ours.get(key) == theirs.get(key) for key in _FIXED)
     return same_place and ours["pool"]["name"] == theirs["pool"]["name"]
@@ -118,7 +118,7 @@ def _has_metadata(wanted: Document, stored: Document) -> bool:
 
 
 def _update(wanted: Document, stored: Document) -> Update:
-    """Return the stored object with our content; what others added to its metadata stays."""
+    """Return the stored object with our content; metadata that others added stays."""
     ours, theirs = wanted["metadata"], stored["metadata"]
     added = {key: {**(theirs.get(key) or {}), **(ours.get(key) or {})} for key in _ADDED}
     metadata = {**theirs, **ours, **{key: value for key, value in added.items() if value}}
@@ -137,5 +137,5 @@ def _with_generation(document: Document, generation: int) -> Document:
 
 
 def generation_of(document: Document) -> int:
-    """Return the generation of its pool that a slice belongs to."""
+    """Return the pool generation of a slice."""
     return int(document["spec"]["pool"].get("generation") or 0)

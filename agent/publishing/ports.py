@@ -1,6 +1,6 @@
-"""What the publisher needs of the cluster and of the machine's news, in plain JSON documents.
+"""What the publisher needs of the cluster and of the machine. Objects are plain JSON documents.
 
-Adapters are made by ``agent.__main__``. Every call of a door may raise a ``ServerError``.
+``agent.api`` and ``agent.hardware`` implement these. Every call to the server may raise a ``ServerError``.
 """
 
 from __future__ import annotations
@@ -14,65 +14,66 @@ from agent.publishing.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Everything that is there now; whatever was known before is forgotten."""
+class Heard:
+    """The watch reported something.
 
-    documents: tuple[Document, ...]
+    Shape: ``is_new`` if ``documents`` changed, or are complete for the first time.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An object is new or has changed."""
-
-    document: Document
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """An object was deleted. Shape: ``document`` its last state."""
-
-    document: Document
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The watch broke and will be taken up again. Units: ``retry_in_s`` seconds."""
+    """The watch broke and will be repeated. Units: ``retry_in_s`` seconds."""
 
     reason: str
     retry_in_s: float
 
 
-Change = Listed | Stored | Gone | Interrupted
+WatchMessage = Heard | Interrupted
 
 
 class Shelf(Protocol):
-    """The objects of one kind that belong to this node and driver."""
+    """The objects of one kind that belong to this node and driver.
+
+    It keeps a copy of them, from its watch and from its own writes. Safe between threads.
+    """
 
     @property
     def kind(self) -> str:
         """Return the kind, as messages name it."""
         ...
 
-    def create(self, document: Document, *, dry_run: bool = False) -> Document:
-        """Create an object and return what the server keeps of it; a dry run keeps nothing.
+    @property
+    def is_listed(self) -> bool:
+        """Whether all objects were listed once, so that ``documents`` are complete."""
+        ...
 
-        Raises: Outdated where the name is taken; Refused; NotThere where the kind is not installed.
+    def documents(self) -> tuple[Document, ...]:
+        """Return the objects as far as they are known, by name. Our own writes are in them at once."""
+        ...
+
+    def create(self, document: Document, *, dry_run: bool = False) -> Document:
+        """Create an object and return it as the server stores it; a dry run stores nothing.
+
+        Raises: Outdated if the name is taken; Refused; NotThere if the kind is not installed.
         """
         ...
 
     def replace(self, document: Document) -> Document:
-        """Replace an object in the version that the document names. Raises: Outdated, NotThere."""
+        """Replace an object if it still has the version in the document. Raises: Outdated, NotThere."""
         ...
 
     def delete(self, name: str, uid: str, resource_version: str) -> None:
-        """Delete an object in this version. Raises: Outdated, NotThere."""
+        """Delete an object if it still has this version. Raises: Outdated, NotThere."""
         ...
 
-    def changes(self, stop: threading.Event) -> Iterator[Change]:
-        """Yield what is there, then what changes, until ``stop`` is set.
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep ``documents`` up to date until ``stop`` is set; yield a message for each event.
 
-        Broken watches are taken up again inside; only what waiting cannot mend is raised.
-        Raises: NotThere where the kind is not installed; NotAllowed.
+        A broken watch is repeated inside; only failures that do not pass by waiting are raised.
+        Raises: NotThere if the kind is not installed; NotAllowed.
         """
         ...
 
@@ -86,27 +87,27 @@ class Nodes(Protocol):
 
 
 class Notices(Protocol):
-    """Tells the cluster's people about this node. Never fails and never waits long."""
+    """Writes events about this node, for people. Never fails and never waits long."""
 
     def warn(self, reason: str, text: str) -> None:
-        """Say that something is wrong. Shape: ``reason`` in CamelCase."""
+        """Report that something is wrong. Shape: ``reason`` in CamelCase."""
         ...
 
     def note(self, reason: str, text: str) -> None:
-        """Say that something has changed for the better."""
+        """Report that something is better than before."""
         ...
 
 
 Hear = Callable[[str], None]
-"""Called with what happened, in a few words."""
+"""Called with a short description of what happened."""
 
 
 class News(Protocol):
-    """What tells that the machine has changed."""
+    """Tells when the machine may have changed."""
 
     def listen(self, hear: Hear, stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set.
 
-        What happened before the first call is found by whoever looks after it.
+        Changes before the first call of ``hear`` are found by the discovery that follows it.
         """
         ...

@@ -1,7 +1,7 @@
-"""One kind of slice kept published: when to try, what came of it, when to try again.
+"""Keeps one kind of slice published: decides when to write and when to try again.
 
-Findings and the time enter; writes go out through the publisher. What goes wrong is told once, counted,
-and tried again: nothing here ends the agent.
+The result of a discovery and the time enter; writes go out through the publisher. Each failure is logged
+once, counted and retried; no failure ends the agent.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from typing import Final
 from agent.publishing.documents import Document
 from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
-from agent.publishing.pace import Backoff, Pace
 from agent.publishing.ports import Nodes, Shelf
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
 from agent.publishing.sources import Source
+from daemon.backoff import Backoff, Throttle
 from scheduler_core.base.errors import CannotProject
 
 _log = logging.getLogger("agent.publishing")
-_HOPELESS_S: Final = 60.0  # what only people can mend is looked at again this often
-_LOST_S: Final = 300.0  # what is stored again lacks the same fields again
-_USUAL_RACES: Final = 3  # the watch soon tells what we did not know; more in a row, and a name is taken
-_PACE: Final = Pace(first=0.2, most=30.0, calm=60.0)
+_HOPELESS_S: Final = 60.0  # between retries of failures that only people can fix
+_LOST_S: Final = 300.0  # between retries where the server drops the same fields again
+_USUAL_RACES: Final = 3  # usually the watch catches up; more conflicts in a row mean a taken name
+_THROTTLE: Final = Throttle(first=0.2, most=30.0, calm=60.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Time and chance, handed in. Units: ``monotonic`` and ``wall`` seconds; ``spread`` 0..1."""
+    """Clocks and randomness. Units: ``monotonic`` and ``wall`` seconds; ``spread`` 0..1."""
 
     monotonic: Callable[[], float]
     wall: Callable[[], float]
@@ -40,7 +39,7 @@ class Clocks:
 
 
 class Owner:
-    """The Node object that owns the slices: they go when it goes."""
+    """The Node object that owns the slices: they are deleted with it."""
 
     def __init__(self, nodes: Nodes, name: str) -> None:
         self._nodes = nodes
@@ -49,16 +48,16 @@ class Owner:
 
     @property
     def is_known(self) -> bool:
-        """Whether the node was ever read."""
+        """Whether the node has been read."""
         return bool(self._uid)
 
     def refresh(self) -> None:
-        """Read the node again: one of its name may have taken its place. Raises: NoNode; ServerError."""
+        """Read the node again: another one may have its name by now. Raises: NoNode; ServerError."""
         try:
             self._uid = self._nodes.uid(self._name)
         except NotThere as error:
             remedy = "its kubelet must register it, or --node-name must name another"
-            raise NoNode(f"there is no Node {self._name} to own them; {remedy}") from error
+            raise NoNode(f"there is no Node {self._name}, which must own the slices; {remedy}") from error
 
     def owning(self, slices: Sequence[Document]) -> tuple[Document, ...]:
         """Return the slices with their owner."""
@@ -68,43 +67,42 @@ class Owner:
 
 
 class Publication:
-    """Keeps one shelf as its source wants it. Only its own thread calls it.
+    """Keeps the stored objects of one kind as their source wants them. For one thread.
 
-    Shape: ``due`` is when to try next, infinite while all is well; ``is_done`` whether the server ever
-           held all that was wanted; ``is_surprised`` whether the last attempt failed as nobody foresaw.
+    Shape: ``due`` is when to try next, infinite while nothing is to do; ``is_done`` whether all wanted
+           slices were stored once; ``is_surprised`` whether the last attempt ended in an unexpected error.
     """
 
     def __init__(self, shelf: Shelf, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks) -> None:
-        self.known = Known()
         self.shelf = shelf
         self.source = source
         self.due = inf
         self.is_done = False
         self.is_surprised = False
-        self._publisher = Publisher(shelf, self.known, metrics)
+        self._publisher = Publisher(shelf, metrics)
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
-        self._pace = _PACE
+        self._throttle = _THROTTLE
         self._backoff = Backoff()
         self._told: frozenset[str] = frozenset()
 
     def want(self, now: float) -> None:
-        """Try soon: what is wanted has changed."""
+        """Try soon: the wanted slices may have changed."""
         self.due = min(self.due, now)
 
     def looked(self, now: float, *, is_new: bool) -> None:
-        """Take in a look at the machine: where it found nothing new, the wait after a failure goes on."""
+        """Note a discovery; if it found nothing new, a wait after a failure goes on."""
         if is_new or not self._backoff.failures:
             self.want(now)
 
     def disturbed(self, now: float) -> None:
-        """Try as soon as is sensible: what is stored has changed."""
-        self.due = min(self.due, self._pace.due(now))
+        """Try as soon as the throttle allows: the stored slices have changed."""
+        self.due = min(self.due, self._throttle.due(now))
 
     def attempt(self, found: Found, now: float) -> None:
         """Write what is missing and say when to try again."""
-        if not self.known.is_listed:
+        if not self.shelf.is_listed:
             self.due = inf  # the watch's first list makes us due
             return
         try:
@@ -124,11 +122,11 @@ class Publication:
         self.is_surprised = False
 
     def surprised(self, error: Exception, now: float) -> None:
-        """Take in that an attempt failed in a way nobody foresaw, and say when to try again."""
+        """Note that an attempt ended in an unexpected error, and set when to try again."""
         text = f"{type(error).__name__}: {error}"
         if text not in self._told:
             _log.error(
-                "publishing %ss failed in a way nobody foresaw; it is retried, please report this",
+                "unexpected error while publishing %ss; it is retried, please report this",
                 self.shelf.kind,
                 exc_info=error,
             )
@@ -141,12 +139,12 @@ class Publication:
         slices = self.source.wanted(found, self._publisher.ask)
         if not self._owner.is_known or self._publisher.pending(self._owner.owning(slices)):
             self._owner.refresh()
-            self._pace = self._pace.taken(now)
+            self._throttle = self._throttle.taken(now)
             self._publisher.publish(self._owner.owning(slices))
 
     def _stored(self, found: Found) -> None:
-        """Take in that the server holds all that is wanted."""
-        kind, stored = self.shelf.kind, self.known.documents()
+        """Note that the server has stored all wanted slices."""
+        kind, stored = self.shelf.kind, self.shelf.documents()
         devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
         self.is_done = True
         self._metrics.set("slices", len(stored), kind=kind)
@@ -155,7 +153,7 @@ class Publication:
         self._metrics.set("last_published_timestamp_seconds", self._clocks.wall(), kind=kind)
 
     def _failed(self, failures: Sequence[Exception], now: float) -> None:
-        """Take in what went wrong in one attempt, telling each sentence once, and wait."""
+        """Log the failures of one attempt, each sentence once, and set when to try again."""
         is_usual = self._backoff.failures < _USUAL_RACES
         told = [one for one in failures if not (is_usual and isinstance(one, Outdated))]
         texts = dict.fromkeys(f"cannot publish {self.shelf.kind}s: {one}" for one in told)
@@ -170,7 +168,7 @@ class Publication:
         self._wait(now, max(map(self._least_s, failures)))
 
     def _least_s(self, failure: Exception) -> float:
-        """Return how long to wait after a failure at least, in seconds."""
+        """Return the shortest wait after a failure, in seconds."""
         match failure:
             case NotThere():
                 return _HOPELESS_S if self.is_done else 1.0

@@ -1,7 +1,7 @@
-"""Makes one shelf hold the wanted slices: plan, apply, and look at what the server kept.
+"""Writes the wanted slices of one kind: plans, applies, and compares what the server stored.
 
-Documents enter; writes go out, one after the other. What cannot be deleted keeps nothing else from being
-written; all that failed is told at the end. The caller waits and tries again. Never decides what is wanted.
+Documents enter; writes go out, one after the other. A failed deletion does not stop the other writes; all
+failures are raised together at the end, and the caller retries. What is wanted is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TypeVar
 from agent.publishing.documents import Document
 from agent.publishing.errors import NotThere, Outdated, Refused, ServerError, Unreachable
 from agent.publishing.forms import NotTaken, Taken
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
 from agent.publishing.plan import Create, Delete, Update, Write, generation_of, plan
 from agent.publishing.ports import Shelf
@@ -34,8 +33,8 @@ class FieldsDropped(Exception):
 class NotAllWritten(Exception):
     """Some objects could not be written or deleted.
 
-    Shape: ``failures`` in the order of the writes, never empty; ``is_complete`` says that all that is
-           wanted is stored, beside something that should be gone.
+    Shape: ``failures`` in the order of the writes, never empty; ``is_complete`` if all wanted slices are
+           stored and only deletions failed.
     """
 
     def __init__(self, failures: Sequence[ServerError], *, is_complete: bool) -> None:
@@ -45,19 +44,18 @@ class NotAllWritten(Exception):
 
 
 class Publisher:
-    """Writes to one shelf what is wanted of it."""
+    """Writes the objects of one kind as they are wanted."""
 
-    def __init__(self, shelf: Shelf, known: Known, metrics: Metrics) -> None:
+    def __init__(self, shelf: Shelf, metrics: Metrics) -> None:
         self._shelf = shelf
-        self._known = known
         self._metrics = metrics
         self._question: tuple[tuple[Document, ...], tuple[Document, ...]] = (), ()
         self._answer: tuple[Write, ...] = ()
 
     def pending(self, wanted: Sequence[Document]) -> tuple[Write, ...]:
         """Return the writes that are missing."""
-        # Asked at every look, mostly about the same objects: Python sees that at once, a plan compares all.
-        question = tuple(wanted), tuple(self._known.documents())
+        # Called at every discovery, mostly with the same objects: comparing them is fast, planning is slow.
+        question = tuple(wanted), self._shelf.documents()
         if question != self._question:
             self._question, self._answer = question, tuple(plan(*question))
         return self._answer
@@ -65,14 +63,14 @@ class Publisher:
     def publish(self, wanted: Sequence[Document]) -> None:
         """Write what is missing.
 
-        Raises: NotAllWritten, once everything else is done that makes sense; FieldsDropped as soon as a
-                slice was stored without a field of ours.
+        Raises: NotAllWritten after all other sensible writes; FieldsDropped as soon as a slice was stored
+                without a field that was sent.
         """
         missing, failures = self.pending(wanted), list[ServerError]()
         deletions = [one for one in missing if isinstance(one, Delete)]
         staying = self._apply_each(deletions, failures)
         if staying:
-            missing = plan(wanted, self._known.documents(), {one.name for one in staying})
+            missing = plan(wanted, self._shelf.documents(), {one.name for one in staying})
         if not any(isinstance(one, Unreachable) for one in failures):
             self._apply_each([one for one in missing if not isinstance(one, Delete)], failures)
         if failures:
@@ -82,7 +80,7 @@ class Publisher:
             _log.info("published %s: %d writes", self._shelf.kind, len(missing))
 
     def ask(self, slices: Sequence[Document]) -> Taken | NotTaken:
-        """Ask by dry runs whether the server would store these slices, and what it would drop."""
+        """Ask by dry runs whether the server accepts these slices, and which fields it drops."""
         lost: frozenset[str] = frozenset()
         for one in slices:
             try:
@@ -92,7 +90,7 @@ class Publisher:
         return Taken(lost)
 
     def _apply_each(self, writes: Sequence[_Some], failures: list[ServerError]) -> list[_Some]:
-        """Apply what can be applied and return what could not, adding why to ``failures``."""
+        """Apply the writes; return those that failed, and add the reasons to ``failures``."""
         undone: list[_Some] = []
         for index, write in enumerate(writes):
             try:
@@ -105,27 +103,27 @@ class Publisher:
         return undone
 
     def _ends(self, write: Write, error: ServerError) -> bool:
-        """Whether the writes that follow a failed one would fail too, or do harm."""
+        """Whether the writes after a failed one would fail too, or do harm."""
         match write, error:
             case _, Unreachable() | NotThere():
                 return True  # the server does not answer, or has no such kind
             case Delete(), _:
                 return False
             case _, Outdated():
-                return True  # somebody else writes this pool: two who go on would mix their slices
+                return True  # another writer is active: two writers would mix their slices in one pool
             case ((Create(document=document) | Update(document=document)), _):
-                # Readers use a pool as a whole: until a generation has begun, the last one is whole.
-                begun = map(generation_of, self._known.documents())
+                # Until a slice of a new generation is stored, readers use the last, complete one.
+                begun = map(generation_of, self._shelf.documents())
                 return generation_of(document) not in begun
 
     def _apply(self, write: Write) -> None:
         match write:
             case Create(document=document):
-                self._keep(document, self._shelf.create(document), "create")
+                self._compare(document, self._shelf.create(document), "create")
             case Update(document=document):
                 try:
-                    self._keep(document, self._shelf.replace(document), "update")
-                except NotThere as error:  # deleted meanwhile: the watch will say so
+                    self._compare(document, self._shelf.replace(document), "update")
+                except NotThere as error:  # deleted meanwhile: the watch will report it
                     raise Outdated(str(error)) from error
             case Delete(name=name, uid=uid, resource_version=version):
                 self._delete(name, uid, version)
@@ -134,12 +132,10 @@ class Publisher:
         try:
             self._shelf.delete(name, uid, version)
         except NotThere:
-            _log.debug("%s %s was gone already", self._shelf.kind, name)
-        self._known.deleted(name, uid)
+            _log.debug("%s %s was deleted already", self._shelf.kind, name)
         self._metrics.count("writes_total", kind=self._shelf.kind, verb="delete")
 
-    def _keep(self, sent: Document, stored: Document, verb: str) -> None:
-        self._known.wrote(stored)
+    def _compare(self, sent: Document, stored: Document, verb: str) -> None:
         self._metrics.count("writes_total", kind=self._shelf.kind, verb=verb)
         if lost := dropped(sent, stored):
             raise FieldsDropped(f"{self._shelf.kind} {sent['metadata']['name']}", lost)

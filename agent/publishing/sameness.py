@@ -1,8 +1,8 @@
-"""Whether an API server keeps what it was sent, and what it dropped. Pure.
+"""Compares what was sent to an API server with what it stored. Pure.
 
-Servers write quantities in one canonical form, give taints the time they arrived, and drop fields of
-features that are switched off without a word. The first two are no difference; the last is what matters
-here: a partition whose consumption was dropped looks free whatever is taken.
+Servers write quantities in one canonical form, add the time to taints, and silently drop fields of features
+that are switched off. The first two do not count as a difference. The last matters: a partition whose
+counter consumption was dropped looks free, whatever is allocated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CLOCK_STEP_S: Final = 1.0  # servers keep whole seconds
 
 
 def same(wanted: object, stored: object, key: str = "") -> bool:
-    """Whether ``stored`` says what ``wanted`` says. Shape: ``key`` is the field that holds both."""
+    """Whether ``stored`` means the same as ``wanted``. Shape: ``key`` is the field that holds both."""
     if isinstance(wanted, Mapping) and isinstance(stored, Mapping):
         return _same_fields(wanted, stored)
     if isinstance(wanted, list | tuple) and isinstance(stored, list | tuple):
@@ -57,7 +57,7 @@ def _same_time(wanted: str, stored: str) -> bool:
 
 
 def dropped(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the fields of a slice's spec that were sent and are not there any more.
+    """Return the names of the fields of a slice's spec that were sent and not stored.
 
     Shape: fields of the spec and of its devices; a field of a draw as ``consumesCounters.FIELD``.
     """
@@ -69,7 +69,7 @@ def _dropped(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str
     kept = {device.get("name"): device for device in stored.get("devices") or ()}
     for device in sent.get("devices") or ():
         if (other := kept.get(device["name"])) is None:
-            continue  # "devices" is missing as a whole, or the server keeps another list: no matter of gates
+            continue  # the server stores other devices: no feature gate does that
         yield from _missing(device, other)
         for draw, still in zip(
             device.get("consumesCounters") or (), other.get("consumesCounters") or (), strict=False

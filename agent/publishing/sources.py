@@ -1,7 +1,7 @@
-"""What each kind of slice should say of this node, and the server's answer that it depends on.
+"""The wanted slices of each kind, as far as the API server accepts them.
 
-Discovery's findings enter, documents leave. A source remembers what the server takes and says so when
-that changes; it writes nothing.
+The result of a discovery enters, documents leave. A source remembers which form the server accepts, and
+reports each change of it. It writes nothing to the server.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _INCOMPLETE: Final = "DevicesNotPublished"
 
 
 class Source(Protocol):
-    """Says what one shelf should hold."""
+    """The source of the wanted slices of one kind."""
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
         """Return the slices. Raises: CannotProject; ServerError from asking."""
         ...
 
     def lost(self, fields: frozenset[str]) -> bool:
-        """Take in that stored slices lack fields of ours; return whether other slices are wanted now."""
+        """Note that stored slices lack fields that were sent; return whether other slices are wanted now."""
         ...
 
     def doubt(self) -> None:
-        """Ask the server again before the next slices: it may have been restarted otherwise."""
+        """Ask the server again before the next slices: it may have restarted with other feature gates."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class Source(Protocol):
 
 
 class V1Source:
-    """ResourceSlices of the core API, in the form that the server takes."""
+    """ResourceSlices of the core API, in the form that the server accepts."""
 
     def __init__(self, metrics: Metrics, notices: Notices) -> None:
         self._metrics = metrics
@@ -62,7 +62,7 @@ class V1Source:
         return self._verdict is None or self._verdict.is_full
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
-        """Return the slices, asking first where the server's answer is old or was about less."""
+        """Return the slices; ask the server first if its answer is old or did not cover all their fields."""
         verdict = self._verdict
         if verdict is not None and not self._is_doubted:
             try:
@@ -70,7 +70,7 @@ class V1Source:
                 if fields_of(slices) <= self._asked:
                     return slices
             except CannotProject as error:
-                _log.info("looking for another form: %s", error)
+                _log.info("trying other slice forms: %s", error)
         verdict = judge(found, ask)
         self._is_doubted = False
         self._settle(verdict)
@@ -79,7 +79,7 @@ class V1Source:
         return slices
 
     def lost(self, fields: frozenset[str]) -> bool:
-        """Take in that stored slices lack fields of ours."""
+        """Note that stored slices lack fields that were sent."""
         before = self._verdict or Verdict(Form.SEPARATE)
         self._settle(after_loss(before, fields))
         return before != self._verdict
@@ -89,14 +89,14 @@ class V1Source:
         self._is_doubted = True
 
     def _documents(self, found: Found, verdict: Verdict) -> tuple[Document, ...]:
-        """Return the slices, those of the last time where nothing that they say has changed."""
+        """Return the slices; the result is cached while nothing in them has changed."""
         said = found if verdict.form is Form.FIXED else replace(found, instances=())
         if self._last is None or self._last[:2] != (said, verdict):
             self._last = said, verdict, documents(said, verdict)
         return self._last[2]
 
     def _settle(self, verdict: Verdict) -> None:
-        """Publish by this verdict from now on, and tell where it differs from the last."""
+        """Use this verdict from now on, and report it if it differs from the last one."""
         before, self._verdict = self._verdict, verdict
         self._metrics.only("form", "form", {str(form): float(form is verdict.form) for form in Form})
         self._metrics.only("dropped_field", "field", dict.fromkeys(sorted(verdict.lost), 1.0))
@@ -105,47 +105,48 @@ class V1Source:
         if not verdict.is_full:
             self._tell_partial(verdict)
         elif before is not None and not before.is_full:
-            text = f"the API server counts again: all devices are published ({verdict.form} counters)"
+            text = f"the API server stores counters again: all devices are published ({verdict.form} form)"
             _log.info(text)
             self._notices.note(_COUNTED, text)
         else:
-            _log.info("counters are published in the form %s", verdict.form)
+            _log.info("publishing counters in the form %s", verdict.form)
 
     def _tell_partial(self, verdict: Verdict) -> None:
         if verdict.form is Form.FIXED:
             reason, what = _NOT_COUNTED, "only devices that cannot overlap are published"
         else:
             reason, what = _INCOMPLETE, "devices that need them are not published"
-        text = f"{what}: {verdict.reason}; the cluster's administrator can mend that"
+        text = f"{what}: {verdict.reason}; the cluster administrator must fix this"
         _log.warning(text)
         self._notices.warn(reason, text)
 
 
 class CompositeSource:
-    """CompositeResourceSlices: a custom resource, which stores what it is sent."""
+    """CompositeResourceSlices: a custom resource, stored exactly as sent."""
 
     is_full = True
 
     def __init__(self) -> None:
         self._last: tuple[NodeDevices, tuple[Document, ...]] | None = None
 
-    def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:  # noqa: ARG002 - nothing to ask here
-        """Return the slices, each with the counts that a table of them shows."""
+    def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:  # noqa: ARG002 - the form does not vary
+        """Return the slices, each with the counts that ``kubectl get`` shows."""
         if self._last is None or self._last[0] != found.devices:
             slices = tuple(_counted(one) for one in encoded(composite_slices(found.devices)))
             self._last = found.devices, slices
         return self._last[1]
 
     def lost(self, fields: frozenset[str]) -> bool:
-        """Say that the installed definition is not ours."""
+        """Log that the installed CustomResourceDefinition is not of this version."""
         _log.error(
-            "CompositeResourceSlices lack %s: the administrator must install this version's definition",
+            "stored CompositeResourceSlices lack %s: the administrator must install this version's "
+            "CustomResourceDefinition",
             ", ".join(sorted(fields)),
         )
         return False
 
     def doubt(self) -> None:
-        """Nothing to ask."""
+        """Do nothing: the form does not vary."""
 
 
 def _counted(slice_: Document) -> Document:

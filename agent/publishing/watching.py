@@ -1,4 +1,7 @@
-"""The bodies of the threads that listen: to a shelf, and to the machine. They outlive every failure."""
+"""The loops of the threads that watch the API server's objects of a kind, and listen to the machine.
+
+No failure ends these loops; only ``ended`` does.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,36 @@ from collections.abc import Callable
 from typing import Final
 
 from agent.publishing.errors import NotThere, ServerError
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Change, Hear, Interrupted, News, Shelf
+from agent.publishing.ports import Hear, Interrupted, News, Shelf, WatchMessage
 
 _RETRY_S: Final = 10.0
 _UNINSTALLED_S: Final = 60.0
 _BEGINNING: Final = "storage is (re)initializing"
-"""What a server answers for a moment when a kind is new. Source: its watch cache, apiserver's cacher.go."""
+"""The answer of a server shortly after a kind was installed. Source: apiserver's cacher.go (watch cache)."""
 _log = logging.getLogger("agent.publishing")
 
 
 def follow(
     shelf: Shelf,
-    known: Known,
-    hear: Callable[[Change, bool], None],
+    hear: Callable[[WatchMessage], None],
     metrics: Metrics,
     *,
     ended: threading.Event,
     slow_s: float,
 ) -> None:
-    """Keep ``known`` up to date until ``ended``, telling ``hear`` each change and whether it was news.
+    """Keep the documents of ``shelf`` up to date until ``ended``, and pass every message on to ``hear``.
 
-    Units: ``slow_s`` seconds between attempts at what people must mend.
+    Units: ``slow_s`` seconds between attempts after failures that people must fix.
     """
     told = ""
     while not ended.is_set():
         try:
             is_broken = False
-            for change in shelf.changes(ended):
+            for message in shelf.changes(ended):
                 told = ""
-                is_broken = _note(shelf, change, metrics, is_broken)
-                hear(change, known.hear(change))
+                is_broken = _note(shelf, message, metrics, is_broken)
+                hear(message)
         except NotThere as error:
             told = _tell(shelf, f"{error}; they are published once it is installed", told)
             ended.wait(_UNINSTALLED_S)
@@ -48,19 +49,21 @@ def follow(
             told = _tell(shelf, f"{error}; it is retried", told)
             ended.wait(_RETRY_S)
             continue
-        except Exception:  # noqa: BLE001 - the outermost loop of a thread: without it nobody watches
-            _log.exception("watching %ss failed in a way nobody foresaw", shelf.kind)
+        except Exception:  # noqa: BLE001 - the outermost loop of a thread: watching must go on
+            _log.exception(
+                "unexpected error while watching %ss; it is retried, please report this", shelf.kind
+            )
         ended.wait(slow_s)
 
 
-def _note(shelf: Shelf, change: Change, metrics: Metrics, is_broken: bool) -> bool:
-    """Say that a watch broke, once until it tells something again; return whether it is broken."""
-    if not isinstance(change, Interrupted):
+def _note(shelf: Shelf, message: WatchMessage, metrics: Metrics, is_broken: bool) -> bool:
+    """Log a broken watch once, until it works again; return whether it is broken."""
+    if not isinstance(message, Interrupted):
         return False
     metrics.count("watch_interruptions_total", kind=shelf.kind)
-    is_usual = is_broken or _BEGINNING in change.reason
+    is_usual = is_broken or _BEGINNING in message.reason
     level = logging.DEBUG if is_usual else logging.INFO
-    _log.log(level, "the watch of %ss broke: %s", shelf.kind, change.reason)
+    _log.log(level, "the watch of %ss broke: %s", shelf.kind, message.reason)
     return is_broken or not is_usual
 
 
@@ -72,10 +75,14 @@ def _tell(shelf: Shelf, why: str, told: str) -> str:
 
 
 def listen(news: News, hear: Hear, ended: threading.Event, slow_s: float) -> None:
-    """Pass on the machine's news until ``ended``; without them the slow timer remains."""
+    """Pass on the machine's events until ``ended``; without events only the timer starts a discovery."""
     while not ended.is_set():
         try:
             news.listen(hear, ended)
         except Exception:  # noqa: BLE001 - the outermost loop of a thread
-            _log.exception("listening to the machine failed; it is looked at every %g s", slow_s)
+            _log.exception(
+                "unexpected error while listening for device events; discovery still runs every %g s, "
+                "please report this",
+                slow_s,
+            )
         ended.wait(slow_s)

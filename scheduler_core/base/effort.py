@@ -1,26 +1,53 @@
-"""How much was searched, as a number that tests can hold on to, and a bound where a guess will do."""
+"""How much work a decision took, counted in steps, and the bound at which it gives up.
+
+A step is a device tried, or a vector of counts joined; looking something up in a table is none. Steps are
+counted rather than timed, so equal questions give equal answers on every machine.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
+from typing import Final
+
+DECISION: Final = 20_000
+"""Steps that one decision on one node may take: a few tenths of a second at most."""
 
 
-class TooMuch(Exception):
-    """More was searched than was allowed."""
+class EffortExceeded(Exception):
+    """A search took more steps than it may. Shape: ``limit`` the number of steps that were allowed."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        super().__init__(f"no answer within {limit:,.0f} steps")
 
 
 @dataclass(slots=True)
 class Effort:
-    """Shape: ``steps`` devices tried, vectors of counts joined; tables looked up do not count; ``most`` the
-    number of steps after which no more may be taken.
+    """A counter of steps.
+
+    Shape: ``steps`` taken so far; ``most`` the count that no step may pass.
     """
 
     steps: int = 0
     most: float = inf
 
-    def step(self) -> None:
-        """Count a step. Raises: TooMuch."""
-        self.steps += 1
+    def step(self, count: int = 1) -> None:
+        """Count some steps. Raises: EffortExceeded."""
+        self.steps += count
         if self.steps > self.most:
-            raise TooMuch
+            raise EffortExceeded(self.most)
+
+    @contextmanager
+    def within(self, limit: float) -> Iterator[None]:
+        """Allow at most ``limit`` further steps, or fewer where an outer bound leaves fewer."""
+        outer, first = self.most, self.steps
+        self.most = min(outer, first + limit)
+        try:
+            yield
+        except EffortExceeded as exceeded:
+            raise EffortExceeded(min(exceeded.limit, limit)) from None
+        finally:
+            self.most = outer

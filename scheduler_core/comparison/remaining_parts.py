@@ -17,9 +17,10 @@ from scheduler_core.engine.policy.part_counts import PartKey
 from scheduler_core.engine.policy.part_kinds import PartKinds
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
+from scheduler_core.model.pool import Pool
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component
-from scheduler_core.tables.pool_compiler import PoolCompiler, is_regular
+from scheduler_core.tables.pool_compiler import PoolCompiler, is_whole
 
 States = Mapping[Component, int]
 """Components in another state than the one before the claims came."""
@@ -42,7 +43,7 @@ class RemainingParts:
 
     def __init__(self, cluster: Cluster) -> None:
         compiler = PoolCompiler()
-        regular = (pool for pool in cluster.pools if is_regular(pool, cluster.features))
+        regular = (pool for pool in cluster.pools if is_whole(pool) and _is_counted(pool))
         self._pools = {(pool.id.driver, pool.id.name): compiler.compile(pool) for pool in regular}
         self._part_kinds_of = PartKinds((), SelectorCache(), Effort())
         self._likes: dict[PartKey, DeviceId] = {}
@@ -119,3 +120,8 @@ class RemainingParts:
     def _place(self, device: DeviceId) -> tuple[Component, int] | None:
         pool = self._pools.get((device.driver, device.pool))
         return None if pool is None else pool.find(device.device)
+
+
+def _is_counted(pool: Pool) -> bool:
+    """Whether occupancy alone says what is left: no device is shared out or judges its neighbours."""
+    return not any(device.is_shareable or device.only_with is not None for device in pool.devices)

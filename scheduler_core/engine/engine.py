@@ -1,43 +1,42 @@
 """The engine: a cluster kept in tables, asked again and again.
 
-Answers are those of ``explain.allocate`` on the same pools and claims; what the tables do not cover is
-answered by it. An engine belongs to one thread at a time; nothing here waits, logs or keeps time.
+Answers are those of ``explain.allocate`` on the same pools and claims, found by count vectors where these
+cover a claim, else by the backtracking search, each within a bound of steps. An engine belongs to one thread
+at a time; nothing here waits, logs or keeps time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import islice
 
-from scheduler_core.base.effort import Effort
+from scheduler_core.base.effort import DECISION, Effort
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
-from scheduler_core.engine.claims.claim_signature import relaxed, without_constraints
+from scheduler_core.engine.claims.claim_signature import without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.decider import AnsweredBy, Decider, Priced
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
 from scheduler_core.engine.offers_cache import OffersCache, restored
-from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy, Priced
+from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy
 from scheduler_core.engine.result_writer import ResultWriter
-from scheduler_core.engine.solve.backtracking import BacktrackingSearch
 from scheduler_core.engine.solve.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.compiled_claims import CompiledClaims
-from scheduler_core.engine.solve.plan import Answer
+from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.planner import Planner
-from scheduler_core.engine.solve.subproblem import TooIrregular
-from scheduler_core.explain.allocate import allocate
 from scheduler_core.explain.explain import explain
 from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool, PoolId
-from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
 from scheduler_core.search.candidates import located
 from scheduler_core.search.problem import problem_of
 from scheduler_core.state.assignments import Assignments
 from scheduler_core.state.node_class import NodeView
-from scheduler_core.state.node_views import NodeViews
+from scheduler_core.state.node_views import NodeViews, pool_key
 from scheduler_core.tables.pool_compiler import PoolCompiler
 
 
@@ -56,9 +55,17 @@ class Engine:
         self._chooser = policy.chooser(self._selector_cache, self.effort)
         self._features = features
         self._compiler = PoolCompiler(features)
-        self._node_views = NodeViews(self._dropped)
+        self._node_views = NodeViews(self._dropped, features)
         self._assignments = Assignments(self._node_views.compiled, self._chooser.moved)
-        self._feasibility = FeasibilityCache(self._node_views, self._fits_otherwise)
+        self._decider = Decider(
+            self._chooser,
+            self._selector_cache,
+            self.effort,
+            cluster_of=self._cluster,
+            holders_of=self._holders,
+            located=lambda error, claims: located(error, claims, self._classes),
+        )
+        self._feasibility = FeasibilityCache(self._node_views, self._decider.fits)
         self._published = OffersCache(features)
         self._compiled_claims = CompiledClaims(
             Planner(self.effort), self._selector_cache, features, self._feasibility.forget
@@ -119,74 +126,37 @@ class Engine:
         for pool in pools:
             self._feasibility.given(self._node_views.owners(pool))
 
-    def allocate(self, claims: Sequence[Claim], node: Node) -> Allocation | Unallocatable:
-        """Return the devices for the claims on one node, or why there are none. Assignments nothing.
+    @property
+    def answered_by(self) -> AnsweredBy:
+        """Return which solver gave the latest answer, and why not the tables."""
+        return self._decider.answered_by
+
+    def allocate(self, claims: Sequence[Claim], node: Node) -> Answer:
+        """Return the devices for the claims on one node, or why there are none. Nothing is held.
 
         Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector
                 that does not compile, or fails on a device that was looked at.
         """
-        try:
-            return self._decided(claims, node) or self._explained(claims, node)
-        except TooIrregular:
-            return allocate(claims, self._cluster(node), node)
+        return self.decide(claims, node) or self._explained(claims, node)
 
-    def decide(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
+    def decide(self, claims: Sequence[Claim], node: Node) -> Allocation | Undecided | None:
         """Return what ``allocate`` does, but None where it would give reasons: those take their time."""
-        try:
-            return self._decided(claims, node)
-        except TooIrregular:
-            found = allocate(claims, self._cluster(node), node)
-            return found if isinstance(found, Allocation) else None
-
-    def _decided(self, claims: Sequence[Claim], node: Node) -> Allocation | None:
         node_view = self._node_views.node_view(node)
-        found = self._answered(claims, self._compiled_claims.of(claims), node_view)
-        return None if found is None else self._writer.written(found[1], claims, node_view)
+        found = self._decider.decide(claims, self._compiled_claims.of(claims), node_view)
+        return found if found is None else self._written(found, claims, node_view)
 
-    def _answered(
-        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
-    ) -> Priced | None:
-        """Return the answer and its price. Raises: TooIrregular where only the plain search can tell."""
-        try:
-            return self._chooser.choose(compiled.plan(node_view), node_view.components)
-        except TooIrregular:
-            found, _ = self._searched(claims, compiled, node_view)
-            return None if found is None else (0.0, found)
+    def _written(
+        self, found: Priced | Allocation | Undecided, claims: Sequence[Claim], node_view: NodeView
+    ) -> Allocation | Undecided:
+        if isinstance(found, tuple):
+            return self._writer.written(found[1], claims, node_view)
+        return found
 
-    def _searched(
-        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
-    ) -> tuple[Answer | None, bool]:
-        """Return what the careful search finds, and whether it looked at devices as it pleased."""
-        if not (compiled.signature.is_covered and node_view.is_regular):
-            raise TooIrregular
-        matched = compiled.matched(node_view)
-        if compiled.meets_shareable(node_view, matched):
-            raise TooIrregular
-        lists = self._features.DRAListTypeAttributes
-        search = BacktrackingSearch(compiled.signature, node_view, matched, lists=lists, effort=self.effort)
-        if not search.is_exact and not self._may_fit(claims, node_view):
-            return None, True
-        try:
-            return search.first(), not search.is_exact
-        except SelectorError as error:
-            raise located(error, claims, self._classes) from None
+    def allocate_somewhere(self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None) -> Answer:
+        """Return an allocation on the node that the policy prefers.
 
-    def _may_fit(self, claims: Sequence[Claim], node_view: NodeView) -> bool:
-        """Whether what of the claims count vectors cover fits, as far as they can tell."""
-        counted = relaxed(claims)
-        try:
-            return not counted or self._compiled_claims.of_new(counted).plan(node_view).fits(
-                node_view.components
-            )
-        except TooIrregular:
-            return True
-
-    def allocate_somewhere(
-        self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
-    ) -> Allocation | Unallocatable:
-        """Return an allocation on the node that the policy prefers; the first node's answer where none fits.
-
-        ``nodes`` None asks all nodes that own a pool, by name, without their labels.
+        Shape: where no node fits, the first node's answer, or that of the first node which is undecided;
+               ``nodes`` None asks all nodes that own a pool, by name, without their labels.
         Raises: as ``allocate``; ValueError without a node.
         """
         found = self._preferred(claims, nodes)
@@ -200,83 +170,74 @@ class Engine:
 
     def decide_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
-    ) -> Allocation | None:
+    ) -> Allocation | Undecided | None:
         """Return what ``allocate_somewhere`` does, but None where it would give reasons, or has no node."""
         return self._preferred(claims, nodes)
 
-    def _preferred(self, claims: Sequence[Claim], nodes: Sequence[Node] | None) -> Allocation | None:
+    def _preferred(
+        self, claims: Sequence[Claim], nodes: Sequence[Node] | None
+    ) -> Allocation | Undecided | None:
         """Return the allocation on the node that the policy prefers among those that fit."""
         compiled = self._compiled_claims.of(claims)
+        undecided: list[Undecided] = []
         if nodes is None:
-            fitting = (Node(name) for name in self._feasibility.known(claims, compiled))
+            names = self._feasibility.known(claims, compiled, undecided)
+            fitting: Iterator[Node] = map(Node, names)
         else:
-            fitting = (node for node in nodes if self._feasibility.fits(claims, compiled, node))
+            fitting = self._feasibility.fitting(claims, compiled, nodes, undecided)
         compared = list(islice(fitting, self._chooser.compared))
         best = self._best(claims, compiled, compared)
         if best is not None:
             return self._writer.written(best[0], claims, best[1])
-        return self.decide(claims, compared[0]) if compared else None
+        if compared:
+            return self.decide(claims, compared[0])
+        return undecided[0] if undecided else None
 
     def _best(
         self, claims: Sequence[Claim], compiled: CompiledClaim, nodes: Sequence[Node]
-    ) -> tuple[Answer, NodeView] | None:
+    ) -> tuple[Solution, NodeView] | None:
         """Return the answer with the preferred alternatives at the least price, the first of equal ones.
 
         None where none of the nodes has an answer with a price.
         """
         best: tuple[tuple[int, ...], float] | None = None
-        chosen: tuple[Answer, NodeView] | None = None
+        chosen: tuple[Solution, NodeView] | None = None
         for node in nodes:
             node_view = self._node_views.node_view(node)
-            try:
-                found = self._answered(claims, compiled, node_view)
-            except TooIrregular:
+            found = self._decider.decide(claims, compiled, node_view)
+            if not isinstance(found, tuple):
                 continue
-            assert found is not None, "a node that fits has an answer"
             cost = (found[1].choice.options, found[0])
             if best is None or cost < best:
                 best, chosen = cost, (found[1], node_view)
         return chosen
 
-    def covers(self, claims: Sequence[Claim], node: Node) -> bool:
-        """Whether the tables cover the claims there and the policy chooses; else order does, by search."""
-        node_view = self._node_views.node_view(node)
-        try:
-            return (
-                self._chooser.choose(self._compiled_claims.of(claims).plan(node_view), node_view.components)
-                is not None
-            )
-        except TooIrregular:
-            return False
-
-    def feasible_nodes(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[str, ...]:
-        """Return the names of the nodes on which the claims fit, in the order given.
+    def feasible_nodes(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> FeasibleNodes:
+        """Return on which nodes the claims fit.
 
         Raises: as ``allocate``.
         """
-        return self._feasibility.feasible(claims, self._compiled_claims.of(claims), nodes) if nodes else ()
+        if not nodes:
+            return FeasibleNodes(names=())
+        undecided: list[Undecided] = []
+        names = self._feasibility.feasible(claims, self._compiled_claims.of(claims), nodes, undecided)
+        return FeasibleNodes(names=names, undecided=tuple(undecided))
 
     def _dropped(self, node_view: NodeView) -> None:
-        """Forget a site that is no more."""
+        """Forget a node view that is no more."""
         self._compiled_claims.forget(node_view)
         self._feasibility.changed((node_view.node.name,))
 
-    def _fits_otherwise(
-        self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node
-    ) -> tuple[bool, bool]:
-        """Whether claims fit that count vectors do not cover, and whether that may be remembered."""
-        try:
-            found, is_lasting = self._searched(claims, compiled, self._node_views.node_view(node))
-        except TooIrregular:
-            return isinstance(allocate(claims, self._cluster(node), node), Allocation), False
-        return found is not None, is_lasting
+    def _holders(self, node: Node) -> Sequence[AllocatedClaim]:
+        """Return the claims that hold devices of the pools that concern a node."""
+        return self._assignments.concerning([pool_key(pool) for pool in self._node_views.concerned(node)])
 
     def _cluster(self, node: Node) -> Cluster:
         """Return what the plain search needs to know of a node."""
         return self._cluster_of(tuple(map(restored, self._node_views.concerned(node))))
 
     def _cluster_of(self, pools: tuple[Pool, ...]) -> Cluster:
-        allocated = self._assignments.concerning([(pool.id.driver, pool.id.name) for pool in pools])
+        allocated = self._assignments.concerning([pool_key(pool) for pool in pools])
         return Cluster(pools=pools, classes=self._classes, allocated=allocated, features=self._features)
 
     def _explained(self, claims: Sequence[Claim], node: Node) -> Unallocatable:
@@ -287,13 +248,19 @@ class Engine:
         def fits_without(dropped: Set[int] | None) -> bool:
             rest = without_constraints(claims, dropped)
             try:
-                return self._feasibility.fits(rest, self._compiled_claims.of_new(rest), node)
+                return self._feasibility.fits(rest, self._compiled_claims.of_new(rest), node) is True
             except SelectorError:
                 return False  # what only the question looks at fails nobody's claim
 
         copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
-        findings = RefusalDetails(
-            claims, cluster, node, lambda part: bool(copy().feasible_nodes(part, [node]))
-        )
+        findings = RefusalDetails(claims, cluster, node, lambda part: _fits(copy(), part, node))
         reasons = explain(claims, cluster, node, problem, fits_without)
         return Unallocatable(node=node.name, reasons=reasons, findings=findings)
+
+
+def _fits(engine: Engine, claims: Sequence[Claim], node: Node) -> bool | None:
+    """Whether claims fit on a node, None where that is undecided or the engine has done enough."""
+    if engine.effort.steps > DECISION:
+        return None
+    found = engine.feasible_nodes(claims, [node])
+    return None if found.undecided else bool(found.names)

@@ -11,27 +11,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from scheduler_core.engine.solve.compiled_claim import CompiledClaim
-from scheduler_core.engine.solve.subproblem import TooIrregular
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Undecided
+from scheduler_core.state.node_class import NodeView
 from scheduler_core.state.node_views import NodeViews
 
 _NO: Final = 0
 _YES: Final = 1
 _UNKNOWN: Final = 2
-Otherwise = Callable[[Sequence[Claim], CompiledClaim, Node], tuple[bool, bool]]
-"""Answers for claims that no plan covers: whether they fit, and whether the answer may be remembered."""
+Judge = Callable[[Sequence[Claim], CompiledClaim, NodeView], tuple[bool | Undecided, bool]]
+"""Whether claims fit on a node, and whether that may be remembered."""
 
 
 class FeasibilityCache:
-    """What is known of every node that owns a pool, by compiled claim.
+    """On which nodes claims fit, by compiled claim. ``judge`` answers what is not known."""
 
-    ``otherwise`` is asked where the plan of a node does not cover the claim.
-    """
-
-    def __init__(self, node_views: NodeViews, otherwise: Otherwise) -> None:
+    def __init__(self, node_views: NodeViews, judge: Judge) -> None:
         self._node_views = node_views
-        self._otherwise = otherwise
+        self._judge = judge
         self._names: tuple[str, ...] = ()
         self._numbers: dict[str, int] = {}
         self._flags: dict[CompiledClaim, bytearray] = {}
@@ -67,7 +65,7 @@ class FeasibilityCache:
         else:
             self._flags.pop(compiled, None)
 
-    def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node) -> bool:
+    def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node) -> bool | Undecided:
         """Whether the claims fit on a node."""
         if self._node_views.has_shared:
             return self._ask(claims, compiled, node)
@@ -77,23 +75,46 @@ class FeasibilityCache:
             return self._ask(claims, compiled, node, number)
         return flags[number] == _YES
 
+    def fitting(
+        self,
+        claims: Sequence[Claim],
+        compiled: CompiledClaim,
+        nodes: Sequence[Node],
+        undecided: list[Undecided],
+    ) -> Iterator[Node]:
+        """Yield the nodes on which the claims fit, in the order given; add those that are undecided."""
+        for node in nodes:
+            found = self.fits(claims, compiled, node)
+            if isinstance(found, Undecided):
+                undecided.append(found)
+            elif found:
+                yield node
+
     def feasible(
-        self, claims: Sequence[Claim], compiled: CompiledClaim, nodes: Sequence[Node]
+        self,
+        claims: Sequence[Claim],
+        compiled: CompiledClaim,
+        nodes: Sequence[Node],
+        undecided: list[Undecided],
     ) -> tuple[str, ...]:
-        """Return the names of the nodes on which the claims fit, in the order given."""
+        """Return the names of the nodes on which the claims fit, in the order given; add the undecided."""
         if self._node_views.has_shared:
-            return tuple([node.name for node in nodes if self.fits(claims, compiled, node)])
+            return tuple([node.name for node in self.fitting(claims, compiled, nodes, undecided)])
         flags, numbers = self._flags_of(compiled), self._numbers
         found = []
         for node in nodes:
             number = numbers.get(node.name, -1)
             known = flags[number] if number >= 0 else _UNKNOWN
-            if known == _YES or (known == _UNKNOWN and self.fits(claims, compiled, node)):
+            if known == _YES or (
+                known == _UNKNOWN and list(self.fitting(claims, compiled, (node,), undecided))
+            ):
                 found.append(node.name)
         return tuple(found)
 
-    def known(self, claims: Sequence[Claim], compiled: CompiledClaim) -> Iterator[str]:
-        """Yield the names of the nodes on which the claims fit, sorted, out of those that own a pool."""
+    def known(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, undecided: list[Undecided]
+    ) -> Iterator[str]:
+        """Yield the nodes that own a pool and on which the claims fit, by name; add the undecided."""
         flags = self._flags_of(compiled)
         number = -1
         while True:
@@ -103,7 +124,7 @@ class FeasibilityCache:
                 if unknown < 0:
                     return
                 number = unknown
-                if not self.fits(claims, compiled, Node(self._names[number])):
+                if not list(self.fitting(claims, compiled, (Node(self._names[number]),), undecided)):
                     continue
             yield self._names[number]
 
@@ -119,15 +140,9 @@ class FeasibilityCache:
 
     def _ask(
         self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node, number: int | None = None
-    ) -> bool:
-        """Ask the plan of the node, or ``otherwise``, and remember the answer under the node's number."""
-        node_view = self._node_views.node_view(node)
-        try:
-            is_fit = compiled.plan(node_view).fits(node_view.components)
-        except TooIrregular:
-            is_fit, may_keep = self._otherwise(claims, compiled, node)
-            if not may_keep:
-                return is_fit
-        if number is not None:
+    ) -> bool | Undecided:
+        """Judge a node, and note the answer under its number if it lasts."""
+        is_fit, may_keep = self._judge(claims, compiled, self._node_views.node_view(node))
+        if number is not None and may_keep and not isinstance(is_fit, Undecided):
             self._flags[compiled][number] = is_fit
         return is_fit

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.claims.claim_signature import Alternative
-from scheduler_core.engine.solve.plan import Answer
+from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.model.claim import AllocatedDevice, Claim, DeviceClass, OpaqueConfig
 from scheduler_core.model.device import DeviceId
+from scheduler_core.model.names import bare
 from scheduler_core.model.nodes import NodeSelection, OnNode
 from scheduler_core.model.result import Allocation
 from scheduler_core.search.answer import combined, configs
@@ -25,7 +27,7 @@ class ResultWriter:
         self._classes = classes
         self._results: dict[tuple[Component, int, Alternative], AllocatedDevice] = {}
 
-    def written(self, answer: Answer, claims: Sequence[Claim], node_view: NodeView) -> Allocation:
+    def written(self, answer: Solution, claims: Sequence[Claim], node_view: NodeView) -> Allocation:
         """Return the allocation. Shape: the devices of a claim are in the order of its requests."""
         results: list[list[AllocatedDevice]] = [[] for _ in claims]
         selections: list[list[NodeSelection]] = [[] for _ in claims]
@@ -58,6 +60,7 @@ class ResultWriter:
                 DeviceId(pool.driver, pool.name, component.layout.names[position]),
                 admin_access=alternative.admin_access,
                 tolerations=alternative.tolerations,
+                consumed=_consumed(component, position, alternative),
                 binding=component.template.structure_class.device_facts[position].binding,
             )
             if len(self._results) >= _LIMIT:
@@ -65,10 +68,20 @@ class ResultWriter:
             self._results[key] = found
         return found
 
-    def _configs(self, number: int, claim: Claim, answer: Answer) -> tuple[OpaqueConfig, ...]:
+    def _configs(self, number: int, claim: Claim, answer: Solution) -> tuple[OpaqueConfig, ...]:
         if not claim.configs and not answer.choice.has_configs:
             return ()
         names = [
             alternative.name for alternative in answer.choice.alternatives if alternative.claim == number
         ]
         return tuple(configs(claim, self._classes, names))
+
+
+def _consumed(component: Component, position: int, alternative: Alternative) -> Mapping[str, Quantity]:
+    """Return what is consumed of a device that serves many claims, by capacity; empty for any other."""
+    structure_class = component.template.structure_class
+    if not structure_class.shareable >> position & 1:
+        return {}
+    share = structure_class.share(position, alternative.capacity) or ()
+    names = structure_class.device_facts[position].capacity
+    return {bare(name, component.pool.driver): amount for name, amount in zip(names, share, strict=True)}

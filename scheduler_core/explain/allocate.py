@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.explain.explain import explain
 from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
 from scheduler_core.search.answer import ShareIds, allocation, combined
 from scheduler_core.search.candidates import located
 from scheduler_core.search.depth_first import Problem, Search
@@ -26,8 +27,8 @@ __all__ = ["allocate", "allocate_somewhere", "books", "combined", "feasible_node
 
 def allocate(
     claims: Sequence[Claim], cluster: Cluster, node: Node, share_ids: ShareIds | None = None
-) -> Allocation | Unallocatable:
-    """Allocate the claims together on one node, by policy ``first-fit``.
+) -> Answer:
+    """Allocate the claims together on one node, by policy ``first-fit``, with the plain search.
 
     ``share_ids`` makes the ids of shares of devices that serve many claims; without it they are left out
     and the caller adds them before the answer is written.
@@ -43,12 +44,19 @@ def allocate(
             return _refused(claims, ordered, node, problem)
     except SelectorError as error:
         raise located(error, claims, cluster.classes) from None
+    except EffortExceeded as exceeded:
+        return Undecided(node=node.name, steps=int(exceeded.limit), why="the plain search found no end")
     return allocation(claims, problem, search.chosen, cluster=ordered, node=node, share_ids=share_ids)
 
 
 def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Unallocatable:
-    def fits(part: Sequence[Claim]) -> bool:
-        return Search(problem_of(part, cluster, node)).run()
+    effort = Effort(most=DECISION)
+
+    def fits(part: Sequence[Claim]) -> bool | None:
+        try:
+            return Search(problem_of(part, cluster, node), effort).run()
+        except EffortExceeded:
+            return None
 
     return Unallocatable(
         node=node.name,
@@ -59,26 +67,30 @@ def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Pro
 
 def allocate_somewhere(
     claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node], share_ids: ShareIds | None = None
-) -> Allocation | Unallocatable:
-    """Allocate on the first node that fits; the answer of the first node where none does.
+) -> Answer:
+    """Allocate on the first node that fits.
 
+    Shape: where none does, the first node's answer, or the first that is undecided.
     Raises: as ``allocate``; ValueError without a node.
     """
-    first: Unallocatable | None = None
+    others: list[Unallocatable | Undecided] = []
     for node in nodes:
         answer = allocate(claims, cluster, node, share_ids)
         if isinstance(answer, Allocation):
             return answer
-        first = first or answer
-    if first is None:
+        others.append(answer)
+    if not others:
         raise ValueError("allocate_somewhere needs at least one node")
-    return first
+    return next((one for one in others if isinstance(one, Undecided)), others[0])
 
 
-def feasible_nodes(claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """Return the names of the nodes on which the claims fit.
+def feasible_nodes(claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node]) -> FeasibleNodes:
+    """Return on which nodes the claims fit.
 
-    Shape: in the order given.
     Raises: as ``allocate``.
     """
-    return tuple(node.name for node in nodes if isinstance(allocate(claims, cluster, node), Allocation))
+    answers = [(node.name, allocate(claims, cluster, node)) for node in nodes]
+    return FeasibleNodes(
+        names=tuple(name for name, answer in answers if isinstance(answer, Allocation)),
+        undecided=tuple(answer for _, answer in answers if isinstance(answer, Undecided)),
+    )

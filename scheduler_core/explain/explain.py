@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 
+from scheduler_core.base.effort import EffortExceeded
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.books.ledger import Ledger
@@ -61,10 +62,13 @@ def _decisive(
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether a problem made easier has an answer. What only the question looks at fails nobody's claim."""
+    """Whether a problem made easier is known to have an answer.
+
+    A selector that fails, or a search without an end, is the question's trouble and not the claims'.
+    """
     try:
         return Search(problem).run()
-    except SelectorError:
+    except (SelectorError, EffortExceeded):
         return False
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
-from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, admits
+from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, admits
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,6 +62,20 @@ class Pool:
         while pool is not None and not pool.is_seen_from(node):
             pool = pool.older
         return pool or self
+
+    def concerns(self, node: Node) -> bool:
+        """Whether the pool may have devices for the node: not all of it is of other nodes by name.
+
+        Scopes of such other pools mean nothing on the node, even where their values look the same.
+        """
+        return any(not isinstance(one, OnNode) or one.name == node.name for one in self._selections())
+
+    def _selections(self) -> Iterator[NodeSelection]:
+        yield from self.seen_from
+        yield from (device.nodes for device in self.devices)
+        yield from (rejected.device.nodes for rejected in self.rejected.values())
+        if self.older is not None:
+            yield from self.older._selections()
 
     def id_of(self, device: Device) -> DeviceId:
         """Return the cluster-wide identity of one of the pool's devices."""

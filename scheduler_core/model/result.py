@@ -97,3 +97,33 @@ class Unallocatable:
                ``scheduler_core.search.smallest_conflict`` for how far "smallest" is searched.
         """
         return self.findings.conflict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecided:
+    """Neither an allocation nor a proof that there is none: the search reached its bound.
+
+    Shape: ``steps`` the number of steps that were allowed, see ``scheduler_core.base.effort``; ``why`` which
+           search gave up, as a sentence.
+    """
+
+    node: str
+    steps: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"undecided on {self.node} after {self.steps:,} steps: {self.why}"
+
+
+Answer = Allocation | Unallocatable | Undecided
+"""What one question about one node is answered by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeasibleNodes:
+    """On which nodes claims fit. Shape: ``names`` in the order asked; on all others they do not fit, but for
+    those of ``undecided``.
+    """
+
+    names: tuple[str, ...]
+    undecided: tuple[Undecided, ...] = ()

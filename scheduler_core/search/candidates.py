@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from scheduler_core.base.errors import InvalidClaim, SelectorError
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.books.ledger import Share
-from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest
+from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest, Request
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node, admits
@@ -100,6 +100,20 @@ def selectors_of(
             f"ResourceClaim {claim.ref}", f"request {request.name} deviceClassName", request.class_name, rule
         )
     return tuple(compile_selector(text) for text in (*device_class.selectors, *request.selectors))
+
+
+def check_features(request: Request, claim: Claim, features: Features) -> None:
+    """Refuse a request that needs a feature which is off. Raises: InvalidClaim."""
+    for option in request.alternatives:
+        needed = {
+            "DRAPrioritizedList": option.name != request.name,
+            "DRAAdminAccess": option.admin_access,
+            "DRAConsumableCapacity": bool(option.capacity),
+        }
+        for feature, is_needed in needed.items():
+            if is_needed and not getattr(features, feature):
+                rule = f"needs the feature {feature}, which is off"
+                raise InvalidClaim(f"ResourceClaim {claim.ref}", f"request {option.name}", None, rule)
 
 
 def located(

@@ -1,9 +1,10 @@
-"""The search: depth first, in order of preference, complete.
+"""The plain search: depth first, in order of preference, complete, one device after the other.
 
-The only backtracking in the project. Requests are filled in claim order; the devices of one request are
-tried as combinations, and requests that ask for the same thing in the same claim take devices in
-ascending order, since swapping them changes nothing. The first full assignment is the answer: that is
-policy ``first-fit``.
+It follows the rules word by word on ledgers and is the oracle of the property tests; it answers where a
+node's pools are not in tables. Requests are filled in claim order; the devices of one request are tried as
+combinations, and requests that ask for the same thing in the same claim take devices in ascending order,
+since an exchange changes nothing. The first full assignment is the answer: that is policy ``first-fit``.
+Its steps are counted and bounded. The backtracking search of the engine is the fast one.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Final
 
+from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.device import DeviceName
 from scheduler_core.rules.constraints import Rule
 from scheduler_core.rules.scopes import Preferred, SameSets
 from scheduler_core.search.candidates import Candidate
+
+_DEEPEST: Final = 300
+"""Devices that one search may give out: it calls itself for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,12 @@ class SearchRequest:
     alternatives: tuple[SearchAlternative, ...]
 
     @property
+    def most(self) -> int:
+        """Return how many devices the request needs at most."""
+        sizes = (len(one.candidates) if one.count is None else one.count for one in self.alternatives)
+        return min(RESULTS, max(sizes))
+
+    @property
     def least(self) -> int:
         """Return how many devices the request needs at least."""
         return min(
@@ -67,11 +79,11 @@ class Problem:
 class Search:
     """One run over a problem. The ledgers and rules are left as they were found.
 
-    Shape: ``chosen`` has, per slot, the alternative and its candidates; ``steps`` counts devices tried.
+    Shape: ``chosen`` has, per slot, the alternative and its candidates; ``effort`` counts devices tried.
     """
 
     problem: Problem
-    steps: int = 0
+    effort: Effort = field(default_factory=lambda: Effort(most=DECISION))
     chosen: list[tuple[SearchAlternative, list[Candidate]]] = field(default_factory=list)
     _counts: dict[int, int] = field(default_factory=dict)
     _joined: Counter[tuple[int, int, DeviceName]] = field(default_factory=Counter)
@@ -79,8 +91,13 @@ class Search:
     _last: dict[object, int] = field(default_factory=dict)
 
     def run(self) -> bool:
-        """Search; True where ``chosen`` is a full answer. Raises: SelectorError on a failing candidate."""
+        """Search; True where ``chosen`` is a full answer.
+
+        Raises: SelectorError on a failing candidate; EffortExceeded.
+        """
         preferred = [rule for rule in self.problem.rules if isinstance(rule, Preferred)]
+        if sum(request.most for request in self.problem.requests) > _DEEPEST:
+            raise EffortExceeded(_DEEPEST)
         try:
             return any(self._at(levels, preferred) for levels in _levels(preferred))
         finally:
@@ -92,6 +109,7 @@ class Search:
 
     def _at(self, levels: Sequence[int], preferred: Sequence[Preferred]) -> bool:
         """Search with the scopes that are preferred, level by level."""
+        self.effort.step()
         for rule, level in zip(preferred, levels, strict=True):
             rule.level = level
         return self._request(0)
@@ -150,7 +168,7 @@ class Search:
     def _join(self, claim: int, alternative: SearchAlternative, candidate: Candidate) -> bool:
         if candidate.error is not None:
             raise candidate.error
-        self.steps += 1
+        self.effort.step()
         if candidate.barred is not None:
             return False
         device, pool = candidate.offer.device, candidate.offer.pool

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler_core.base.errors import InvalidClaim
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.claim import (
@@ -18,7 +17,6 @@ from scheduler_core.model.claim import (
     ExclusiveScope,
     MatchAttribute,
     PreferScope,
-    Request,
     SameScope,
 )
 from scheduler_core.model.cluster import Cluster
@@ -30,7 +28,7 @@ from scheduler_core.model.taints import Taint, intolerable
 from scheduler_core.rules.constraints import Rule, applies, rule_of
 from scheduler_core.rules.scopes import Preferred, Reserved, SameSets, alone, bar, compared, reserved
 from scheduler_core.rules.selectors import Selector
-from scheduler_core.search.candidates import Candidate, Offer, offers, select, selectors_of
+from scheduler_core.search.candidates import Candidate, Offer, check_features, offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
 
@@ -45,18 +43,22 @@ def problem_of(
     if seen is None:
         seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
-    view = _Seen(seen, is_complete, cluster, reserved(cluster.pools, cluster.allocated), {})
+    concerned = tuple(pool for pool in cluster.pools if pool.concerns(node))
+    view = _Seen(seen, is_complete, cluster, reserved(concerned, cluster.allocated), {})
     requests: list[SearchRequest] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
         first_rule, first_slot = len(rules), len(requests)
         for request in claim.requests:
-            _check_features(request, claim, cluster.features)
+            check_features(request, claim, cluster.features)
             alternatives = (
                 _alternative(option, claim, number, first_rule, view) for option in request.alternatives
             )
             requests.append(SearchRequest(number, tuple(alternatives)))
-        rules += [_rule(constraint, requests[first_slot:], cluster) for constraint in claim.constraints]
+        rules += [
+            _rule(constraint, requests[first_slot:], replace(cluster, pools=concerned))
+            for constraint in claim.constraints
+        ]
     return Problem(tuple(requests), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
 
 
@@ -174,20 +176,6 @@ def _open(candidates: Iterator[Candidate], kept: Reserved) -> Iterator[Candidate
     for candidate in candidates:
         barred = bar(candidate.offer.device, kept) if kept else None
         yield candidate if barred is None else replace(candidate, barred=candidate.barred or barred)
-
-
-def _check_features(request: Request, claim: Claim, features: Features) -> None:
-    """Refuse what a switched-off feature would be needed for."""
-    for option in request.alternatives:
-        needed = {
-            "DRAPrioritizedList": option.name != request.name,
-            "DRAAdminAccess": option.admin_access,
-            "DRAConsumableCapacity": bool(option.capacity),
-        }
-        for feature, is_needed in needed.items():
-            if is_needed and not getattr(features, feature):
-                rule = f"needs the feature {feature}, which is off"
-                raise InvalidClaim(f"ResourceClaim {claim.ref}", f"request {option.name}", None, rule)
 
 
 def books(

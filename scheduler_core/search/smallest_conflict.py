@@ -17,10 +17,10 @@ from scheduler_core.model.claim import Claim, Constraint, Request
 from scheduler_core.model.refusal import RequestOf
 from scheduler_core.rules.constraints import applies
 
-Fits = Callable[[Sequence[Claim]], bool]
-"""Whether claims fit together. It is asked about parts of the claims."""
+Fits = Callable[[Sequence[Claim]], bool | None]
+"""Whether claims fit together, None where that was not decided. It is asked about parts of the claims."""
 
-TRIED: Final = 500
+TRIED: Final = 100
 """How many smaller sets are tried, beside two questions per request."""
 _LOOKED_AT: Final = 20_000
 
@@ -81,7 +81,7 @@ def only(claims: Sequence[Claim], kept: Set[RequestOf]) -> tuple[Claim, ...]:
 def _holds(claims: Sequence[Claim], kept: Sequence[RequestOf], fits: Fits) -> bool:
     """Whether the requests fit by themselves; a part that cannot be judged is not called a conflict."""
     try:
-        return fits(only(claims, frozenset(kept)))
+        return fits(only(claims, frozenset(kept))) is not False
     except SelectorError:
         return True
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from scheduler_core.model.claim import AllocatedClaim, ClaimRef
-from scheduler_core.tables.component import CompiledPool, Component
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.names import qualified
+from scheduler_core.tables.component import CompiledPool, Component, Consumed
 
 PoolKey = tuple[str, str]
 """Driver and name."""
-Places = list[tuple[Component, int]]
-"""Components, and in each the bit of a device."""
+Places = list[tuple[Component, int, Consumed]]
+"""Components, in each the bit of a device, and what is held of it if it serves many claims."""
 
 
 class Assignments:
@@ -64,8 +65,8 @@ class Assignments:
         """Enter everything that is held into the fresh states of a pool."""
         key = (pool.id.driver, pool.id.name)
         refs = self._by_pool.get(key, {})
-        for place in [place for places in refs.values() for place in places]:
-            self._again.pop(place, None)
+        for component, bit, _ in [place for places in refs.values() for place in places]:
+            self._again.pop((component, bit), None)
         for ref in refs:
             refs[ref] = _places(pool, key, self._claims[ref])
             self._take(refs[ref])
@@ -76,18 +77,21 @@ class Assignments:
         return tuple(self._claims[ref] for ref in sorted(refs, key=self._arrivals.__getitem__))
 
     def _take(self, places: Places) -> None:
-        for place in places:
-            component, bit = place
+        for component, bit, held in places:
+            if held:
+                _consume(component, bit, held, 1)
             before = component.state
             if before & bit:
-                self._again[place] += 1
+                self._again[component, bit] += 1
             else:
                 component.state = before | bit
                 self._moved(component, before)
 
     def _give(self, places: Places) -> None:
-        for place in places:
-            component, bit = place
+        for component, bit, held in places:
+            if held:
+                _consume(component, bit, held, -1)
+            place = (component, bit)
             if self._again and place in self._again:
                 self._again[place] -= 1
                 if not self._again[place]:
@@ -115,5 +119,28 @@ def _places(pool: CompiledPool | None, key: PoolKey, claim: AllocatedClaim) -> P
         if device.pool == key[1] and device.driver == key[0] and not result.admin_access:
             found = pool.find(device.device)
             if found is not None:
-                places.append((found[0], 1 << found[1]))
+                component, position = found
+                places.append((component, 1 << position, _held(component, position, result)))
     return places
+
+
+def _held(component: Component, position: int, result: AllocatedDevice) -> Consumed:
+    """Return what a result holds of a device that serves many claims, empty for any other device.
+
+    A result without a share id holds the whole device.
+    """
+    structure_class = component.template.structure_class
+    if not structure_class.shareable >> position & 1:
+        return ()
+    capacity = structure_class.device_facts[position].capacity
+    if result.share_id is None:
+        return (1, *[0] * len(capacity))
+    amounts = {qualified(key, component.pool.driver): amount.nano for key, amount in result.consumed.items()}
+    return (0, *[amounts.get(name, 0) for name in capacity])
+
+
+def _consume(component: Component, bit: int, held: Consumed, sign: int) -> None:
+    before = component.consumed.pop(bit, None) or (0,) * len(held)
+    after = tuple([old + sign * more for old, more in zip(before, held, strict=True)])
+    if sign > 0 or any(after):
+        component.consumed[bit] = after

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler_core.model.nodes import Node
-from scheduler_core.tables.component import Component
+from scheduler_core.tables.component import CompiledPool, Component
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 
 _POOL_STEP = 1 << 32  # more than any pool lists
@@ -30,15 +30,21 @@ class NodeClass:
 class NodeView:
     """A node as the engine keeps it.
 
-    Shape: ``components`` in the order of their first device; ``is_regular`` is False where the node is
-           offered devices that the tables do not cover, ``is_complete`` where slices are missing.
+    Shape: ``components`` in the order of their first device; ``pools`` are those that concern the node,
+           usable from it or not; ``is_compiled`` is False where a pool that is not in tables offers
+           devices to the node, ``is_complete`` where slices are missing; ``is_sealed`` tells whether some
+           claim keeps scopes of its devices to itself, ``judges`` whether some device has an expression
+           about its neighbours.
     """
 
     node: Node
     node_class: NodeClass
     components: tuple[Component, ...]
-    is_regular: bool
+    pools: tuple[CompiledPool, ...]
+    is_compiled: bool
     is_complete: bool
+    is_sealed: bool
+    judges: bool
 
 
 NodeClassKey = tuple[
@@ -48,7 +54,7 @@ NodeClassKey = tuple[
 
 
 def node_class_of(key: NodeClassKey) -> NodeClass:
-    """Return a new roster."""
+    """Return a new node class."""
     pools, templates, layouts, usable = key
     ranks = tuple([
         tuple([pool * _POOL_STEP + place for place in layout.listed])

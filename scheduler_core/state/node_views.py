@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from scheduler_core.base.features import ALL, Features
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.node_class import NodeClass, NodeClassKey, NodeView, node_class_of
@@ -21,11 +22,17 @@ Kept = CompiledPool | Pool
 """A pool in tables, or one that the tables do not cover, as it came."""
 
 
+def pool_key(pool: Kept) -> PoolKey:
+    """Return the driver and the name of a pool."""
+    return pool.id.driver, pool.id.name
+
+
 class NodeViews:
     """The pools by node, and the sites made of them. ``dropped`` is told of every site that is no more."""
 
-    def __init__(self, dropped: Callable[[NodeView], None]) -> None:
+    def __init__(self, dropped: Callable[[NodeView], None], features: Features = ALL) -> None:
         self._dropped = dropped
+        self._features = features
         self._pools: dict[PoolKey, Kept] = {}
         self._owners: dict[PoolKey, frozenset[str] | None] = {}
         self._local: dict[str, set[PoolKey]] = {}
@@ -43,7 +50,7 @@ class NodeViews:
 
     def put(self, pool: Kept) -> None:
         """Enter a pool, or replace the one of that identity."""
-        key = (pool.id.driver, pool.id.name)
+        key = pool_key(pool)
         self.remove(key)
         owners = _owners(pool)
         self._pools[key] = pool
@@ -88,7 +95,7 @@ class NodeViews:
         return self._owners.get(pool) or ()
 
     def seal(self, pools: Iterable[PoolKey], sign: int) -> None:
-        """Leave some pools to the plain search (``sign`` 1), or take one such order back (-1)."""
+        """Note that one more claim keeps scopes of some pools to itself (``sign`` 1), or one less (-1)."""
         for pool in pools:
             self._sealed[pool] += sign
             self._drop(self._owners.get(pool))
@@ -109,15 +116,16 @@ class NodeViews:
 
     def _made(self, node: Node) -> NodeView:
         entries: list[tuple[int, Component, int]] = []
-        is_regular = is_complete = True
+        compiled: list[CompiledPool] = []
+        is_compiled = is_complete = True
         for number, pool in enumerate(sorted(self.concerned(node), key=_waits)):
-            is_regular = is_regular and not self._sealed[pool.id.driver, pool.id.name]
             if isinstance(pool, Pool):
                 seen = pool.as_seen_from(node)
-                is_regular = is_regular and not _offers(seen, node)
+                is_compiled = is_compiled and not _offers(seen, node)
                 is_complete = is_complete and (seen.is_complete or not seen.is_seen_from(node))
                 continue
-            entries += [(number, component, usable) for component, usable in _usable(pool, node) if usable]
+            compiled.append(pool)
+            entries += [(number, one, usable) for one, usable in self._usable(pool, node) if usable]
         key = (
             tuple([pool for pool, _, _ in entries]),
             tuple([one.template for _, one, _ in entries]),
@@ -128,8 +136,22 @@ class NodeViews:
         if node_class is None:
             node_class = self._node_classes[key] = node_class_of(key)
         return NodeView(
-            node, node_class, tuple([component for _, component, _ in entries]), is_regular, is_complete
+            node=node,
+            node_class=node_class,
+            components=tuple([component for _, component, _ in entries]),
+            pools=tuple(compiled),
+            is_compiled=is_compiled,
+            is_complete=is_complete,
+            is_sealed=any(self._sealed[pool.id.driver, pool.id.name] for pool in compiled),
+            judges=any(one.template.structure_class.judges for pool in compiled for one in pool.components),
         )
+
+    def _usable(self, pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:
+        """Return the components with the positions that may be offered to a node."""
+        found = _admitted(pool, node)
+        if self._features == ALL:
+            return found
+        return [(one, mask & one.template.structure_class.enabled(self._features)) for one, mask in found]
 
     def _drop(self, names: Iterable[str] | None) -> None:
         """Drop the sites of some nodes, of all where None."""
@@ -165,7 +187,7 @@ def _waits(pool: Kept) -> bool:
     return isinstance(pool, CompiledPool) and pool.waits
 
 
-def _usable(pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:
+def _admitted(pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:
     """Return the components with the positions that a node may use, in the order of their first device."""
     common = pool.selection
     if common is None:

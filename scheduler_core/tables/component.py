@@ -12,15 +12,19 @@ from scheduler_core.model.pool import Pool, PoolId, Rejected
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.tables.structure_class import Entries
 
+Consumed = tuple[int, ...]
+
 
 class Component:
     """One component of one pool.
 
     Shape: ``own`` the entries that the template does not have; ``nodes`` one node selection for all
-           devices, or one each; ``state`` the positions in use.
+           devices, or one each; ``state`` the positions in use; ``consumed`` has, by the bit of a shareable
+           device, what claims hold of it: how many hold it whole, then the sum of each capacity in the
+           device's order.
     """
 
-    __slots__ = ("layout", "nodes", "own", "pool", "state", "template")
+    __slots__ = ("consumed", "layout", "nodes", "own", "pool", "state", "template")
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class Component:
         self.nodes = nodes
         self.pool = pool
         self.state = 0
+        self.consumed: dict[int, Consumed] = {}
 
     def selection(self, position: int) -> NodeSelection:
         """Return the node selection of a device."""
@@ -76,6 +81,7 @@ class Component:
             binding=facts.binding,
             is_shareable=facts.is_shareable,
             policies=dict(facts.policies),
+            only_with=facts.only_with,
         )
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:
@@ -84,7 +90,7 @@ class Component:
             yield index, self.device(position)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CompiledPool:
     """A pool as components.
 

@@ -85,6 +85,7 @@ class ComponentReader:
                 position_of = position_of or {name: position for position, name in enumerate(names)}
                 parents = tuple([position_of[parent] for parent in device.parents])
             is_marked = device.taints or device.is_shareable or device.policies or device.binding is not usual
+            is_marked = is_marked or device.only_with is not None
             device_facts.append((
                 number_of(device.capacity) if capacity is None else capacity,
                 tuple(draws),
@@ -102,9 +103,9 @@ def _marks(device: Device) -> Marks | None:
     """Return the taints, binding and sharing of a device; None for a device that has none of them."""
     binding = device.binding
     is_bound = binding.conditions or binding.failure_conditions or binding.to_node
-    if not (device.taints or device.is_shareable or device.policies or is_bound):
+    if not (device.taints or device.is_shareable or device.policies or is_bound or device.only_with):
         return None
-    return device.taints, binding, device.is_shareable, tuple(device.policies.items())
+    return device.taints, binding, device.is_shareable, tuple(device.policies.items()), device.only_with
 
 
 def _groups(devices: Sequence[Device]) -> tuple[tuple[AttributeGroup, ...], Entries]:

@@ -22,13 +22,13 @@ from scheduler_core.tables.structure_class import (
     StructureClass,
 )
 
-Marks = tuple[tuple[Taint, ...], Binding, bool, Policies]
-"""Taints, binding, whether the device is shareable, and its request policies."""
+Marks = tuple[tuple[Taint, ...], Binding, bool, Policies, str | None]
+"""Taints, binding, whether the device is shareable, its request policies, its expression about others."""
 FactsKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
 """The number of the capacity; per draw the source, the number of the amounts and the declared groups; the
 positions of the parents; the marks.
 """
-_UNMARKED: Final[Marks] = ((), NO_BINDING, False, ())
+_UNMARKED: Final[Marks] = ((), NO_BINDING, False, (), None)
 StructureKey = tuple[str, tuple[FactsKey, ...], tuple[int, ...], tuple[AttributeGroup, ...]]
 
 

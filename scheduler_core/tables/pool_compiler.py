@@ -1,7 +1,7 @@
 """Compiles a pool: flat devices in, components that share templates out.
 
-The tables do not cover a pool that is invalid or incomplete, a pool of which an older generation still
-counts, and a pool with a device that has ``compatibleOnlyWith``. Such pools stay flat devices.
+The tables do not cover a pool that is invalid or incomplete, or of which an older generation still counts.
+Such a pool stays a pool of flat devices.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.device import Device, DeviceName, SourceName
+from scheduler_core.model.device import DeviceName, SourceName
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.tables.component import CompiledPool, Component
 from scheduler_core.tables.component_reader import ComponentReader, ReadComponent
@@ -25,36 +25,15 @@ _POOL_TEMPLATES: Final = 64  # pools remembered by the names of their devices
 _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 
-def is_regular(pool: Pool, features: Features = ALL) -> bool:
-    """Whether the tables cover the pool and every claim on it."""
-    is_shared = any(device.is_shareable for device in pool.devices)
-    return _is_final(pool) and _are_covered(pool.devices, features) and not is_shared
-
-
-def _is_final(pool: Pool) -> bool:
+def is_whole(pool: Pool) -> bool:
     """Whether the pool is valid, complete, and the same seen from every node."""
     return pool.problem is None and pool.is_complete and pool.older is None
-
-
-def _are_covered(devices: Sequence[Device], features: Features) -> bool:
-    """Whether no device has an expression about others, and none needs a feature that is off."""
-    return (
-        not any([device.only_with is not None for device in devices])
-        and (features.DRAPartitionableDevices or not any([device.draws for device in devices]))
-        and (
-            features.DRADeviceCompatibilityGroups
-            or not any([draw.groups for device in devices for draw in device.draws])
-        )
-        and (features.binding or not any([device.binding.conditions for device in devices]))
-        and (features.DRAConsumableCapacity or not any([device.is_shareable for device in devices]))
-    )
 
 
 class PoolCompiler:
     """Compiles the pools of a cluster. Equal parts are kept once."""
 
     def __init__(self, features: Features = ALL) -> None:
-        self._features = features
         self._intern_tables = InternTables(features.groups)
         self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
@@ -67,9 +46,9 @@ class PoolCompiler:
 
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
         """Return the compiled pool, None where the tables do not cover it."""
-        components = self._components(pool) if _is_final(pool) else None
-        if components is None:
+        if not is_whole(pool):
             return None
+        components = self._components(pool)
         drawn = {source for one in components for source in one.layout.sources}
         spare = {name: amounts for name, amounts in pool.sources.items() if name not in drawn}
         return CompiledPool(
@@ -82,12 +61,12 @@ class PoolCompiler:
             waits=any(one.template.structure_class.waits for one in components),
         )
 
-    def _components(self, pool: Pool) -> list[Component] | None:
-        """Return the components, None where the tables do not cover some device."""
+    def _components(self, pool: Pool) -> list[Component]:
+        """Return the components of a pool."""
         key = (pool.id.driver, tuple([device.name for device in pool.devices]))
         pool_template = self._pool_templates.get(key)
         found = pool_template.read(pool) if pool_template is not None else None
-        if found is None and _are_covered(pool.devices, self._features):
+        if found is None:
             found = self._read(pool)
             if len(self._pool_templates) >= _POOL_TEMPLATES:
                 self._pool_templates.clear()

@@ -16,11 +16,12 @@ from itertools import repeat
 from operator import is_, itemgetter
 from typing import Final
 
+from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
 from scheduler_core.model.names import qualified
-from scheduler_core.model.policy import RequestPolicy
+from scheduler_core.model.policy import RequestPolicy, consumed
 from scheduler_core.model.taints import Taint, Toleration, intolerable
 from scheduler_core.tables.bits import mask_of
 from scheduler_core.tables.occupancy import OccupancyTables
@@ -73,6 +74,10 @@ def differing(columns: Sequence[Entries]) -> list[bool]:
 Groups = frozenset[str] | None
 Policies = tuple[tuple[QualifiedName, RequestPolicy], ...]
 NO_BINDING: Final = Binding()
+Amounts = tuple[tuple[str, Quantity], ...]
+"""What a request wants of a device, by capacity."""
+Share = tuple[Quantity, ...]
+"""What one claim consumes of a device that serves many, by capacity in the device's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,7 @@ class DeviceFacts:
     binding: Binding = NO_BINDING
     is_shareable: bool = False
     policies: Policies = ()
+    only_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +125,32 @@ class AttributeLocation:
     is_per_device: bool
 
 
+def _is_enabled(facts: DeviceFacts, features: Features) -> bool:
+    groups = any(groups for _, _, groups in facts.draws)
+    return (
+        (features.DRAPartitionableDevices or not facts.draws)
+        and (features.DRADeviceCompatibilityGroups or not groups)
+        and (features.DRAConsumableCapacity or not facts.is_shareable)
+        and (features.binding or not facts.binding.conditions)
+    )
+
+
 class StructureClass:
     """What components have in common, whatever their attribute values. Equal classes are one object.
 
     Shape: ``sources`` what each source offers; ``amounts`` all amounts that are drawn, by number;
            ``varying`` the numbers of the entries in which components were found to differ; ``own`` returns
            the varying entries of a component, ``common`` the others; ``keys`` all attribute keys of its
-           devices; ``waits`` whether some device has binding conditions; ``is_shared`` whether some device
-           is shareable: the tables cannot tell how much of it is left.
+           devices; ``waits`` whether some device has binding conditions; ``shareable`` the positions of
+           shareable devices, of which the occupancy tables cannot tell how much is left; ``is_shared``
+           whether there are any; ``judges`` whether some device has an expression about others.
     """
 
     __slots__ = (
         "_barred",
         "_locations",
         "_seen",
+        "_shares",
         "_uncertain",
         "amounts",
         "common",
@@ -140,8 +158,10 @@ class StructureClass:
         "driver",
         "groups",
         "is_shared",
+        "judges",
         "keys",
         "own",
+        "shareable",
         "sources",
         "tables",
         "varying",
@@ -164,9 +184,14 @@ class StructureClass:
         self.device_facts = device_facts
         self.sources = sources
         self.groups = groups
-        self.is_shared = any([facts.is_shareable for facts in device_facts])
+        self.shareable = mask_of(
+            [position for position, facts in enumerate(device_facts) if facts.is_shareable]
+        )
+        self.is_shared = self.shareable != 0
+        self.judges = any([facts.only_with is not None for facts in device_facts])
         self.waits = any([facts.binding.conditions for facts in device_facts])
         self._barred: dict[tuple[Toleration, ...], int] = {}
+        self._shares: dict[tuple[int, Amounts], Share | None] = {}
         self.keys = tuple({key: None for group in groups for key in group.keys})
         self._locations: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
         self._seen: Entries = ()
@@ -200,13 +225,53 @@ class StructureClass:
             known = self._barred[tolerations] = mask_of(found)
         return known
 
-    def with_capacity(self, capacity: tuple[tuple[str, Quantity], ...]) -> int:
-        """Return the positions with at least these capacities. Shape: bare keys belong to the driver."""
-        wanted = {qualified(key, self.driver): amount for key, amount in capacity}
+    def with_capacity(self, wanted: Amounts) -> int:
+        """Return the positions that have the wanted amounts when nothing of them is in use.
+
+        Shape: bare keys belong to the driver.
+        """
+        if not wanted:
+            return mask_of([p for p in range(len(self.device_facts)) if self._can_share(p, wanted)])
+        needed = {qualified(key, self.driver): amount for key, amount in wanted}
         return mask_of(
             position
             for position, facts in enumerate(self.device_facts)
-            if all(key in facts.capacity and amount <= facts.capacity[key] for key, amount in wanted.items())
+            if self._can_share(position, wanted)
+            and all(key in facts.capacity and amount <= facts.capacity[key] for key, amount in needed.items())
+        )
+
+    def _can_share(self, position: int, wanted: Amounts) -> bool:
+        return not self.shareable >> position & 1 or self.share(position, wanted) is not None
+
+    def share(self, position: int, wanted: Amounts) -> Share | None:
+        """Return what a request consumes of a shareable device, None where the device can never give it.
+
+        Shape: an amount for each capacity of the device, in its order.
+        """
+        key = (position, wanted)
+        if key not in self._shares:
+            self._shares[key] = self._new_share(position, wanted)
+        return self._shares[key]
+
+    def _new_share(self, position: int, wanted: Amounts) -> Share | None:
+        facts, needed = (
+            self.device_facts[position],
+            {qualified(key, self.driver): amount for key, amount in wanted},
+        )
+        if not needed.keys() <= facts.capacity.keys():
+            return None
+        policies, found = dict(facts.policies), []
+        for name, value in facts.capacity.items():
+            amount = consumed(needed.get(name), value, policies.get(name))
+            if amount is None or amount > value:
+                return None
+            found.append(amount)
+        return tuple(found)
+
+    def enabled(self, features: Features) -> int:
+        """Return the positions that may be offered: every feature is on that their devices need."""
+        return mask_of(
+            position for position, facts in enumerate(self.device_facts) if _is_enabled(facts, features)
         )
 
     def note(self, rows: Sequence[Entries]) -> None:

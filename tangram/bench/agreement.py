@@ -17,6 +17,7 @@ from tangram.bench.question import Question, decode_question
 from tangram.bench.random_questions import FAMILIES, random_question
 from tangram.bench.report import Report, Row, Unit, times
 from tangram.bench.settings import Settings
+from tangram.undecided import decided
 
 _COUNT: Final = 2000
 _SEED: Final = 10
@@ -64,7 +65,7 @@ def _engines(question: Question, settings: Settings) -> Outcome:
         engine.set_pool(pool)
     engine.hold(question.held)
     try:
-        return engine.allocate(question.batches[0], question.nodes[0])
+        return decided(engine.allocate(question.batches[0], question.nodes[0]))
     except CoreError as error:
         return error
 
@@ -77,7 +78,7 @@ def _plain(question: Question) -> Outcome:
         features=question.features,
     )
     try:
-        return allocate(question.batches[0], cluster, question.nodes[0])
+        return decided(allocate(question.batches[0], cluster, question.nodes[0]))
     except CoreError as error:
         return error
 

@@ -27,6 +27,7 @@ from scheduler_core.rules.selectors import compile_selector
 from tangram.bench.limit import TimeIsUp, time_limit
 from tangram.bench.question import Question
 from tangram.refusals import mistake_in
+from tangram.undecided import decided, decided_or_none
 
 LIMIT_S: Final = 60.0
 _ONCE_ABOVE_NS: Final = 1_000_000_000  # a longer run is not repeated: its time stands for a warm one
@@ -163,13 +164,16 @@ class _Asked:
         """Return the nodes that fit, and what is allocated on the first of them."""
         nodes = self._question.nodes
         if len(nodes) == 1:
-            allocation = self._engine.decide(batch, nodes[0])
+            allocation = decided_or_none(self._engine.decide(batch, nodes[0]))
             return [] if allocation is None else [nodes[0].name], allocation
-        fits = list(self._engine.feasible_nodes(batch, nodes))
+        feasible = self._engine.feasible_nodes(batch, nodes)
+        fits = list(feasible.names)
+        for undecided in feasible.undecided:
+            decided(undecided)
         if not fits:
             return fits, None
         first = next(node for node in nodes if node.name == fits[0])
-        return fits, self._engine.decide(batch, first)
+        return fits, decided_or_none(self._engine.decide(batch, first))
 
     def _hold(self, allocation: Allocation) -> Iterator[ClaimRef]:
         for ref, results in allocation.results.items():

@@ -1,4 +1,4 @@
-"""What the cluster benchmark asks of an API server: a port, so that ``__main__`` alone knows who answers.
+"""What the cluster benchmark asks of an API server, as a port; ``tangram.api`` implements it.
 
 Kinds, names and documents enter; documents and changes leave. Every failure is a BadInput with its reason.
 """

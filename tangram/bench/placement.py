@@ -28,6 +28,7 @@ from tangram.bench.inputs import mig_claim
 from tangram.bench.machine import GPUS, NODE, Dgx
 from tangram.bench.report import Report, Row, Unit
 from tangram.bench.settings import Settings
+from tangram.undecided import decided_or_none
 
 _MACHINES: Final = 2
 _ARRIVALS: Final = 8000
@@ -106,7 +107,7 @@ def _refusals(trace: Sequence[_Arrival], pool: Pool, policy: Policy) -> int:
         while leaving and leaving[0][0] <= arrival.at:
             engine.release(_ref(heapq.heappop(leaving)[1]))
         kind = kinds[arrival.profile]
-        answer = engine.decide([kind], node)
+        answer = decided_or_none(engine.decide([kind], node))
         if answer is not None:
             engine.hold(AllocatedClaim(ref=_ref(number), results=answer.results[kind.ref]))
             heapq.heappush(leaving, (arrival.until, number))

@@ -14,6 +14,7 @@ from tangram.bench.cluster import filled
 from tangram.bench.inputs import mig_claim
 from tangram.bench.report import MS, Report, Row, Unit, percentile, times
 from tangram.bench.settings import Settings
+from tangram.undecided import decided_or_none
 
 _NODES: Final = 1000
 _CLAIMS: Final = 100_000
@@ -59,7 +60,7 @@ class _Stream:
         """Let one claim come, and as many go as make room for it. Units: nanoseconds."""
         claim = _named(self._chance.choice(self._kinds), number)
         started = perf_counter_ns()
-        answer = self._engine.decide_somewhere([claim])
+        answer = decided_or_none(self._engine.decide_somewhere([claim]))
         if answer is None:
             self.refused += 1
             return perf_counter_ns() - started

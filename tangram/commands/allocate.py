@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.model.result import Allocation, Unallocatable, Undecided
 from scheduler_core.search.answer import with_share_ids
 from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
@@ -21,6 +21,7 @@ from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy, engine_of
 from tangram.refusals import refusal_value
+from tangram.undecided import show_undecided
 
 _SHARES: Final = UUID("5b9c3f0e-2d53-5a43-8a53-6d8c1f6b7c21")
 """Makes ids of shares out of names."""
@@ -59,6 +60,8 @@ def _run(options: Namespace, face: Face) -> int:
             else:
                 face.out.show(refusal_picture(refusal))
             return DOES_NOT_FIT
+        case Undecided() as undecided:
+            return show_undecided(undecided, face, as_json=options.json)
 
 
 def _answer(found: Allocation, objects: Objects, pools: Sequence[Pool]) -> dict[str, Any]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.console import Group, RenderableType
 
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
+from scheduler_core.engine.decider import AnsweredBy, Solver
 from scheduler_core.engine.engine import Engine
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, first_fit_choices
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Allocation, Cause, Unallocatable
+from scheduler_core.model.result import Allocation, Answer, Cause, Unallocatable, Undecided
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
@@ -34,6 +35,7 @@ from tangram.plain import plain
 from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy, engine_of
 from tangram.refusals import refusal_in_full, refusal_value
+from tangram.undecided import show_undecided
 
 _OTHERS: Final = 8  # other nodes that an answer is compared with
 
@@ -76,20 +78,24 @@ def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
     engine = engine_of(asked.cluster, POLICIES[options.policy])
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
-            is_weighed = options.policy == BEST_FIT and _is_covered(engine, allocation, asked)
+            answered_by = _answered_by(engine, allocation, asked)
+            is_weighed = options.policy == BEST_FIT and answered_by.solver is Solver.TABLES
             others = _elsewhere(allocation, asked, engine) if is_weighed else ()
             explained = _weighed(allocation, asked, others) if is_weighed else _in_order(allocation, asked)
+            explained = replace(explained, answered_by=answered_by)
             _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
             _explain_refusal(refusal, asked, face, as_json=options.json)
             return DOES_NOT_FIT
+        case Undecided() as undecided:
+            return show_undecided(undecided, face, as_json=options.json)
 
 
-def _tell_marked(
-    found: Allocation | Unallocatable, asked: AllocationInput, face: Face, *, as_json: bool
-) -> int:
+def _tell_marked(found: Answer, asked: AllocationInput, face: Face, *, as_json: bool) -> int:
     """Tell what annotations led to: nobody else's policy chose here."""
+    if isinstance(found, Undecided):
+        return show_undecided(found, face, as_json=as_json)
     if isinstance(found, Unallocatable):
         if as_json:
             face.out.json(refusal_value(found))
@@ -117,16 +123,20 @@ class _Explained:
     choices: Sequence[FirstFitChoice] | Sequence[BestFitChoice]
     picture: RenderableType
     others: Sequence[OtherNode] = ()
+    answered_by: AnsweredBy | None = None
 
 
-def _is_covered(engine: Engine, allocation: Allocation, asked: AllocationInput) -> bool:
-    return engine.covers(asked.objects.claims, _node(allocation.node, asked))
+def _answered_by(engine: Engine, allocation: Allocation, asked: AllocationInput) -> AnsweredBy:
+    """Return which solver answered on the node of the allocation, and why not the tables."""
+    engine.decide(asked.objects.claims, _node(allocation.node, asked))
+    return engine.answered_by
 
 
 def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> tuple[OtherNode, ...]:
     others = [node for node in asked.nodes if node.name != allocation.node][:_OTHERS]
     answers = [engine.allocate(asked.objects.claims, node) for node in others]
-    return compare_nodes(allocation, answers, asked.cluster)
+    decided = [answer for answer in answers if not isinstance(answer, Undecided)]
+    return compare_nodes(allocation, decided, asked.cluster)
 
 
 def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[OtherNode]) -> _Explained:
@@ -150,6 +160,7 @@ def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, fac
                 "node": allocation.node,
                 "policy": options.policy,
                 "chosenBy": explained.chosen_by,
+                "solver": plain(explained.answered_by),
                 "choices": plain(explained.choices),
                 "elsewhere": plain(explained.others),
             }

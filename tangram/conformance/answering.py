@@ -8,6 +8,7 @@ from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.conformance.situation import SHARE_ID, Situation
 from tangram.policies import engine_of
+from tangram.undecided import decided
 
 Answered = Allocation | Unallocatable | CoreError
 
@@ -16,7 +17,7 @@ def answer_of(situation: Situation, policy: Policy) -> Answered:
     """Return the answer of the first node that fits; of the first node where none does."""
     engine = engine_of(situation.cluster, policy)
     try:
-        answer = engine.allocate_somewhere(situation.claims, situation.nodes)
+        answer = decided(engine.allocate_somewhere(situation.claims, situation.nodes))
     except CoreError as refusal:
         return refusal
     if not isinstance(answer, Allocation):
@@ -26,4 +27,7 @@ def answer_of(situation: Situation, policy: Policy) -> Answered:
 
 def feasible_nodes(situation: Situation, policy: Policy) -> list[str]:
     """Return the names of the nodes on which the claims fit."""
-    return list(engine_of(situation.cluster, policy).feasible_nodes(situation.claims, situation.nodes))
+    found = engine_of(situation.cluster, policy).feasible_nodes(situation.claims, situation.nodes)
+    for undecided in found.undecided:
+        decided(undecided)
+    return list(found.names)

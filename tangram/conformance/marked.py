@@ -15,6 +15,7 @@ from scheduler_core.model.claim import Request
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.answering import Answered
 from tangram.conformance.situation import Situation
+from tangram.undecided import decided
 
 
 def grown(situation: Situation, answer: Answered | None, content: Mapping[str, Any]) -> Situation:
@@ -49,7 +50,7 @@ def marked_answer(content: Mapping[str, Any], situation: Situation) -> Answered 
             return None
         first: Unallocatable | None = None
         for node, table in zip(situation.nodes, tables, strict=True):
-            found = allocate_marked(situation.claims, marks, situation.cluster, node, table)
+            found = decided(allocate_marked(situation.claims, marks, situation.cluster, node, table))
             if isinstance(found, Allocation):
                 return found
             first = first or found

@@ -51,7 +51,7 @@ class Workspace:
         return self.root / "claims"
 
     def options(self, driver: str, node: str) -> Options:
-        """Return the options of the plugin. Raises: InvalidOptions where a socket's path is too long."""
+        """Return the options of the plugin. Raises: InvalidOption where a socket's path is too long."""
         return Options(
             driver_name=driver, node_name=node, kubelet_dir=self.root / "kubelet", cdi_dir=self.root / "cdi"
         )
@@ -68,7 +68,8 @@ def stations(
         endpoint = kubelet.register(options.registration_socket)
         prepared = kubelet.prepare(endpoint, claims)
         errors = [outcome.error for outcome in prepared.claims.values() if outcome.error]
-        yield _exchange("prepare", "plugin.servicer.DraV1.NodePrepareResources", kubelet, bool(errors))
+        step = "plugin.kubelet.dra_grpc.DraV1.NodePrepareResources"
+        yield _exchange("prepare", step, kubelet, bool(errors))
         if errors:
             return
         yield _mig(machine.gpus)
@@ -106,7 +107,7 @@ def _mig(gpus: GpuReader) -> Station:
             table.add_row(*ids, name, memory_slice_range(instance.placement), compute.uuid)
     picture = table if found else Text("no GPU instance: whole devices need none", style="dim")
     value = [{"gpu": plain(gpu.uuid), **plain(instance)} for gpu, instance in found]
-    return Station("mig", "plugin.mig: create GPU instance, create compute instance", picture, value)
+    return Station("mig", "plugin.machine.mig: create GPU instance, create compute instance", picture, value)
 
 
 def _instances(gpus: GpuReader) -> Iterator[tuple[Gpu, GpuInstance]]:
@@ -129,7 +130,7 @@ def _profiles(gpus: GpuReader, gpu: Gpu) -> Mapping[int, str]:
 
 def _cdi(folder: Path) -> Station:
     documents = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.iterdir())}
-    return Station("cdi", "plugin.cdi.document", cdi_picture(documents), documents)
+    return Station("cdi", "plugin.cdi.document.claim_document", cdi_picture(documents), documents)
 
 
 def _cut(gpus: GpuReader) -> Counter[str]:
@@ -149,7 +150,7 @@ def _unprepare(kubelet: Kubelet, cut: Counter[str], options: Options) -> Station
     told = ", ".join(counted(count, noun, _PLURALS.get(noun, "")) for noun, count in left.items())
     picture = Group(conversation(kubelet.exchanges), Text(f"left behind: {told}", style="bold green"))
     value = {"exchanges": plain(kubelet.exchanges), "left": left}
-    return Station("unprepare", "plugin.servicer.DraV1.NodeUnprepareResources", picture, value)
+    return Station("unprepare", "plugin.kubelet.dra_grpc.DraV1.NodeUnprepareResources", picture, value)
 
 
 def _count(folder: Path) -> int:

@@ -23,7 +23,7 @@ from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
 from tangram.output import yaml_text
@@ -47,7 +47,7 @@ class Decision:
 
     node: str
     asked: Asked | None = None
-    answer: Allocation | Unallocatable | None = None
+    answer: Answer | None = None
     pools: tuple[Pool, ...] = field(default=())
 
 
@@ -120,6 +120,7 @@ def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     decision.answer = answer = allocate(asked.claims, cluster, Node(decision.node))
     if isinstance(answer, Unallocatable):
         return Station("allocation", made_by, refusal_picture(answer), refusal_value(answer), is_end=True)
+    assert isinstance(answer, Allocation), "a few requests on one node are decided within the bound"
     statuses = {str(claim.ref): claim_status(answer, claim.ref) for claim in asked.claims}
     picture = allocation_picture(answer, decision.pools, (), width)
     return Station(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.options import Address, InvalidOptions, read_options
+from agent.options import Address, read_options
+from daemon.command_line import InvalidOption
 
 
 def test_the_defaults_are_those_of_a_daemonset():
@@ -32,18 +33,18 @@ def test_an_address_is_read_as_people_write_it(text, address):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["--node-name", "Node_1"], "--node-name: 'Node_1'"),
+        (["--node-name", "Node_1"], "cannot use --node-name 'Node_1': must be"),
         (["--node-name", "n" * 64], "--node-name"),
-        (["--driver-name", "x-"], "--driver-name: 'x-'"),
-        (["--resync", "0"], "--resync: 0.0: must be at least 1 second"),
+        (["--driver-name", "x-"], "--driver-name 'x-'"),
+        (["--resync", "0"], "--resync '0.0': must be at least 1 second"),
         (["--simulated", "a100x2"], "each needs the other"),
         (["--machine", "/tmp"], "each needs the other"),
-        (["--metrics-address", "9464"], "--metrics-address: '9464'"),
+        (["--metrics-address", "9464"], "--metrics-address '9464'"),
         (["--metrics-address", "host:70000"], "--metrics-address"),
     ],
 )
 def test_a_wrong_option_is_named_with_its_value_and_the_rule(argv, told):
-    with pytest.raises(InvalidOptions) as refusal:
+    with pytest.raises(InvalidOption) as refusal:
         read_options([*argv] if "--node-name" in argv else ["--node-name", "node-1", *argv])
 
     assert told in str(refusal.value)
@@ -54,4 +55,8 @@ def test_paths_are_taken_as_they_are():
         ["--simulated", "a100x2", "--machine", "m", "--kubeconfig", "k", "--probe-socket", "s"]
     )
 
-    assert (options.machine, options.kubeconfig, options.probe_socket) == (Path("m"), Path("k"), Path("s"))
+    assert (options.machine.folder, options.kubeconfig, options.probe_socket) == (
+        Path("m"),
+        Path("k"),
+        Path("s"),
+    )

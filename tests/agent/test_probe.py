@@ -6,14 +6,14 @@ import pytest
 
 from agent.probe import main
 from agent.publishing.metrics import Metrics
-from agent.publishing.serving import answers_of, serving_probes
+from daemon.status_server import answers_of, serving_probes
 
 
 @pytest.fixture
 def agent(tmp_path):
     """The socket of an agent that has published nothing yet."""
     path = tmp_path / "agent.sock"
-    with serving_probes(path, answers_of(Metrics(), lambda: 1.0, lambda: False)):
+    with serving_probes(path, answers_of(Metrics(), lambda: 1.0, lambda: False, "nothing is published yet")):
         yield str(path)
 
 

@@ -19,7 +19,10 @@ def nowhere(monkeypatch, tmp_path):
 def test_a_wrong_option_is_one_message_and_status_2(capsys):
     assert main(["--node-name", "node-1", "--resync", "0"]) == 2
 
-    assert capsys.readouterr().err == "tangram agent: --resync: 0.0: must be at least 1 second\n"
+    assert (
+        capsys.readouterr().err
+        == "tangram agent: cannot use --resync '0.0': must be at least 1 second; see --help\n"
+    )
 
 
 def test_without_a_way_to_an_api_server_it_says_what_it_looked_for_with_status_1(capsys, nowhere):

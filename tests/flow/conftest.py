@@ -23,18 +23,18 @@ from agent.hardware.ports import Gpus, Machine
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.sysfs import Sysfs
-from plugin.__main__ import ClusterClaims
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
 from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
 from plugin._pb.pluginregistration_v1 import api_pb2 as registration
 from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
+from plugin.api import ClusterClaims
 from plugin.assembly import assemble
-from plugin.claim_directory import ClaimDirectory
-from plugin.driver import Driver
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.claim.driver import Driver
+from plugin.kubelet.server import Running, start
 from plugin.options import Options
-from plugin.server import Running, start
 
 DRIVER = "tangram.dev"
 CALL_S = 45.0  # the kubelet's own deadline

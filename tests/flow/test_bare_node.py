@@ -19,8 +19,8 @@ from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedGpus
 from agent.hardware.sysfs import Sysfs
 from plugin.assembly import assemble
-from plugin.claim_directory import ClaimDirectory
-from plugin.server import start
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.kubelet.server import start
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
 NOTHING = """

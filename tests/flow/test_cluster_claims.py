@@ -11,10 +11,11 @@ import pytest
 from claims_cluster import Cluster
 from claims_cluster.server import allocated, kubeconfig
 
-from plugin.__main__ import ClusterClaims, main
+from plugin.__main__ import main
 from plugin._pb.dra_v1 import api_pb2 as v1
-from plugin.checkpoint import RecordStore
-from plugin.server import start
+from plugin.api import ClusterClaims
+from plugin.claim.record_store import RecordStore
+from plugin.kubelet.server import start
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
 CLAIM = v1.Claim(namespace="team", name="c", uid="u1")
@@ -99,7 +100,7 @@ def test_a_server_that_forbids_names_who_acts(cluster: Cluster) -> None:
     error = cluster.kubelet.prepare(CLAIM)["u1"].error
 
     assert "403" in error
-    assert "an administrator of the cluster grants it" in error
+    assert "an administrator of the cluster must allow it" in error
 
 
 def test_a_claim_of_another_uid_is_refused(site: Any, cluster: Cluster) -> None:

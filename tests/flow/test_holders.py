@@ -10,8 +10,8 @@ from threading import Event
 from typing import Any
 
 from plugin._pb.dra_v1 import api_pb2 as v1
-from plugin.claim_directory import ClaimDirectory
-from plugin.server import start
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.kubelet.server import start
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from plugin import sockets
-from plugin.errors import SocketTaken
+from plugin.base.errors import SocketTaken
+from plugin.kubelet import sockets
 from plugin.options import Options
 
 HALF = "gpu-0-mig-3g-20gb-4-7"

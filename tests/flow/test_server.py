@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from plugin.claim_directory import ClaimDirectory
-from plugin.driver import Driver
-from plugin.errors import SocketTaken, StorageFailed
-from plugin.server import start
+from plugin.base.errors import SocketTaken, StorageFailed
+from plugin.claim.claim_directory import ClaimDirectory
+from plugin.claim.driver import Driver
+from plugin.kubelet.server import start
 
 
 def test_both_sockets_are_there_while_the_plugin_runs_and_gone_afterwards(site: Any) -> None:

@@ -103,5 +103,5 @@ def test_help_explains_the_exit_status(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["--help"]) == 0
 
     said = capsys.readouterr().out
-    assert "1  it could not start, or the machine refused" in said
+    assert "1  it could not start: a folder cannot be written" in said
     assert "2  wrong options; nothing was made" in said

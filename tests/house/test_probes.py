@@ -11,7 +11,7 @@ import yaml
 
 from agent.options import parser
 from agent.publishing.metrics import Metrics
-from agent.publishing.serving import answers_of, serving, serving_probes
+from daemon.status_server import answers_of, serving, serving_probes
 
 ROOT = Path(__file__).parents[2]
 PROBES = ("startupProbe", "readinessProbe", "livenessProbe")

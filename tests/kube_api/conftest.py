@@ -16,7 +16,7 @@ import pytest
 from real_api import ADMIN, NOBODY, RealApi, programs
 from scripted_api import Clock, Script, serving, write_kubeconfig
 
-from kube_api import NAMESPACES, RESOURCE_CLAIMS, Change, KubeApi, Limits
+from kube_api import NAMESPACES, RESOURCE_CLAIMS, KubeApi, Limits, Object, WatchEvent
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def stop() -> Iterator[Event]:
 
 
 @pytest.fixture
-def watching(connect: Connect, server: Script, stop: Event) -> Callable[..., Iterator[Change]]:
+def watching(connect: Connect, server: Script, stop: Event) -> Callable[..., Iterator[WatchEvent[Object]]]:
     """Watch claims with delays too short to notice."""
 
-    def watch(**limits: float) -> Iterator[Change]:
+    def watch(**limits: float) -> Iterator[WatchEvent[Object]]:
         shortest = {"first_delay_s": 0.001, "watch_longest_delay_s": 0.002}
         api = connect(f"http://127.0.0.1:{server.server_port}", **(shortest | limits))
         return api.watch(RESOURCE_CLAIMS, stop=stop)

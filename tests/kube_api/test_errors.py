@@ -113,7 +113,9 @@ def test_an_answer_that_is_no_object_is_an_error_and_no_crash(
 ) -> None:
     server.answers(Reply(body))
 
-    with pytest.raises(ApiError, match="cannot get ResourceClaim default/train: the answer cannot be read"):
+    with pytest.raises(
+        ApiError, match="cannot get ResourceClaim default/train: the answer is not as the API promises"
+    ):
         api.get(RESOURCE_CLAIMS, "train", "default")
 
 

@@ -134,7 +134,7 @@ def test_a_server_that_refuses_events_is_logged_once(
     writer.close()
 
     (record,) = caplog.records
-    assert record.getMessage().startswith("lost event: cannot create Event default/a.")
+    assert record.getMessage().startswith("lost an event: cannot create Event default/a.")
 
 
 def test_an_event_that_the_server_forgot_is_written_anew(api: KubeApi, server: Script, clock: Clock) -> None:
@@ -161,7 +161,7 @@ def test_words_that_cannot_be_sent_lose_only_themselves(
     writer.close()
 
     assert [request.body["note"] for request in server.requests] == ["also ? bytes of a file name"]
-    assert "lost event" in caplog.text
+    assert "lost an event" in caplog.text
 
 
 def test_nobody_waits_for_a_server_that_hangs(
@@ -174,7 +174,7 @@ def test_nobody_waits_for_a_server_that_hangs(
         emit(writer, str(number))
     writer.close(timeout_s=0.01)
 
-    assert "dropped event, too many wait" in caplog.text
+    assert "dropped an event, the queue is full" in caplog.text
     server.over.set()
 
 

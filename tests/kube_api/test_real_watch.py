@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 from real_api import RealApi
 
-from kube_api import Change, Disconnected, Invalid, KubeApi, Removed, Resource, Synced, Upserted
+from kube_api import Disconnected, Invalid, KubeApi, Object, Removed, Resource, Synced, Upserted, WatchEvent
 
 pytestmark = pytest.mark.cluster
 
@@ -20,7 +20,7 @@ def labelled(name: str, value: str) -> dict[str, object]:
     return {"metadata": {"name": name, "labels": {"is": value}}}
 
 
-def words(change: Change) -> str:
+def words(change: WatchEvent[Object]) -> str:
     match change:
         case Synced(items=items):
             return f"all: {' '.join(item.metadata.name for item in items)}"

@@ -11,9 +11,9 @@ import pytest
 from scripted_api import Reply, Script, Stream, status, stored
 from scripted_api.watching import bookmark, error, line, listing, versions
 
-from kube_api import RESOURCE_CLAIMS, Change, Disconnected, KubeApi, Removed, Synced, Upserted
+from kube_api import RESOURCE_CLAIMS, Disconnected, KubeApi, Object, Removed, Synced, Upserted, WatchEvent
 
-Watching = Callable[..., Iterator[Change]]
+Watching = Callable[..., Iterator[WatchEvent[Object]]]
 
 
 def test_it_begins_with_everything_and_goes_on_with_what_changes(server: Script, watching: Watching) -> None:
@@ -23,7 +23,7 @@ def test_it_begins_with_everything_and_goes_on_with_what_changes(server: Script,
     changes = list(islice(watching(), 4))
 
     assert changes == [
-        Synced((stored("a", 10),)),
+        Synced((stored("a", 10),), "10"),
         Upserted(stored("b", 11)),
         Upserted(stored("a", 12)),
         Removed(stored("b", 13)),
@@ -42,7 +42,7 @@ def test_it_goes_on_where_it_was_when_the_server_ends_it_as_usual(server: Script
 
     changes = list(islice(watching(), 3))
 
-    assert changes == [Synced(()), Upserted(stored("a", 11)), Upserted(stored("b", 21))]
+    assert changes == [Synced((), "10"), Upserted(stored("a", 11)), Upserted(stored("b", 21))]
     assert versions(server) == [None, "10", "20"]
 
 
@@ -84,7 +84,11 @@ def test_history_that_the_server_forgot_is_read_anew_without_a_word(
 
     changes = list(islice(watching(), 3))
 
-    assert changes == [Synced((stored("a", 10),)), Synced((stored("b", 30),)), Upserted(stored("c", 31))]
+    assert changes == [
+        Synced((stored("a", 10),), "10"),
+        Synced((stored("b", 30),), "30"),
+        Upserted(stored("c", 31)),
+    ]
     assert versions(server) == [None, "10", "11", None, "30"]
 
 
@@ -97,11 +101,11 @@ def test_a_server_that_lags_does_not_turn_time_back(server: Script, watching: Wa
 
     changes = list(islice(watching(), 3))
 
-    assert changes == [Synced(()), Upserted(stored("a", 20)), Upserted(stored("a", 21))]
+    assert changes == [Synced((), "10"), Upserted(stored("a", 20)), Upserted(stored("a", 21))]
     assert versions(server) == [None, "10", "20"]
 
 
-def consume(changes: Iterator[Change], kind: type[Change], seen: Event) -> None:
+def consume(changes: Iterator[WatchEvent[Object]], kind: type[WatchEvent[Object]], seen: Event) -> None:
     for change in changes:
         if isinstance(change, kind):
             seen.set()

@@ -10,9 +10,19 @@ import pytest
 from scripted_api import Cut, Hang, Reply, Script, Stream, status
 from scripted_api.watching import bookmark, error, line, listing, versions
 
-from kube_api import Change, Disconnected, Expired, Forbidden, Invalid, Synced, Unavailable, Upserted
+from kube_api import (
+    Disconnected,
+    Expired,
+    Forbidden,
+    Invalid,
+    Object,
+    Synced,
+    Unavailable,
+    Upserted,
+    WatchEvent,
+)
 
-Watching = Callable[..., Iterator[Change]]
+Watching = Callable[..., Iterator[WatchEvent[Object]]]
 
 
 def test_a_server_that_forgets_what_it_just_listed_is_not_asked_without_pause(

@@ -12,22 +12,20 @@ from threading import Event
 import pytest
 from told_cluster import Cluster
 
-from agent.hardware.driver_root import DriverRoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
-from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices
 from plugin.assembly import assemble
-from plugin.checkpoint import RecordStore
-from plugin.claims import PreparedDevice
-from plugin.driver import Driver
+from plugin.claim.driver import Driver
+from plugin.claim.plan import PreparedDevice
+from plugin.claim.record import Record
+from plugin.claim.record_store import RecordStore
 from plugin.options import Options
-from plugin.records import Record
-from plugin.reports import Reports
+from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
@@ -163,8 +161,7 @@ def devices_of(machine: Machine, node: str) -> NodeDevices:
 
 
 def machine_of(simulated: SimulatedMachine) -> Machine:
-    root = simulated.root
-    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+    return simulated_hardware(simulated)
 
 
 def make_bench(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from daemon.command_line import InvalidOption
 from plugin.__main__ import main
-from plugin.errors import InvalidOptions
+from plugin.kubelet.sockets import PATH_BYTES
 from plugin.options import Options
-from plugin.sockets import PATH_BYTES
 
 
 def options(**changed: Any) -> Options:
@@ -38,7 +38,6 @@ def test_everything_lies_where_the_kubelet_expects_it() -> None:
         ({"kubelet_dir": Path("relative")}, "--kubelet-dir 'relative': must be absolute"),
         ({"cdi_dir": Path("relative")}, "--cdi-dir 'relative': must be absolute"),
         ({"host_root": Path("host")}, "--host-root 'host': must be absolute"),
-        ({"driver_root": Path("run")}, "--driver-root 'run': must be absolute"),
         ({"pod_uid": "../x"}, "--pod-uid '../x': must be 1 to 64 letters, digits and dashes"),
         ({"lock_wait_s": 45.0}, "lock wait '45.0': must lie between 0 and 45 s"),
         ({"holder_wait_s": -1.0}, "holder wait '-1.0': must be at least 0 s"),
@@ -48,7 +47,7 @@ def test_everything_lies_where_the_kubelet_expects_it() -> None:
 def test_an_option_that_cannot_be_used_is_named_with_its_value_and_rule(
     changed: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidOptions, match=message):
+    with pytest.raises(InvalidOption, match=message):
         options(**changed)
 
 
@@ -57,7 +56,7 @@ def test_a_socket_path_has_107_bytes_at_most() -> None:
     longest = Path("/" + "k" * (PATH_BYTES - rest - 1))
 
     assert len(bytes(options(kubelet_dir=longest).registration_socket)) == 107
-    with pytest.raises(InvalidOptions, match=r"has 108 bytes; the path of a unix socket has at most 107"):
+    with pytest.raises(InvalidOption, match=r"has 108 bytes; the path of a unix socket has at most 107"):
         options(kubelet_dir=Path(f"{longest}k"))
 
 

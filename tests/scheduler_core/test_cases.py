@@ -93,7 +93,7 @@ def check(expect, claims, core, nodes):
     if "node" in expect:
         assert answer.node == expect["node"]
     if "feasibleNodes" in expect:
-        assert list(core.feasible_nodes(claims, nodes)) == expect["feasibleNodes"]
+        assert list(core.feasible_nodes(claims, nodes).names) == expect["feasibleNodes"]
     if "nodeSelector" in expect:
         assert selector(answer.nodes[claims[0].ref]) == expect["nodeSelector"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.engine.policy.policies import FIRST_FIT
-from tangram.__main__ import AllMachines
 from tangram.bench.catalogue import BENCHMARKS, QUICK, chosen
 from tangram.bench.machine import Dgx
 from tangram.bench.pictures import amount
 from tangram.bench.report import Row, Unit, percentile
 from tangram.bench.settings import Settings
+from tangram.hardware import AllMachines
 
 ROW = {"case", "unit", "median", "p99", "samples", "must", "note", "isMet"}
 

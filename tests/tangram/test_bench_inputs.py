@@ -10,10 +10,10 @@ import pytest
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim, decode_class
-from tangram.__main__ import AllMachines
 from tangram.bench.inputs import MOST_RESULTS, TIMES, benchmark, names
 from tangram.bench.machine import DRIVER, GPUS, MEMORY_SLICES, NODE, Dgx, named, scattered, whole_gpus
 from tangram.bench.random_questions import FAMILIES, questions, random_question
+from tangram.hardware import AllMachines
 
 ON_ONE_MACHINE = [name for name in names() if not name.startswith("B2")]
 

@@ -91,7 +91,7 @@ def test_without_standard_output_it_says_so(arguments):
     done = closed(">&-", *arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "tangram: standard output is closed: there is nowhere to write the answer\n"
+    assert done.stderr == "tangram: standard output is closed: the answer cannot be written\n"
 
 
 def test_without_standard_input_a_file_named_dash_is_refused():

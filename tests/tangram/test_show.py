@@ -201,4 +201,4 @@ def test_what_goes_into_a_pipe_is_not_wrapped(tangram, shipped):
 
     (sentence,) = [line for line in answer.out.splitlines() if line.startswith("left out: ")]
     assert len(sentence) > 120
-    assert sentence.endswith("where the node has such devices")
+    assert sentence.endswith("if the node has such devices")

@@ -1,6 +1,6 @@
 """GPUs through NVML, the driver's management library.
 
-Device handles and return codes stay inside; ours are UUIDs, values and typed refusals.
+Device handles and return codes stay inside this package; callers see UUIDs, values and typed errors.
 """
 
 from agent.hardware.nvml.adapter import Nvml

@@ -1,8 +1,8 @@
-"""The ``Gpus`` port over NVML: asks, creates, destroys.
+"""Implements the ``Gpus`` port with NVML.
 
-UUIDs and specs enter, values and refusals leave. It remembers handles and nothing else: what is on the
-GPU is asked anew each time, since other processes change it too. Whoever changes a GPU holds that GPU's
-lock, so that a slow one delays nobody else.
+UUIDs and specs enter, values and errors leave. Only handles are cached; the state of a GPU is read each time,
+because other processes change it too. Each GPU has a lock of its own, which every change of the GPU holds, so
+a slow GPU does not delay calls to other GPUs.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Nvml:
 
     @classmethod
     def open(cls, library: Path | None = None) -> Self:
-        """Load the driver's library and start a session; a node without GPUs is fine.
+        """Load the driver's library and start a session; the node may have no GPU.
 
-        Shape: ``library`` is a file outside the loader's folders, as a pod sees that of its host.
-        Raises: DriverMissing where the library or the kernel module is absent, or they do not match.
+        Shape: ``library`` is the host's library as a pod sees it, outside the loader's folders.
+        Raises: DriverMissing if the library or the kernel module is missing, or they do not match.
         """
         if library is not None:
             _load(library)
@@ -80,7 +80,7 @@ class Nvml:
         return DriverVersions(driver, f"{cuda // 1000}.{cuda % 1000 // 10}")
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
-        """Return every GPU by index; one that cannot be read stands as ``Unreadable``."""
+        """Return every GPU by index; one that cannot be read is an ``Unreadable``."""
         count = int(call("count GPUs", "this node", pynvml.nvmlDeviceGetCount))
         return tuple(self._gpu(index) for index in range(count))
 
@@ -102,10 +102,10 @@ class Nvml:
         return read_gpu_instances(self._handle(gpu), gpu)
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
-        """Ask for the mode and say what became of it.
+        """Request the mode and return whether it took effect or is pending.
 
-        NVML reports success even where the mode stays pending; the activation status beside it says why.
-        Raises: NotSupported on a model without MIG; InUse while instances exist and it is turned off.
+        NVML reports success even if the mode stays pending; its activation status says why.
+        Raises: NotSupported on a model without MIG; InUse if instances exist and it shall be turned off.
         """
         attempted, subject = f"turn MIG {'on' if enabled else 'off'}", f"GPU {gpu}"
         mode = pynvml.NVML_DEVICE_MIG_ENABLE if enabled else pynvml.NVML_DEVICE_MIG_DISABLE
@@ -122,7 +122,7 @@ class Nvml:
         """Create the GI that ``spec`` describes and return its id.
 
         Raises: NotSupported with MIG off; InvalidArgument for an unknown profile or placement;
-                InsufficientResources where the placement or an engine is taken.
+                InsufficientResources if the placement or an engine is occupied.
         """
         placement = pynvml.c_nvmlGpuInstancePlacement_t(spec.placement.start, spec.placement.size)
         subject = f"GPU {spec.parent}"
@@ -141,7 +141,7 @@ class Nvml:
     def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
         """Create the CI that fills the GI; from then on its MIG device exists.
 
-        Raises: NotFound for an unknown GI; InsufficientResources where the GI has a CI already.
+        Raises: NotFound for an unknown GI; InsufficientResources if the GI has a CI already.
         """
         subject = f"GI {gi_id} of GPU {gpu}"
         with self._lock(gpu):
@@ -172,7 +172,7 @@ class Nvml:
         return gpu
 
     def _handle(self, gpu: GpuUuid) -> Any:
-        """Return the handle; finding one by UUID takes seconds while others do it too, so it is kept."""
+        """Return the handle, cached: a lookup by UUID takes seconds while other processes do it too."""
         if gpu not in self._handles:
             self._handles[gpu] = call("find", f"GPU {gpu}", pynvml.nvmlDeviceGetHandleByUUID, gpu)
         return self._handles[gpu]
@@ -186,7 +186,7 @@ class Nvml:
 
 
 def _load(library: Path) -> None:
-    """Load a file, so that pynvml, which asks for its soname, is given it by the loader."""
+    """Load a library file; pynvml then gets it from the loader by its soname."""
     try:
         CDLL(os.fspath(library), mode=RTLD_GLOBAL)
     except OSError as error:
@@ -194,7 +194,7 @@ def _load(library: Path) -> None:
 
 
 def _fill(instance: Any, subject: str) -> ComputeInstance:
-    """Create the full-width CI: the first of the filling profiles that the driver does not refuse."""
+    """Create the full-width CI: try the profiles that fill the GI until the driver accepts one."""
     refused = NotSupported("create CI", subject, "it offers no compute instance profile")
     for profile in full_width(compute_profiles(instance, subject)):
         create = pynvml.nvmlGpuInstanceCreateComputeInstance

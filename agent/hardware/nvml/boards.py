@@ -1,4 +1,4 @@
-"""One GPU as NVML describes it: a device handle enters, a ``Gpu`` leaves. It changes nothing."""
+"""Reads one GPU: a device handle enters, a ``Gpu`` leaves. Changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.hardware.types import Bdf, Gpu, GpuUuid, MigMode, normal_bdf
 
 
 def read_gpu(device: Any, index: int) -> Gpu:
-    """Read one GPU. Raises: HardwareError, naming the first question that it did not answer."""
+    """Read one GPU. Raises: HardwareError, naming the first value that could not be read."""
     subject = f"GPU {index}"
     uuid = GpuUuid(str(call("read UUID", subject, pynvml.nvmlDeviceGetUUID, device)))
     subject = f"GPU {index} ({uuid})"

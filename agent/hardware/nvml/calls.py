@@ -1,7 +1,7 @@
-"""The one place that sees NVML's return codes.
+"""The only module that sees NVML's return codes.
 
-A function of pynvml enters with its arguments, its result leaves, or one of our refusals. It decides
-nothing: whoever calls knows which refusal is an answer.
+A function of pynvml and its arguments enter; its result leaves, or a ``HardwareError``. The caller decides
+which errors are expected.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def call(attempted: str, subject: str, function: Callable[..., Any], *arguments:
 
 
 def refusal(attempted: str, subject: str, code: int) -> HardwareError:
-    """Translate a return code; what has no class of its own is a fault that may pass.
+    """Return the error for a return code; a code without a class of its own is a ``HardwareFault``.
 
     Source: nvml.h, nvmlReturn_t.
     """

@@ -1,7 +1,7 @@
-"""What a GPU is cut into now: its GIs, their CIs and the MIG devices that these make.
+"""Reads the MIG instances of a GPU: its GIs, their CIs and the CIs' MIG devices.
 
-Handles enter, values leave. GIs are listed by profile and not by MIG device, because one without a CI
-has none and would hold its placement unseen.
+Handles enter, values leave. GIs are listed by profile, not by MIG device: a GI without a CI has none, but it
+occupies its placement.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from agent.hardware.nvml.calls import call
 from agent.hardware.nvml.profiles import compute_profiles, gpu_instance_profiles
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
 
-# NVML writes as many handles as there are and cannot be told to stop. Drivers have reported too small a
-# number of instances per profile, so the buffer never has less room than any board can fill.
+# NVML writes all handles, whatever the size of the buffer. Some drivers report too few instances per profile,
+# so the buffer always has room for the most that any board can have.
 _LEAST_ROOM: Final = 16
 
 _Gone = (NotFound, InvalidArgument)
-"""How NVML answers for a handle whose instance another process destroyed meanwhile."""
+"""NVML's answers for a handle whose instance another process has destroyed."""
 
 
 def read_gpu_instances(device: Any, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
@@ -46,7 +46,7 @@ def read_gpu_instance_info(handle: Any, gpu: GpuUuid) -> Any:
 def read_compute_instance(handle: Any, subject: str) -> ComputeInstance:
     """Return a CI with the UUID of its MIG device. Raises: HardwareError.
 
-    The CI's record holds the device's handle; walking all MIG devices instead takes seconds under load.
+    The CI's record has the device's handle; searching all MIG devices takes seconds under load.
     """
     info = call("read CI", subject, pynvml.nvmlComputeInstanceGetInfo, handle)
     uuid = call("read MIG UUID", f"CI {info.id} of {subject}", pynvml.nvmlDeviceGetUUID, info.device)
@@ -86,7 +86,7 @@ def _compute_instances(instance: Any, subject: str) -> tuple[ComputeInstance, ..
 
 
 def _handles(kind: Any, most: int, fill: Callable[[Any, Any], None]) -> Iterator[Any]:
-    """Yield what a listing call writes; nothing where it does not apply, as with MIG off."""
+    """Yield the handles that a listing call writes; none if the call does not apply, as with MIG off."""
     room = max(most, _LEAST_ROOM)
     handles, count = (kind * room)(), c_uint(room)
     try:

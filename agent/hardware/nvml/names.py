@@ -1,4 +1,4 @@
-"""What NVML's numbers are called: brands, architectures, profiles. Pure."""
+"""Names for NVML's numbers: brands, architectures, profiles. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MARKS: Final[dict[int, str]] = {
 
 
 def brand_name(number: int) -> str | None:
-    """Return a brand in the spelling that drivers' attributes use, None where it has none.
+    """Return a brand's name as other drivers' attributes spell it, None if it has no name.
 
     Source: nvml.h, nvmlBrandType_t; spelling of the go-nvlib library.
     """
@@ -63,7 +63,7 @@ def brand_name(number: int) -> str | None:
 
 
 def architecture_name(number: int) -> str:
-    """Return the name of an architecture, ``Unknown`` for one younger than this table.
+    """Return the name of an architecture, ``Unknown`` for one newer than this table.
 
     Source: nvml.h, NVML_DEVICE_ARCH_*; spelling of the go-nvlib library.
     """
@@ -73,9 +73,8 @@ def architecture_name(number: int) -> str:
 def profile_name(constant: int, reported: str, slices: int, memory_bytes: int, total_bytes: int) -> str:
     """Return the name of a GPU-instance profile: the driver's own, else derived.
 
-    Drivers that know the second form of the query say ``MIG 1g.5gb``. The derived name takes the profile's
-    memory in whole eighths of the GPU's, so that it stays the same while the exact amount moves from
-    driver to driver.
+    Drivers with the second form of the query report ``MIG 1g.5gb``. The derived name counts the profile's
+    memory in whole eighths of the GPU's, because the exact amount differs from driver to driver.
     Units: bytes.
     """
     name = reported.removeprefix("MIG ").strip()

@@ -1,7 +1,7 @@
-"""What a GPU can be cut into: GPU-instance profiles with their placements, compute-instance profiles.
+"""Reads the MIG profiles of a GPU: GPU-instance profiles with their placements, compute-instance profiles.
 
-Profiles are found by asking for NVML's constants one by one. The constant serves for that question only:
-everything else (create, list, placements) takes the id inside the answer, which is another number.
+Profiles are found by querying NVML's constants one by one. A constant is used for that query only; all other
+calls (create, list, placements) take the id in the answer, which is a different number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.hardware.types import MIB, MigProfile, Placement
 
 @dataclass(frozen=True, slots=True)
 class ComputeProfile:
-    """One compute-instance profile of one GI. Shape: ``constant`` orders equals, the older one first."""
+    """One compute-instance profile of one GI. Shape: among equals the lower ``constant`` is older."""
 
     constant: int
     profile_id: int
@@ -33,7 +33,7 @@ class ComputeProfile:
 def read_profiles(device: Any, subject: str, total_bytes: int) -> tuple[MigProfile, ...]:
     """Return the GPU-instance profiles by name; empty on a model without MIG.
 
-    Units: ``total_bytes`` bytes, for names that the driver does not tell. Raises: HardwareError.
+    Units: ``total_bytes`` bytes, for names that the driver does not report. Raises: HardwareError.
     """
     found = []
     for constant, info in gpu_instance_profiles(device, subject):
@@ -46,7 +46,7 @@ def read_profiles(device: Any, subject: str, total_bytes: int) -> tuple[MigProfi
 
 
 def gpu_instance_profiles(device: Any, subject: str) -> Iterator[tuple[int, Any]]:
-    """Yield the constant and NVML's record of each GPU-instance profile that the GPU has."""
+    """Yield the constant and NVML's record of each GPU-instance profile of the GPU."""
 
     def query(constant: int, version: int) -> Any:
         function = pynvml.nvmlDeviceGetGpuInstanceProfileInfo
@@ -78,10 +78,9 @@ def compute_profiles(instance: Any, subject: str) -> tuple[ComputeProfile, ...]:
 def full_width(profiles: tuple[ComputeProfile, ...]) -> tuple[ComputeProfile, ...]:
     """Return the profiles that fill their GI, the best first.
 
-    The constants do not tell: a double-memory 1g of Hopper has two one-slice profiles, of which only the
-    younger owns all its multiprocessors, and a 7g may show a second seven-slice profile that ordinary
-    boards refuse at creation. So what each one reports decides, the older constant among equals, and the
-    others stay as what to try next.
+    The constants do not show this. A double-memory 1g of Hopper has two one-slice profiles, and only the
+    newer one has all multiprocessors. A 7g may have a second seven-slice profile that ordinary boards
+    reject at creation. So the reported figures decide, then the older constant; the others are tried next.
     """
     usable = tuple(profile for profile in profiles if profile.max_instances > 0)
     widest = max((profile.compute_slices for profile in usable), default=0)
@@ -90,7 +89,7 @@ def full_width(profiles: tuple[ComputeProfile, ...]) -> tuple[ComputeProfile, ..
 
 
 def _probe(count: int, query: Callable[[int, int], Any]) -> Iterator[tuple[int, Any]]:
-    """Ask for each constant: not supported means go on, invalid means the driver knows no higher one."""
+    """Query each constant: "not supported" means go on, "invalid" means there is no higher one."""
     for constant in range(count):
         try:
             yield constant, _newest_form(constant, query)
@@ -101,7 +100,7 @@ def _probe(count: int, query: Callable[[int, int], Any]) -> Iterator[tuple[int, 
 
 
 def _newest_form(constant: int, query: Callable[[int, int], Any]) -> Any:
-    """Ask in the form that tells names too; old drivers lack it, and answer as for a missing profile."""
+    """Query in the form that reports names; old drivers lack it and answer as for a missing profile."""
     try:
         return query(constant, 2)
     except NotSupported:

@@ -1,7 +1,7 @@
-"""A whole machine without hardware: GPUs that refuse as hardware does, and a tree that real readers read.
+"""A simulated machine: GPUs that fail as hardware does, and a tree of files for the real readers.
 
-One YAML file describes it, one directory holds it. Programs, tests and demos use the names below; the
-rest is how it is done.
+One YAML file describes the machine, one directory holds it. Programs, tests and demos use the names below;
+everything else is implementation.
 """
 
 from agent.hardware.simulated.errors import (

@@ -1,7 +1,7 @@
-"""How a call reaches the simulated hardware: past a missing driver, injected faults and lost GPUs.
+"""Applies a missing driver, injected faults and lost GPUs to each call of the simulated hardware.
 
-Faults are taken with the machine locked; waiting, dying and failing happen with it unlocked, so that one
-slow GPU delays nobody else.
+Faults are selected while the machine is locked. Delays, kills and failures happen after it is unlocked, so a
+slow GPU does not delay calls to others.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The way to one machine. ``sleep`` is what a slow call does; it takes seconds."""
+    """The calls to one machine. Units: ``sleep`` takes seconds; a slow call uses it."""
 
     store: Store
     sleep: Callable[[float], None] = field(repr=False)
 
     @contextmanager
     def of_machine(self, call: Call, attempted: str) -> Iterator[Driver]:
-        """Make a call that is about no GPU. Raises: DriverMissing, and what was injected."""
+        """Make a call that concerns no single GPU. Raises: DriverMissing, and injected errors."""
         driver = self._driver(attempted)
         with self._struck(call, None, attempted, f"node {self.store.node.name}"):
             yield driver
@@ -81,7 +81,7 @@ class Calls:
 
     @contextmanager
     def _struck(self, call: Call, gpu: int | None, attempted: str, subject: str) -> Iterator[State]:
-        """Take what strikes a call, and hand out the state as it is after that."""
+        """Apply the faults of a call around the block: wait, fail or kill; hand out the state for it."""
         state = self.store.read()
         if not state.faults:
             yield state
@@ -112,5 +112,5 @@ def _need_presence(card: Card, state: State, attempted: str) -> None:
 
 
 def _die() -> None:
-    """End this process as a crash would: no cleanup, no handler."""
+    """End this process like a crash: without cleanup or handlers."""
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""What a node file must hold beyond its form: addresses, references, uniqueness.
+"""Checks a node file beyond its form: addresses, references, uniqueness.
 
-A document enters; the first broken rule leaves as ``InvalidNodeFile``. MIG's own rules are not repeated
-here: the machine's first state is made by the rules that hold for every later one.
+A document enters; the first broken rule leaves as ``InvalidNodeFile``. MIG's rules are not checked here: the
+machine's first state is made by the same rules as every later state.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _CPUS: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 _VERSION: Final = re.compile(r"\d+(\.\d+)+")
 LAST_MINOR: Final = 31
-"""The driver's table of capability minors ends at this GPU."""
+"""The last GPU in the driver's table of capability minors."""
 
 MOST_VFS: Final = 1024
-"""Far more than any NIC offers; keeps a slip of the pen from filling the disk."""
+"""Far more than any NIC has, so that a typing error does not fill the disk."""
 
 _Problem = tuple[str, object, str]
 """Field, value, rule."""
 
 
 def check(file: str, document: Document) -> None:
-    """Raise InvalidNodeFile for the first rule that the document breaks."""
+    """Check a document. Raises: InvalidNodeFile for the first broken rule."""
     for field, value, rule in _problems(document):
         raise InvalidNodeFile(file, field, value, rule)
 
 
 def _problems(document: Document) -> Iterator[_Problem]:
-    """Yield what is wrong. Later checks rely on the earlier ones: only the first problem is certain."""
+    """Yield the problems. Later checks rely on earlier ones, so only the first problem is reliable."""
     yield from _head(document)
     yield from _numa(document)
     yield from _root_complexes(document)

@@ -1,7 +1,7 @@
-"""Whether a machine's stored state can be that of its node file: files are damaged, and edited by hand.
+"""Checks that a machine's stored state fits its node file; files may be damaged or edited by hand.
 
-A ``State`` enters, the ``NodeFile`` that it belongs to leaves, or ``NoMachine`` with what does not fit.
-Whoever reads the state later relies on it: every GPU and NIC has an entry, every instance a profile.
+A ``State`` enters, its ``NodeFile`` leaves, or ``NoMachine`` with what does not fit. All later code relies on
+this check: every GPU and NIC has an entry, every instance a profile.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from agent.hardware.simulated.state import GpuState, State
 from agent.hardware.simulated.strikes import faults_of
 from agent.hardware.types import Placement
 
-_DAMAGED: Final = "machine.json is damaged; put it right or remove the directory"
+_DAMAGED: Final = "machine.json is damaged; correct it or remove the directory"
 
 
 def machine_of(directory: Path, state: State) -> NodeFile:
-    """Return the machine that a state is of. Raises: NoMachine where the state is damaged."""
+    """Return the machine of a state. Raises: NoMachine if the state is damaged."""
     try:
         node = parse_node(state.source, state.node)
         faults_of(state)
@@ -38,7 +38,7 @@ def machine_of(directory: Path, state: State) -> NodeFile:
 
 
 def _problem(node: NodeFile, state: State) -> str:
-    """Return what is wrong with the state, empty where nothing is."""
+    """Return what is wrong with the state, empty if nothing is."""
     if set(state.gpus) != {card.uuid for card in node.cards}:
         return "gpus are not those of the node file"
     if set(state.vfs) != {nic.bdf for nic in node.nics}:
@@ -54,7 +54,7 @@ def _problem(node: NodeFile, state: State) -> str:
 
 
 def _problem_of_instances(card: Card, state: GpuState) -> str:
-    """Create the instances anew, one after the other: what the rules refuse, no machine ever had."""
+    """Create the instances again one by one: if the rules refuse one, no machine can have had it."""
     cut = replace(state, instances=())
     try:
         for instance in state.instances:

@@ -1,4 +1,4 @@
-"""The GPUs and NICs of a node file, with their models: what never changes while a machine lives."""
+"""The GPUs and NICs of a node file with their models: what never changes on a machine."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def cards(found: list[tuple[Site, GpuForm, GpuModel]]) -> tuple[Card, ...]:
 def nics(found: list[tuple[Site, NicForm, NicModel]]) -> tuple[Nic, ...]:
     """Return the NICs by address.
 
-    The kernel names RDMA devices as drivers come up: PFs first, then VFs; the uverbs numbers follow
-    another order, so that nobody can take one for the other.
+    The kernel numbers RDMA devices as drivers start: PFs first, then VFs. The uverbs numbers have another
+    order on purpose, so that a mix-up of the two numbers shows.
     """
     ordered = sorted(found, key=lambda entry: entry[0].bdf)
     result: list[Nic] = []

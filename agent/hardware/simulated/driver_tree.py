@@ -1,6 +1,7 @@
-"""The NVIDIA driver's part of a rendered tree: /proc/driver/nvidia, device nodes, libraries.
+"""Renders the NVIDIA driver's part of a tree: /proc/driver/nvidia, device nodes, libraries.
 
-GPUs and their instances enter, files appear and vanish. Capability minors follow the driver's fixed table.
+GPUs and their instances enter, files are created and removed. Capability minors are those of the driver's
+fixed table.
 Source: NVIDIA MIG User Guide, "Device Nodes and Capabilities".
 """
 
@@ -44,7 +45,7 @@ def capability_minor(gpu_minor: int, gi_id: int, ci_id: int | None = None) -> in
 
 
 def render_driver(files: Files, node: NodeFile) -> None:
-    """Make what is there as long as the driver is loaded; without a driver only ``/proc/devices``."""
+    """Create the files of a loaded driver; without a driver only ``/proc/devices``."""
     driver = node.document.driver
     lines = (f"{major:3} {name}\n" for major, name in _CHARACTER_DEVICES if driver or "nvidia" not in name)
     files.write("proc/devices", f"Character devices:\n{''.join(lines)}\nBlock devices:\n")
@@ -64,7 +65,7 @@ def render_driver(files: Files, node: NodeFile) -> None:
 
 
 def render_instances(files: Files, card: Card, instances: tuple[InstanceState, ...]) -> None:
-    """Make the capabilities of exactly these instances of one GPU."""
+    """Create the capabilities of exactly these instances of one GPU."""
     if not card.model.is_mig_capable:
         return
     folder = f"{_CAPABILITIES}/gpu{card.minor}/mig"
@@ -82,7 +83,7 @@ def render_instances(files: Files, card: Card, instances: tuple[InstanceState, .
 def follow_instances(
     files: Files, card: Card, before: tuple[InstanceState, ...], after: tuple[InstanceState, ...]
 ) -> None:
-    """Make the capabilities of ``after`` where those of ``before`` are there: only what differs."""
+    """Change the capabilities from ``before`` to ``after``; only differences are written."""
     left = {instance.gi_id for instance in after}
     for instance in before:
         if instance.gi_id not in left:

@@ -1,7 +1,6 @@
-"""What can be wrong with a simulation itself, as opposed to what its hardware refuses.
+"""Errors in the use of a simulation: node files, directories, faults.
 
-The simulated hardware refuses with ``agent.hardware.errors``; these errors are for whoever writes node
-files, names directories and injects faults.
+Errors of the simulated hardware itself are those of ``agent.hardware.errors``.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from scheduler_core.base.errors import message, shown
 
 
 class SimulationError(Exception):
-    """The base of what is wrong with a simulation."""
+    """The base of all errors in the use of a simulation."""
 
 
 class InvalidNodeFile(SimulationError):
     """A node file that breaks a rule of its form.
 
     Shape: ``file`` its path or the name of a shipped node; ``field`` a dotted path with indexes, empty
-           where the file as a whole is meant; ``value`` what was found, None where nothing was;
-           ``rule`` the sentence that it breaks.
+           for the file as a whole; ``value`` the value found, None if there is none; ``rule`` the rule that
+           it breaks.
     """
 
     def __init__(self, file: str, field: str, value: object, rule: str) -> None:
@@ -40,7 +39,7 @@ class UnknownNode(SimulationError):
 
 
 class InvalidFault(SimulationError):
-    """The text of a fault that cannot be understood, or that the machine cannot have."""
+    """A fault whose text is invalid, or that is impossible on the machine."""
 
     def __init__(self, text: str, rule: str) -> None:
         self.text = text
@@ -49,7 +48,7 @@ class InvalidFault(SimulationError):
 
 
 class NoMachine(SimulationError):
-    """A directory that holds no simulated machine, or not the wanted one."""
+    """A directory without a simulated machine, or with another one than wanted."""
 
     def __init__(self, directory: str, reason: str) -> None:
         self.directory = directory

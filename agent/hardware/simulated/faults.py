@@ -1,4 +1,4 @@
-"""Faults: how a simulated machine misbehaves on purpose, and how the command line spells it.
+"""Faults that are injected into a simulated machine, and their text form for the command line.
 
     gpu-3:lost                                    the GPU fell off the bus
     gpu-0:in-use                                  a client holds the GPU: its MIG mode cannot change now
@@ -7,7 +7,7 @@
     gpu-0:destroy-gpu-instance:kill-after         the calling process dies right after the call, once
     machine:versions:driver-missing               the call fails, whatever GPU it is about
 
-Text enters, a ``Fault`` leaves, and ``str`` leads back.
+Text enters, a ``Fault`` leaves; ``str`` gives the text again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agent.hardware.simulated.errors import InvalidFault
 
 
 class Call(StrEnum):
-    """The calls of the ``Gpus`` port that a fault can strike."""
+    """The calls of the ``Gpus`` port that a fault can affect."""
 
     VERSIONS = "versions"
     GPUS = "gpus"
@@ -50,7 +50,7 @@ REFUSALS: Final[dict[str, type[HardwareError]]] = {
     "driver-missing": errors.DriverMissing,
     "hardware-fault": errors.HardwareFault,
 }
-"""The errors that a call can be made to fail with, by name."""
+"""The errors that a fault can cause, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Kill:
 
 
 Strike = Fail | Slow | Kill
-"""A fault of calls, as against a state of the GPU."""
+"""A fault that affects calls (the others are states of a GPU)."""
 Fault = Lost | Held | Strike
 
 
@@ -140,7 +140,7 @@ _FORM: Final = (
 
 
 def parse_fault(text: str) -> Fault:
-    """Read a fault as the command line spells it. Raises: InvalidFault."""
+    """Parse the text form of a fault. Raises: InvalidFault."""
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidFault(text, _FORM)

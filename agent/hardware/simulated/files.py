@@ -1,7 +1,7 @@
-"""Files of a rendered tree. Every operation makes something so, and does nothing where it is so already.
+"""Files of a rendered tree. Every operation is idempotent.
 
-Paths are relative to the root and use ``/``. Readers may look at any time: what exists is replaced as a
-whole, what is new appears before the links that lead to it.
+Paths are relative to the root and use ``/``. The tree may be read at any time: an existing file is replaced
+as a whole, a new file is created before the links to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Files:
     root: Path
 
     def write(self, path: str, content: str | bytes) -> None:
-        """Make a file with this content."""
+        """Create a file with this content."""
         data = content.encode() if isinstance(content, str) else content
         full = f"{self.root}/{path}"
         try:
@@ -39,11 +39,11 @@ class Files:
             self._make(full, lambda: _write(full, data))
 
     def folder(self, path: str) -> None:
-        """Make a folder."""
+        """Create a folder."""
         os.makedirs(f"{self.root}/{path}", exist_ok=True)
 
     def link(self, path: str, target: str) -> None:
-        """Make a relative link to another path of the tree."""
+        """Create a relative link to another path of the tree."""
         full = f"{self.root}/{path}"
         relative = posixpath.relpath(f"/{target}", posixpath.dirname(f"/{path}"))
         try:
@@ -55,9 +55,9 @@ class Files:
         self._make(full, lambda: os.symlink(relative, full))
 
     def character_device(self, path: str) -> None:
-        """Make a copy of the null device, or a plain file where the process may make no devices.
+        """Create a copy of the null device, or a plain file if this process may create no devices.
 
-        A container runtime can inject the copy; whoever opens it finds an end of file.
+        A container runtime can inject the copy; reading it gives an end of file.
         """
         full = f"{self.root}/{path}"
         if os.path.lexists(full):
@@ -69,12 +69,12 @@ class Files:
         os.chmod(full, 0o666)  # noqa: S103 (mknod obeys the umask)
 
     def program(self, path: str, content: str) -> None:
-        """Make a file that can be executed."""
+        """Create an executable file."""
         self.write(path, content)
         os.chmod(f"{self.root}/{path}", 0o755)  # noqa: S103 (a program for containers)
 
     def remove(self, path: str) -> None:
-        """Remove a file, a link, or a folder with all it holds."""
+        """Remove a file, a link, or a folder with its content."""
         full = f"{self.root}/{path}"
         try:
             os.unlink(full)
@@ -84,13 +84,13 @@ class Files:
             shutil.rmtree(full)
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a folder, none where it is not there."""
+        """Return the sorted names in a folder, none if it does not exist."""
         with suppress(FileNotFoundError):
             return tuple(sorted(os.listdir(f"{self.root}/{path}")))
         return ()
 
     def exists(self, path: str) -> bool:
-        """Whether something is there, be it a dangling link."""
+        """Whether a path exists; true for a broken link too."""
         return os.path.lexists(f"{self.root}/{path}")
 
     @staticmethod

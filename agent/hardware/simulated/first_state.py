@@ -1,4 +1,4 @@
-"""How a machine is when it is first started: what its node file says, under the rules of the hardware."""
+"""The first state of a machine, from its node file and under the rules of the hardware."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agent.hardware.types import MigProfile, Placement
 
 
 def first_state(node: NodeFile) -> State:
-    """Return the state of a machine that was never used.
+    """Return the state of a new machine.
 
-    Raises: InvalidNodeFile where an instance or fault of the node file is impossible.
+    Raises: InvalidNodeFile if an instance or fault of the node file is impossible.
     """
     state = State(
         source=node.source,

@@ -1,7 +1,7 @@
-"""GPU products: the data files in ``models/`` become typed values.
+"""GPU products: reads the data files in ``models/`` into typed values.
 
-A file's figures enter, a ``GpuModel`` leaves. Estimates are never read: a profile with an unknown figure
-is left out and named in ``left_out``. See models/PROVENANCE.md.
+A file enters, a ``GpuModel`` leaves. Nothing is estimated: a profile with an unknown figure is left out and
+named in ``left_out``. See models/PROVENANCE.md.
 """
 
 from __future__ import annotations

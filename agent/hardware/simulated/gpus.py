@@ -1,7 +1,7 @@
 """The simulated driver: the ``Gpus`` port over a machine's state.
 
-Every call looks at the state anew, so that several processes see one hardware. It refuses as hardware
-does (``rules.py``) and misbehaves as it was told (``faults.py``).
+Every call reads the state again, so that several processes see the same hardware. It fails as hardware does
+(``rules.py``) and as injected faults say (``faults.py``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SimulatedGpus:
             return DriverVersions(driver.version, driver.cuda)
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
-        """Return every GPU by index; one that cannot be read stands as ``Unreadable``."""
+        """Return every GPU by index; one that cannot be read is an ``Unreadable``."""
         with self.calls.of_machine(Call.GPUS, "list the GPUs"):
             return tuple(self._gpu(card) for card in self.calls.store.node.cards)
 
@@ -69,7 +69,7 @@ class SimulatedGpus:
             return tuple(_instance(gpu, instance) for instance in state.gpus[gpu].instances)
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
-        """Ask for the mode and say what became of it. Raises: NotSupported, InUse."""
+        """Request the mode and return whether it took effect or is pending. Raises: NotSupported, InUse."""
 
         def decide(card: Card, state: State) -> tuple[State, ModeChange]:
             after, change = rules.set_mode(

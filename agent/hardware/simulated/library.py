@@ -1,6 +1,6 @@
 """Node files: one YAML text per machine, shipped in ``nodes/`` or written by a user.
 
-A name or path enters, a ``NodeFile`` that a machine can be made from leaves.
+A name or path enters, a checked ``NodeFile`` leaves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.hardware.simulated.first_state import first_state
 from agent.hardware.simulated.node import NodeFile, described
 
 MAX_BYTES: Final = 256 * 2**10
-"""Sixty times the largest machine that is shipped; reading it takes seconds, and more would take minutes."""
+"""Sixty times the largest shipped file; reading this much takes seconds."""
 
 _FOLDER: Final = resources.files("agent.hardware.simulated") / "nodes"
 
@@ -36,9 +36,9 @@ def node_text(name: str) -> str:
 
 
 def load_node(name_or_path: str) -> NodeFile:
-    """Return a shipped machine by name, or a user's by the path of its file.
+    """Return a shipped machine by name, or a user's machine by the path of its file.
 
-    Raises: UnknownNode where it is neither; InvalidNodeFile where the file breaks a rule or cannot be read.
+    Raises: UnknownNode if it is neither; InvalidNodeFile if the file breaks a rule or cannot be read.
     """
     if name_or_path in shipped_nodes():
         return parse_node(name_or_path, node_text(name_or_path))

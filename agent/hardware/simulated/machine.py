@@ -1,4 +1,4 @@
-"""A simulated machine in a directory: its GPUs, its rendered tree, and what an operator does to it.
+"""A simulated machine in a directory: its GPUs, its rendered tree, and the operator's actions on it.
 
 The directory holds everything (``machine.json``, ``lock``, ``rendered``, ``root/``). Any number of
 processes may attach to it; all see the same hardware.
@@ -33,7 +33,7 @@ Sleep = Callable[[float], None]
 class SimulatedMachine:
     """One machine. ``open`` it with a node file, or ``attach`` to one that exists.
 
-    Shape: ``root`` is where readers of sysfs, /proc and /dev look; ``gpus`` implements ``Gpus``.
+    Shape: ``root`` is the root folder for readers of sysfs, /proc and /dev; ``gpus`` implements ``Gpus``.
     """
 
     __slots__ = ("_store", "directory", "gpus", "node", "root")
@@ -47,10 +47,10 @@ class SimulatedMachine:
 
     @classmethod
     def open(cls, node: NodeFile, directory: Path, sleep: Sleep = time.sleep) -> SimulatedMachine:
-        """Return the machine in ``directory``, made from ``node`` where there is none yet.
+        """Return the machine in ``directory``; make it from ``node`` if there is none yet.
 
-        Raises: NoMachine where the directory holds another machine or cannot hold one; InvalidNodeFile
-                where the node's first instances or faults are impossible.
+        Raises: NoMachine if the directory has another machine or cannot have one; InvalidNodeFile if the
+                node's first instances or faults are impossible.
         """
         files = StateFile(directory)
         try:
@@ -75,9 +75,9 @@ class SimulatedMachine:
         return cls(store, sleep)
 
     def inject(self, fault: Fault) -> None:
-        """Add a fault, unless it holds already.
+        """Add a fault, unless it is present already.
 
-        Raises: InvalidFault where it cannot be spelt, or the machine has no such GPU.
+        Raises: InvalidFault if it has no text form, or the machine has no such GPU.
         """
         fault = parse_fault(str(fault))
         minors = [card.minor for card in self.node.cards]
@@ -86,18 +86,19 @@ class SimulatedMachine:
         self._apply(lambda state: replace(state, faults=with_fault(state.faults, fault)))
 
     def faults(self) -> tuple[Fault, ...]:
-        """Return the faults that are left, in the order in which they were injected."""
+        """Return the present faults, in the order in which they were injected."""
         return faults_of(self._store.read())
 
     def clear_faults(self) -> None:
-        """Forget all faults."""
+        """Remove all faults."""
         self._apply(lambda state: replace(state, faults=()))
 
     def reboot(self) -> str:
         """Reboot the machine and return the new boot id.
 
-        Instances are gone and VFs are as the node file says; an Ampere GPU keeps its MIG mode, a pending
-        one included, later ones lose it. Lost GPUs are back, clients gone; the faults of calls stay.
+        All instances are gone and the VFs are those of the node file. An Ampere GPU keeps its MIG mode (a
+        pending one takes effect), later models lose it. Lost GPUs are back, clients are gone; faults of
+        calls stay.
         """
 
         def decide(state: State) -> tuple[State, str]:
@@ -110,7 +111,7 @@ class SimulatedMachine:
         return self._store.change(decide)
 
     def reset_gpu(self, gpu: GpuUuid) -> None:
-        """Reset a GPU from outside: a pending mode holds, instances are gone, a lost GPU is back.
+        """Reset a GPU from outside: a pending mode takes effect, instances are gone, a lost GPU is back.
 
         Raises: NotFound; InUse while a client holds the GPU.
         """
@@ -126,8 +127,8 @@ class SimulatedMachine:
     def set_vfs(self, pf: Bdf, count: int) -> None:
         """Set the number of a NIC's VFs, with the kernel's checks in the kernel's order.
 
-        Raises: NotFound; NotSupported without SR-IOV; InvalidArgument beyond what the NIC can have (the
-                kernel's ERANGE); InUse where it has another number of VFs already (EBUSY).
+        Raises: NotFound; NotSupported without SR-IOV; InvalidArgument above the NIC's maximum (the kernel's
+                ERANGE); InUse if it has another number of VFs already (EBUSY).
         Source: Linux, drivers/pci/iov.c, sriov_numvfs.
         """
         nic = self._nic(pf)
@@ -156,4 +157,4 @@ class SimulatedMachine:
 
 def _refuse_foreign(directory: Path) -> None:
     if (directory / "root").exists():
-        raise NoMachine(str(directory), "it holds a folder root/ that no machine of ours made")
+        raise NoMachine(str(directory), "it holds a folder root/ that does not belong to a simulated machine")

@@ -1,7 +1,7 @@
-"""The state of a machine as it was read last, for as long as its file is the same.
+"""Caches the state of a machine while its file is unchanged.
 
-What a file looks like enters, the state that was read from it leaves. The file that was read stays open:
-so its number on the disk cannot become that of a newer file, and another number means another state.
+The identity of a file enters, the state that was read from it leaves. The file stays open, so no newer file
+can get its inode number: another inode number means another state.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class _Page(Generic[_State]):
 
 @dataclass(slots=True)
 class Memory(Generic[_State]):
-    """One state. Safe between threads."""
+    """Holds one state. Safe between threads."""
 
     _changing: Lock = field(default_factory=Lock)
     _page: _Page[_State] | None = None
 
     def recall(self, found: os.stat_result) -> _State | None:
-        """Return the state that was read from this very file, unchanged since."""
+        """Return the state that was read from this file if the file is unchanged."""
         page = self._page
         return page.state if page is not None and page.identity == _identity(found) else None
 
     def keep(self, descriptor: int, state: _State) -> None:
-        """Remember what was read from an open file."""
+        """Keep the state that was read from an open file."""
         page = _Page(os.dup(descriptor), _identity(os.fstat(descriptor)), state)
         with self._changing:
             self._page = page

@@ -1,4 +1,4 @@
-"""What tells that a simulated machine has changed: its state file, which every change replaces."""
+"""Detects changes of a simulated machine: every change replaces its state file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _POLL_S: Final = 0.25
 
 
 class StateNews:
-    """Looks at the state file of the machine in ``directory``, by its inode and time."""
+    """Polls the state file of the machine in ``directory``: its inode and time."""
 
     def __init__(self, directory: Path, poll_s: float = _POLL_S) -> None:
         self._file = directory / "machine.json"

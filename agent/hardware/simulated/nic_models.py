@@ -11,7 +11,7 @@ import msgspec
 
 from agent.hardware.simulated.gpu_models import FOLDER
 
-# The oldest BlueField answers the same name with two ids for different functions; it cannot be told apart.
+# The oldest BlueField has one name for two ids of different functions, so it cannot be looked up by name.
 _AMBIGUOUS: Final = "bluefield"
 
 
@@ -19,7 +19,7 @@ _AMBIGUOUS: Final = "bluefield"
 class NicModel:
     """One NIC product.
 
-    Shape: ids are four lower-case hex digits; ``speed_gbps`` of its fastest port, None where none is known.
+    Shape: ids are four lower-case hex digits; ``speed_gbps`` of its fastest port, None if unknown.
     """
 
     name: str
@@ -68,7 +68,7 @@ class _Row(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Return ``connectx-6-dx`` for ``ConnectX-6 Dx``, without what stands in brackets."""
+        """Return ``connectx-6-dx`` for ``ConnectX-6 Dx``; text in brackets is dropped."""
         return self.name.partition(" (")[0].strip().lower().replace(" ", "-")
 
 

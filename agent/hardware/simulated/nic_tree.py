@@ -1,7 +1,7 @@
-"""The NIC part of a rendered tree: PFs, VFs, their network and RDMA devices.
+"""Renders the NIC part of a tree: PFs, VFs, their network and RDMA devices.
 
-A NIC and the number of its VFs enter, files appear and vanish. What the node file does not say (network
-names, hardware addresses, GUIDs) is derived from the address, so that it is always the same.
+A NIC and the number of its VFs enter, files are created and removed. Values that the node file does not have
+(network names, hardware addresses, GUIDs) are derived from the PCI address, so they never change.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Port:
 
 
 def render_nic(files: Files, nic: Nic, vfs: int) -> None:
-    """Make the PF and exactly its first ``vfs`` VFs."""
+    """Create the PF and exactly its first ``vfs`` VFs."""
     port = _Port(nic, nic.site, _netdev(nic, ""), f"mlx5_{nic.number}", nic.first_verbs)
     if nic.form.total_vfs:
         offset = routing_id(nic.vf_address(0)) - routing_id(nic.bdf)
@@ -61,7 +61,7 @@ def render_nic(files: Files, nic: Nic, vfs: int) -> None:
 
 
 def render_vfs(files: Files, nic: Nic, vfs: int) -> None:
-    """Make exactly the first ``vfs`` VFs; the number itself changes last, as in the kernel."""
+    """Create exactly the first ``vfs`` VFs; ``sriov_numvfs`` changes last, as in the kernel."""
     if not nic.form.total_vfs:
         return
     for index in range(nic.form.total_vfs):
@@ -85,7 +85,7 @@ def _vf(nic: Nic, index: int) -> _Port:
 
 
 def _netdev(nic: Nic, suffix: str) -> str:
-    """Name a network device by its PF's place, as systemd's predictable names do."""
+    """Return a network device's name from its PF's address, as systemd's predictable names have it."""
     _, bus, rest = nic.bdf.split(":")
     device, function = rest.split(".")
     number = f"f{function}" if function != "0" else ""
@@ -100,7 +100,7 @@ def _render(files: Files, port: _Port, device_id: str) -> None:
     files.write(f"{net}/operstate", "up\n")
     rdma = f"{folder}/infiniband/{port.rdma_device}"
     files.write(f"{rdma}/node_type", "1: CA\n")
-    # All functions of a card answer with the card's own GUID.
+    # All functions of a card report the card's GUID.
     files.write(f"{rdma}/sys_image_guid", f"{_digest(nic.bdf.rpartition('.')[0], 8, ':', 2)}\n")
     files.write(f"{rdma}/ports/1/state", "4: ACTIVE\n")
     files.write(f"{rdma}/ports/1/link_layer", f"{_LAYER[link]}\n")

@@ -1,6 +1,6 @@
-"""A node file, read: what a machine consists of, with its models looked up.
+"""Reads a node file: the parts of a machine, with their models.
 
-A text enters, a ``NodeFile`` leaves. It holds what never changes; what changes is the machine's state.
+A text enters, a ``NodeFile`` leaves. It has everything that never changes; the rest is the machine's state.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class NodeFile:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Return what the machine's GPUs leave out for want of a source, a sentence each."""
+        """Return a sentence for each GPU profile that is left out because no source has its figures."""
         models = {card.model.name: card.model for card in self.cards}
         return tuple(sentence for name in sorted(models) for sentence in models[name].left_out)
 
 
 def described(source: str, text: str) -> NodeFile:
-    """Return the machine that a text describes, its first state unchecked. Raises: InvalidNodeFile."""
+    """Return the machine that a text describes; its first state is not checked. Raises: InvalidNodeFile."""
     document = read_document(source, text)
     check(source, document)
     bridges: list[Site] = []

@@ -1,7 +1,7 @@
-"""The PCI part of a rendered sysfs: bridges, GPUs, NUMA nodes. Sites enter, files appear.
+"""Renders the PCI part of sysfs: bridges, GPUs, NUMA nodes. Sites enter, files are created.
 
-Bridges carry the ids of the virtual ports of QEMU (root port 1b36:000c, switch 104c:8232 and 8233): the
-models of a real machine's bridges are not part of a node file.
+Bridges have the ids of QEMU's virtual ports (root port 1b36:000c, switch 104c:8232 and 8233), because a node
+file does not say the models of its bridges.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GPU_CLASS: Final = "030200"
 
 
 def render_pci(files: Files, node: NodeFile) -> None:
-    """Make the folders of all bridges and GPUs, and of the NUMA nodes."""
+    """Create the folders of all bridges, GPUs and NUMA nodes."""
     for numa_node in node.document.numa:
         _numa_node(files, numa_node)
     for site in node.bridges:
@@ -37,7 +37,7 @@ def render_pci(files: Files, node: NodeFile) -> None:
 def render_function(
     files: Files, site: Site, ids: tuple[str, str], class_code: str, driver: str | None
 ) -> None:
-    """Make the folder of one PCI function, and the link that lists it last."""
+    """Create the folder of one PCI function, then the link that lists it."""
     folder = site.folder
     files.write(f"{folder}/vendor", f"0x{ids[0]}\n")
     files.write(f"{folder}/device", f"0x{ids[1]}\n")
@@ -79,6 +79,6 @@ def _numa_node(files: Files, form: NumaNode) -> None:
     files.write(f"{folder}/distance", f"{' '.join(map(str, form.distances))}\n")
     files.write(f"{folder}/cpulist", f"{form.cpus}\n")
     if form.cpus:
-        # One CPU tells the socket of its node; folders for all 256 would take a fifth of the time.
+        # One CPU shows the socket of its node; folders for all 256 would take a fifth of the time.
         first = form.cpus.partition(",")[0].partition("-")[0]
         files.write(f"sys/devices/system/cpu/cpu{first}/topology/physical_package_id", f"{form.socket}\n")

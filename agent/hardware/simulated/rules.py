@@ -1,6 +1,6 @@
-"""What MIG hardware does and refuses: pure functions from one GPU's state to the next.
+"""The rules of MIG hardware: pure functions from one GPU's state to the next.
 
-A ``Card`` and a ``GpuState`` enter, the next state or a ``HardwareError`` leaves.
+A ``Card`` and a ``GpuState`` enter; the next state leaves, or a ``HardwareError``.
 Source: NVIDIA MIG User Guide; nvml.h; NVML return codes as drivers and tools report them.
 """
 
@@ -14,13 +14,13 @@ from agent.hardware.simulated.state import GpuState, InstanceState
 from agent.hardware.types import MigProfile, ModeChange, Placement
 
 COMPUTE_INSTANCE_ID = 0
-"""The only compute instance of a GPU instance fills it, and has the first id."""
+"""The id of the only compute instance of a GPU instance, which fills it."""
 
 
 def set_mode(
     card: Card, state: GpuState, enabled: bool, *, is_held: bool, is_passthrough: bool
 ) -> tuple[GpuState, ModeChange]:
-    """Ask for a MIG mode. The request stays pending where the GPU cannot take it now."""
+    """Request a MIG mode; the request stays pending if the GPU cannot change now."""
     attempted = f"turn MIG mode {'on' if enabled else 'off'}"
     if not card.model.is_mig_capable:
         raise NotSupported(attempted, str(card), f"the {card.model.product_name} has no MIG")
@@ -36,12 +36,12 @@ def set_mode(
 
 
 def after_reset(state: GpuState) -> GpuState:
-    """Return the state after a reset: a pending mode holds, no instance survives."""
+    """Return the state after a reset: a pending mode takes effect, no instance survives."""
     return GpuState(state.mig_pending, state.mig_pending)
 
 
 def after_reboot(card: Card, state: GpuState) -> GpuState:
-    """Return the state after a reboot. Ampere boards keep the mode; later ones lose it with the driver."""
+    """Return the state after a reboot. Ampere keeps the mode; later models lose it with the driver."""
     return after_reset(state) if card.model.changes_mode_by_reset else GpuState()
 
 
@@ -68,10 +68,10 @@ def create_gpu_instance(
 
 
 def instance_id(memory_slices: int, placement: Placement) -> int:
-    """Return the id of a GPU instance: its place in a binary split, as drivers number them.
+    """Return the id of a GPU instance: its place in a binary division, as drivers number them.
 
-    Shape: the whole is 0, halves 1 and 2, quarters 3 to 6, eighths 7 to 14. Halves run against the
-           addresses: the upper one is 1. Seen on hardware, not promised: nobody may rely on it.
+    Shape: the whole is 0, halves are 1 and 2, quarters 3 to 6, eighths 7 to 14; of two halves the upper one
+           comes first. This was seen on hardware and is not documented, so no code may rely on it.
     """
     parts, at = memory_slices // placement.size, placement.start // placement.size
     return 2 - at if parts == 2 else parts - 1 + at
@@ -125,7 +125,7 @@ def _with(state: GpuState, changed: InstanceState) -> GpuState:
 
 
 def _refusal(card: Card, state: GpuState, profile: MigProfile, placement: Placement) -> str:
-    """Return why there is no room, empty where there is."""
+    """Return why there is no room, empty if there is room."""
     taken = range(placement.start, placement.start + placement.size)
     holders = [
         each for each in state.instances if each.start < taken.stop and taken.start < each.start + each.size

@@ -1,7 +1,7 @@
-"""The form of a node file. Text enters, structs leave; every deviation is one ``InvalidNodeFile``.
+"""The form of a node file. Text enters, structs leave; every error is one ``InvalidNodeFile``.
 
-The tree reads from the root down: root complexes, their root ports, and what lies below each port:
-switches with ports of their own, GPUs, NICs. Nothing is derived here but defaults.
+The tree is written from the root down: root complexes, their root ports, and below each port switches (with
+ports of their own), GPUs and NICs. Only defaults are filled in here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.hardware.simulated.yaml_text import NotYaml, read_yaml
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The base of all parts: immutable, and strict about names."""
+    """The base of all parts: immutable; unknown fields are errors."""
 
 
 class Driver(Form, frozen=True):
@@ -29,7 +29,8 @@ class Driver(Form, frozen=True):
 class NumaNode(Form, frozen=True):
     """A NUMA node.
 
-    Shape: ``cpus`` is a list such as ``0-15,64-79``, empty for bare memory; ``distances`` one per node.
+    Shape: ``cpus`` is a list such as ``0-15,64-79``, empty for memory without CPUs; ``distances`` one per
+           node.
     """
 
     node: int
@@ -59,8 +60,8 @@ class GpuForm(Form, frozen=True, tag_field="kind", tag="gpu"):
 class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     """A NIC's physical function.
 
-    Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is how many there can be, 0 for no SR-IOV;
-           ``first_vf`` the address of VF 0, the function after the PF where it is not given.
+    Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is the maximum, 0 without SR-IOV; ``first_vf``
+           is the address of VF 0, by default the function after the PF.
     """
 
     bdf: str
@@ -86,7 +87,7 @@ class PortForm(Form, frozen=True):
 
 
 class RootComplexForm(Form, frozen=True):
-    """A root complex such as ``pci0000:3a``. Shape: ``numa_node`` is None where the kernel says -1."""
+    """A root complex such as ``pci0000:3a``. Shape: ``numa_node`` is None if the kernel says -1."""
 
     root_complex: str
     root_ports: tuple[PortForm, ...]
@@ -94,7 +95,7 @@ class RootComplexForm(Form, frozen=True):
 
 
 class MemoryForm(Form, frozen=True):
-    """What this machine's driver reports instead of a model's figures. Units: MiB."""
+    """Figures that this machine's driver reports in place of a model's. Units: MiB."""
 
     total_mib: int | None = None
     profiles_mib: dict[str, int] = {}
@@ -103,9 +104,9 @@ class MemoryForm(Form, frozen=True):
 class Document(Form, frozen=True):
     """A whole node file.
 
-    Shape: ``topology`` is ``illustrative`` for a plausible tree, else it names where the tree comes from;
-           ``driver`` is None without the NVIDIA driver; ``memory`` by GPU model; ``faults`` as the
-           command line spells them; ``passthrough`` means a virtual machine with GPUs passed through.
+    Shape: ``topology`` is ``illustrative`` for a plausible tree, else it names the source of the tree;
+           ``driver`` is None without the NVIDIA driver; ``memory`` by GPU model; ``faults`` in their text
+           form; ``passthrough`` means a virtual machine with GPUs passed through.
     """
 
     name: str
@@ -120,7 +121,7 @@ class Document(Form, frozen=True):
 
 
 def read_document(file: str, text: str) -> Document:
-    """Read the text of a node file. Raises: InvalidNodeFile for everything that the form forbids."""
+    """Read the text of a node file. Raises: InvalidNodeFile."""
     try:
         raw = read_yaml(text)
         if not isinstance(raw, dict):
@@ -139,7 +140,7 @@ _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def _value_at(raw: object, field: str) -> object:
-    """Return what stands at a path of msgspec, None where it cannot be told or is no plain value."""
+    """Return the value at a path of msgspec, None if it is unknown or no plain value."""
     at: Any = raw
     for name, index in _STEP.findall(field):
         if index and isinstance(at, list):

@@ -1,8 +1,8 @@
-"""What changes on a simulated machine: values, and the one file that keeps them.
+"""The changing state of a simulated machine, and the one file that holds it.
 
-Every change is read, decided and written under a lock file, so that threads, the agent, the plugin and a
-test see the same hardware. The file is replaced as a whole: a process killed at any moment leaves the
-state from before or from after.
+Every change is read, decided and written under a lock file, so that threads, the agent, the plugin and a test
+see the same hardware. The file is replaced as a whole, so a process that is killed leaves the state from
+before or after the change.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FORMAT: Final = 1
 _NAME: Final = "machine.json"
 
 _MAX_BYTES: Final = 16 * 2**20
-"""More than a state can have: the largest node file, escaped, and all that 32 GPUs can hold."""
+"""More bytes than any state: the largest node file, escaped, and the instances of 32 GPUs."""
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The base of all parts of the state: immutable, and strict about names."""
+    """The base of all parts of the state: immutable; unknown fields are errors."""
 
 
 class InstanceState(Part, frozen=True):
@@ -53,8 +53,8 @@ class State(Part, frozen=True):
     """A machine.
 
     Shape: ``source`` and ``node`` the node file's name and text; ``revision`` grows with every change;
-           ``boots`` counts boots; ``minted`` counts the UUIDs ever made; ``gpus`` by UUID; ``vfs`` the
-           enabled VFs by the PF's address; ``faults`` as the command line spells them.
+           ``boots`` counts boots; ``minted`` counts all UUIDs ever made; ``gpus`` by UUID; ``vfs`` the
+           enabled VFs by the PF's address; ``faults`` in their text form.
     """
 
     source: str
@@ -70,7 +70,7 @@ class State(Part, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """The state of the machine in ``directory``."""
+    """The state file of the machine in ``directory``."""
 
     directory: Path
     _path: str = field(init=False, repr=False, compare=False)
@@ -78,14 +78,14 @@ class StateFile:
     _memory: Memory[State] = field(default_factory=Memory, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Every call of the driver looks at the state: its paths are made once.
+        # Every call of the driver reads the state, so the paths are built only once.
         object.__setattr__(self, "_path", os.fspath(self.directory / _NAME))
         object.__setattr__(self, "_lock", os.fspath(self.directory / "lock"))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other thread and process from changing the machine meanwhile."""
-        # Each use opens its own description: flock then excludes threads of one process too.
+        """Exclude all other threads and processes from changing the machine while the block runs."""
+        # Each use opens the file again: then flock excludes threads of one process too.
         descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -94,11 +94,11 @@ class StateFile:
             os.close(descriptor)
 
     def exists(self) -> bool:
-        """Whether a machine was ever made here."""
+        """Whether there is a machine here."""
         return os.path.exists(self._path)
 
     def read(self) -> State:
-        """Return the state. Raises: NoMachine where there is none that we can read."""
+        """Return the state. Raises: NoMachine if there is none, or it cannot be read."""
         try:
             known = self._memory.recall(os.stat(self._path))
             return known or self._read()
@@ -121,7 +121,7 @@ class StateFile:
     def write(self, state: State) -> None:
         """Replace the state as a whole. Call with the lock held.
 
-        Nothing is synced: it outlives every process, and a power cut would end real instances, too.
+        The file is not synced: it survives every process, and real instances do not survive a power cut.
         """
         fresh = f"{self._path}.new"
         with open(fresh, "wb", buffering=0) as file:

@@ -1,7 +1,7 @@
-"""One door to a machine's state and its rendered tree, which always change together.
+"""Changes a machine's state and its rendered tree together.
 
-A decision (state in, state out) enters; it is written, then the tree follows. A process killed between
-the two leaves a stale tree: whoever attaches or changes something next renders it anew.
+A decision (state in, state out) enters. The new state is written first, then the tree is rendered. A process
+that is killed in between leaves a stale tree; the next attach or change renders it again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agent.hardware.simulated.pci_tree import render_pci
 from agent.hardware.simulated.state import GpuState, State, StateFile
 
 _LAYOUT: Final = 1
-"""To be raised when the tree of an unchanged state would look different."""
+"""Raise this number when the tree of an unchanged state would look different."""
 
 _STAMP_BYTES: Final = 64
 
@@ -35,7 +35,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The state and the tree of the machine in ``directory``. Shape: ``root`` is that of the tree."""
+    """The state and the tree of the machine in ``directory``. Shape: ``root`` is the tree's root folder."""
 
     node: NodeFile
     directory: Path
@@ -43,7 +43,7 @@ class Store:
     files: StateFile = field(init=False)
     _tree: Files = field(init=False, repr=False, compare=False)
     _rendered: str = field(init=False, repr=False, compare=False)
-    # What we rendered last: as long as the very same state is read, the tree shows it.
+    # The state rendered last: while the same state is read again, the tree is up to date.
     _shown: list[State] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -57,14 +57,14 @@ class Store:
         return self.files.read()
 
     def repair(self) -> None:
-        """Render the tree where it is stale."""
+        """Render the tree if it is stale."""
         self.change(lambda state: (state, None))
 
     def change(self, decide: Callable[[State], tuple[State, _Answer]]) -> _Answer:
-        """Write what ``decide`` makes of the state, let the tree follow, and return its answer.
+        """Write the state that ``decide`` returns, render the tree, and return ``decide``'s answer.
 
-        ``decide`` runs with the machine locked; where it raises, nothing changes.
-        Raises: NoMachine where the directory is gone or cannot be written.
+        ``decide`` runs with the machine locked; if it raises, nothing changes.
+        Raises: NoMachine if the directory is gone or cannot be written.
         """
         try:
             with self.files.locked():
@@ -118,7 +118,7 @@ class Store:
         self._note(after)
 
     def _note(self, state: State) -> None:
-        """Remember which state the tree shows: in place, so that no change costs another file."""
+        """Write down which state the tree shows, in place, so that a change creates no further file."""
         descriptor = os.open(self._rendered, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             os.pwrite(descriptor, _stamp(state), 0)
@@ -133,7 +133,7 @@ def boot_id(name: str, state: State) -> str:
 
 
 def minted(name: str, state: State) -> tuple[State, str]:
-    """Return a MIG UUID that this machine never had, and the state that remembers it."""
+    """Return a MIG UUID that this machine never had, and the state that counts it."""
     count = state.minted + 1
     return replace(state, minted=count), f"MIG-{uuid5(_NAMESPACE, f'{name}/mig/{count}')}"
 

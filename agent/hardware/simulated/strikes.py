@@ -1,4 +1,4 @@
-"""Which faults strike a call, and what is left of them. Pure: a state enters, a state leaves."""
+"""Which faults affect a call, and which remain after it. Pure: a state enters, a state leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.hardware.simulated.state import State
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """What happens to one call. Units: ``delay_s`` seconds."""
+    """The effects of faults on one call. Units: ``delay_s`` seconds."""
 
     delay_s: float = 0.0
     outcome: Fail | Kill | None = None
@@ -24,7 +24,7 @@ def faults_of(state: State) -> tuple[Fault, ...]:
 
 
 def with_fault(faults: tuple[str, ...], fault: Fault) -> tuple[str, ...]:
-    """Return the faults and this one. What holds always holds no more for being said twice."""
+    """Return the faults with this one added; a permanent fault is added only once."""
     is_counted = not isinstance(fault, Lost | Held) and fault.times is not None
     return faults if str(fault) in faults and not is_counted else (*faults, str(fault))
 
@@ -40,9 +40,9 @@ def is_held(state: State, gpu: int) -> bool:
 
 
 def struck(state: State, call: Call, gpu: int | None) -> tuple[State, Blow]:
-    """Take what strikes this call: every delay, and the first failure or death.
+    """Select the faults of this call: every delay, and the first failure or kill.
 
-    Shape: ``gpu`` is None for a call of the machine as a whole.
+    Shape: ``gpu`` is None for a call that concerns no single GPU.
     """
     blow, left = Blow(), []
     for fault in faults_of(state):
@@ -67,7 +67,7 @@ def without(state: State, *states: Lost | Held) -> State:
 def _aims_at(fault: Strike, call: Call, gpu: int | None) -> bool:
     if fault.call is not call:
         return False
-    # Listing the GPUs is one call of the machine, and then one read per GPU: a fault strikes one of them.
+    # Listing the GPUs is one call for the machine, then one read per GPU; a fault affects one of these.
     return fault.gpu == gpu or (fault.gpu is None and call is not Call.GPUS)
 
 

@@ -1,7 +1,7 @@
 """The PCIe tree of a node file, laid out flat: one ``Site`` per function, from the root down.
 
-A document enters, sites leave, each with its folder in sysfs and its place in the node file. Spelling
-and uniqueness of what they say is checked elsewhere (``checks.py``).
+A document enters, sites leave, each with its folder in sysfs and its place in the node file. ``checks.py``
+checks the form and uniqueness of their values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.hardware.types import Bdf, normal_bdf
 
 
 class PortType(IntEnum):
-    """What a function is to PCIe. Source: PCI Express Capabilities Register, Device/Port Type."""
+    """The type of a PCIe function. Source: PCI Express Capabilities Register, Device/Port Type."""
 
     ENDPOINT = 0
     ROOT_PORT = 4
@@ -27,8 +27,8 @@ class PortType(IntEnum):
 class Site:
     """One function of the tree.
 
-    Shape: ``field`` where the node file gives its address; ``folder`` relative to the root, such as
-           ``sys/devices/pci0000:00/0000:00:01.0``; ``numa_node`` None where the kernel says -1.
+    Shape: ``field`` is the place of its address in the node file; ``folder`` is relative to the root, such
+           as ``sys/devices/pci0000:00/0000:00:01.0``; ``numa_node`` is None if the kernel says -1.
     """
 
     field: str
@@ -69,14 +69,14 @@ def _switch(switch: SwitchForm, field: str, above: str, numa_node: int | None) -
 
 
 def routing_id(bdf: Bdf) -> int:
-    """Return the number that stands for a function within its domain."""
+    """Return the routing id of a function: its number within its domain."""
     _, bus, rest = bdf.split(":")
     device, function = rest.split(".")
     return int(bus, 16) << 8 | int(device, 16) << 3 | int(function)
 
 
 def shifted(bdf: Bdf, by: int) -> Bdf:
-    """Return the address ``by`` functions further on, as routing ids count them.
+    """Return the address whose routing id is higher by ``by``.
 
     Raises: ValueError beyond the last bus of the domain.
     """

@@ -1,8 +1,8 @@
-"""YAML with few types, for files that people write. Text enters, plain values leave.
+"""Reads YAML with few types, for node files. Text enters, plain values leave.
 
-Only strings, whole numbers, true, false and null exist: YAML 1.1 would read the PCI address 0000:07:00.0
-as a number in base 60 and the version 12.6 as a fraction. A key given twice is refused, and so is what is
-nested deeper than any machine: the parser calls itself once per level.
+The only types are strings, whole numbers, true, false and null. YAML 1.1 would read the PCI address
+0000:07:00.0 as a number in base 60 and the version 12.6 as a fraction. Refused are keys given twice, and
+documents nested deeper than any machine, because the parser is recursive.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 import yaml
 
 MAX_DEPTH: Final = 64
-"""Enough for a dozen PCIe switches, one below the other."""
+"""Enough for a dozen nested PCIe switches."""
 
 
 class NotYaml(Exception):
-    """A text that is not YAML. Shape: ``place`` is where, empty where it cannot be said."""
+    """A text that is not YAML. Shape: ``place`` in the text, empty if unknown."""
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
@@ -39,7 +39,7 @@ def read_yaml(text: str) -> object:
 
 
 class _Loader(yaml.SafeLoader):
-    # An empty table of its own keeps the base's types out.
+    # An empty table, so that the types of the base class are not used.
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 
     def __init__(self, stream: str) -> None:

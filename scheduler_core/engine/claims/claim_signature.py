@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
+from math import prod
 from typing import Final
 
 from scheduler_core.base.features import ALL, Features
@@ -20,17 +21,17 @@ from scheduler_core.model.claim import (
     Claim,
     Constraint,
     DeviceClass,
-    DeviceRequest,
     DistinctAttribute,
     MatchAttribute,
     Request,
+    SameScope,
 )
 from scheduler_core.model.taints import Toleration
 from scheduler_core.rules.constraints import applies
-from scheduler_core.search.candidates import selectors_of
+from scheduler_core.search.candidates import check_features, selectors_of
 
-KnownRule = MatchAttribute | DistinctAttribute
-_CHOICES: Final = 64  # choices that a plan goes through; a claim with more is left to a search
+_CHOICES: Final = 64
+"""How many combinations of alternatives are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Alternative:
 
     Shape: ``claim`` is the number of the claim; ``filter`` and ``rules`` are indexes into the signature's;
            ``count`` is None for ``allocationMode: All``; ``has_configs`` whether its class has
-           configurations. With ``admin_access`` it takes no device away from others.
+           configurations; ``capacity`` is what it asks of each device, keys as the claim writes them. With
+           ``admin_access`` it takes no device away from others.
     """
 
     claim: int
@@ -63,6 +65,7 @@ class Alternative:
     has_configs: bool
     admin_access: bool
     tolerations: tuple[Toleration, ...]
+    capacity: tuple[tuple[str, Quantity], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +88,20 @@ class ChosenAlternatives:
 class ClaimSignature:
     """What claims ask for.
 
-    Shape: ``filters`` and ``rules`` are those of all alternatives, each filter once; ``slots`` has the
-           alternatives of each request; ``choices`` are in order of preference, none where every choice
-           exceeds the limit of devices; ``is_regular`` says whether plans cover the claims, ``is_covered``
-           whether the engine covers them at all.
+    Shape: ``filters`` and ``rules`` are those of all alternatives, each filter once; ``requests`` has the
+           alternatives of each request; ``gap`` says why count vectors cannot express the claims, None
+           where they can; only then ``choices`` lists the combinations of alternatives.
     """
 
-    filters: tuple[Filter, ...] = ()
-    rules: tuple[KnownRule, ...] = ()
-    slots: tuple[tuple[Alternative, ...], ...] = ()
-    choices: tuple[ChosenAlternatives, ...] = ()
-    is_regular: bool = False
-    is_covered: bool = False
+    filters: tuple[Filter, ...]
+    rules: tuple[Constraint, ...]
+    requests: tuple[tuple[Alternative, ...], ...]
+    choices: tuple[ChosenAlternatives, ...]
+    gap: str | None
 
 
 def content(claims: Sequence[Claim]) -> tuple[object, ...]:
-    """Return what claims ask for, as a key: equal keys mean equal signatures."""
+    """Return what claims ask for, as a key: equal for claims with one signature."""
     return tuple([(claim.constraints, *map(_content, claim.requests)) for claim in claims])
 
 
@@ -120,58 +121,46 @@ def _content(request: Request) -> tuple[object, ...]:
     return (request.name, *options)
 
 
-def is_covered(claims: Sequence[Claim], features: Features) -> bool:
-    """Whether the engine covers the claims. The plain search answers all others.
-
-    It covers ``matchAttribute`` and ``distinctAttribute``, and nothing that needs a feature that is off.
-    """
-    return all(
-        _is_allowed(one, request, features)
-        for claim in claims
-        for request in claim.requests
-        for one in request.alternatives
-    ) and all(
-        isinstance(constraint, MatchAttribute | DistinctAttribute)
-        for claim in claims
-        for constraint in claim.constraints
-    )
-
-
-def _is_allowed(option: DeviceRequest, request: Request, features: Features) -> bool:
-    return (
-        (features.DRAPrioritizedList or option.name == request.name)
-        and (features.DRAAdminAccess or not option.admin_access)
-        and (features.DRAConsumableCapacity or not option.capacity)
-    )
-
-
 def signature_of(
     claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL
 ) -> ClaimSignature:
     """Return the signature of claims that are allocated together.
 
-    Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
+    Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
+            does not compile.
     """
-    if not is_covered(claims, features):
-        return ClaimSignature()
     filters: dict[Filter, int] = {}
-    rules: list[KnownRule] = []
-    slots: list[tuple[Alternative, ...]] = []
+    rules: list[Constraint] = []
+    requests: list[tuple[Alternative, ...]] = []
     for number, claim in enumerate(claims):
         numbered = _NumberedClaim(number, claim, len(rules))
-        rules += _known(claim.constraints)
         for request in claim.requests:
-            slots.append(tuple(_alternatives_of(request, numbered, filters, classes, features)))
-    alternatives = [alternative for slot in slots for alternative in slot]
-    is_regular = _are_few(slots) and all(map(_is_counted, alternatives))
+            check_features(request, claim, features)
+            requests.append(tuple(_alternatives_of(request, numbered, filters, classes, features)))
+        rules += claim.constraints
+    gap = _gap(requests, rules)
     return ClaimSignature(
         filters=tuple(filters),
         rules=tuple(rules),
-        slots=tuple(slots),
-        choices=tuple(_choices(slots, len(claims))) if is_regular else (),
-        is_regular=is_regular,
-        is_covered=True,
+        requests=tuple(requests),
+        choices=tuple(choices_of(requests, len(claims))) if gap is None else (),
+        gap=gap,
     )
+
+
+def _gap(requests: Sequence[Sequence[Alternative]], rules: Sequence[Constraint]) -> str | None:
+    """Return why count vectors cannot express the requests, None where they can."""
+    for one in (one for options in requests for one in options):
+        if one.admin_access:
+            return f"request {one.name} has admin access"
+        if one.count is None:
+            return f"request {one.name} asks for all matching devices"
+    for rule in rules:
+        if not isinstance(rule, MatchAttribute | DistinctAttribute):
+            return f"a constraint compares scopes: {type(rule).__name__}"
+    if prod(map(len, requests)) > _CHOICES:
+        return f"the requests have more than {_CHOICES} combinations of alternatives"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,29 +190,22 @@ def _alternatives_of(
             name=option.name,
             filter=filters.setdefault(wanted, len(filters)),
             count=option.count,
-            rules=_rules_of(option, numbered.claim, numbered.first_rule),
+            rules=tuple(
+                numbered.first_rule + index
+                for index, constraint in enumerate(numbered.claim.constraints)
+                if applies(constraint, option.name)
+            ),
             has_configs=bool(classes[option.class_name].configs),
             admin_access=option.admin_access,
             tolerations=option.tolerations,
+            capacity=wanted.capacity,
         )
 
 
-def _known(constraints: Sequence[Constraint]) -> list[KnownRule]:
-    return [one for one in constraints if isinstance(one, MatchAttribute | DistinctAttribute)]
-
-
-def relaxed(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return the requests that plans cover. Where these do not fit, the claims do not fit either."""
-    found = []
-    for claim in claims:
-        kept = tuple(request for request in claim.requests if all(map(_is_counted, request.alternatives)))
-        if kept:
-            found.append(replace(claim, requests=kept))
-    return tuple(found)
-
-
-def _is_counted(option: DeviceRequest | Alternative) -> bool:
-    return option.count is not None and not option.admin_access
+def group_of(constraint: SameScope, name: str) -> int:
+    """Return the number of the group of a ``SameScope`` constraint that a request belongs to."""
+    parent = name.partition("/")[0]
+    return next(i for i, names in enumerate(constraint.groups) if name in names or parent in names)
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
@@ -243,44 +225,21 @@ def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tu
     return tuple(found)
 
 
-def _rules_of(option: DeviceRequest, claim: Claim, first_rule: int) -> tuple[int, ...]:
-    return tuple(
-        first_rule + index
-        for index, constraint in enumerate(claim.constraints)
-        if applies(constraint, option.name)
-    )
-
-
-def _are_few(slots: Sequence[Sequence[Alternative]]) -> bool:
-    options = product(*(range(len(alternatives)) for alternatives in slots))
-    return len(list(islice(options, _CHOICES + 1))) <= _CHOICES
-
-
-def _choices(slots: Sequence[Sequence[Alternative]], claims: int) -> list[ChosenAlternatives]:
-    choices = []
-    for options in product(*(range(len(alternatives)) for alternatives in slots)):
-        alternatives = tuple(slot[option] for slot, option in zip(slots, options, strict=True))
+def choices_of(requests: Sequence[Sequence[Alternative]], claims: int) -> Iterator[ChosenAlternatives]:
+    """Yield every combination of alternatives within the limit of results, the preferred ones first."""
+    for options in product(*(range(len(alternatives)) for alternatives in requests)):
+        chosen = tuple(request[option] for request, option in zip(requests, options, strict=True))
         totals = [0] * claims
-        for alternative in alternatives:
-            totals[alternative.claim] += alternative.count or 0
+        for one in chosen:
+            totals[one.claim] += one.count or 0
         if max(totals, default=0) <= RESULTS:
-            choices.append(
-                chosen_of(options, alternatives, [alternative.count or 0 for alternative in alternatives])
-            )
-    return choices
+            yield chosen_of(options, chosen, [one.count or 0 for one in chosen])
 
 
 def chosen_of(
     options: tuple[int, ...], alternatives: tuple[Alternative, ...], counts: Sequence[int]
 ) -> ChosenAlternatives:
     """Return the choice of some alternatives, each with the number of devices that it gets."""
-    devices = tuple(
-        alternative for alternative, count in zip(alternatives, counts, strict=True) for _ in range(count)
-    )
-    return ChosenAlternatives(
-        options,
-        alternatives,
-        tuple(counts),
-        devices,
-        any(alternative.has_configs for alternative in alternatives),
-    )
+    devices = tuple(one for one, count in zip(alternatives, counts, strict=True) for _ in range(count))
+    has_configs = any(one.has_configs for one in alternatives)
+    return ChosenAlternatives(options, alternatives, tuple(counts), devices, has_configs)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.base.effort import Effort, TooMuch
+from scheduler_core.base.effort import Effort, EffortExceeded
 from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.occupancy import OccupancyTables
@@ -69,7 +69,7 @@ class PartCounts:
         self._effort.most = before + _STEPS
         try:
             return self._searched(view, state)
-        except TooMuch:
+        except EffortExceeded:
             return self._filled(view, state)
         finally:
             self._total.steps += self._effort.steps - before

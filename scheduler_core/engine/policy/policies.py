@@ -14,10 +14,10 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.policy.part_kinds import PartKinds
 from scheduler_core.engine.policy.scarcity_price import ScarcityPrice
-from scheduler_core.engine.solve.plan import Answer, NodePlan
+from scheduler_core.engine.solve.plan import NodePlan, Solution
 from scheduler_core.tables.component import Component
 
-Priced = tuple[float, Answer]
+Priced = tuple[float, Solution]
 """A price and an answer. The answer with the least price is taken, on one node and among nodes."""
 
 
@@ -39,7 +39,7 @@ class Chooser(Protocol):
         ...
 
     def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
-        """Return the answer to take and its price, None where there is none. Raises: TooIrregular."""
+        """Return the answer to take and its price, None where there is none. Raises: BeyondTables."""
         ...
 
 

@@ -18,11 +18,11 @@ from scheduler_core.engine.policy.packings import Losses, Packing, lost, packing
 from scheduler_core.engine.policy.part_counts import PartCounts, PartKey
 from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.engine.solve.counted import CountedSubproblem
-from scheduler_core.engine.solve.plan import Answer, NodePlan, PlannedSubproblem
+from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem, Solution
 from scheduler_core.engine.solve.subproblem import Progress, States, Subproblem, after
 from scheduler_core.tables.component import Component
 
-Priced = tuple[float, Answer]
+Priced = tuple[float, Solution]
 _LIMIT: Final = 1 << 14
 
 
@@ -94,7 +94,7 @@ class ScarcityPrice:
     def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
         """Return the cheapest answer with the preferred alternatives, and its price.
 
-        Raises: TooIrregular.
+        Raises: BeyondTables.
         """
         best: Priced | None = None
         options: tuple[int, ...] = ()

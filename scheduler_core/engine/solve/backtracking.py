@@ -1,333 +1,265 @@
-"""The careful search: for claims that count vectors do not cover, on components that the tables do.
+"""The backtracking search: the first answer in listed order, for everything that claims may ask.
 
-Depth first in listed order, as the plain search, over states instead of ledgers. A beginning that came to
-nothing is remembered by what it had come to, however it came there. Of devices that stand for the same
-thing only the first free one is tried, and nothing is tried where too little is left in number; but not
-where a selector fails on some device: then every device is looked at just when the plain search would.
+Depth first, request by request and device by device, over states of components instead of ledgers. A failed
+partial assignment is memoised by its state, whatever the order that led to it and whichever of several
+interchangeable parts of the node it uses. After the first failure every request looks ahead: is enough left
+for each of those that follow? Steps are counted, and at the bound the search gives up.
+
+Where a selector fails on some device, nothing is skipped and nothing is looked ahead: the error is raised
+exactly where the plain search meets it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.limits import RESULTS
-from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, chosen_of
-from scheduler_core.engine.claims.selector_cache import fail
-from scheduler_core.engine.solve.compiled_claim import MatchedPositions
-from scheduler_core.engine.solve.plan import Answer
-from scheduler_core.model.claim import MatchAttribute
-from scheduler_core.model.device import QualifiedName
-from scheduler_core.state.node_class import NodeView
-from scheduler_core.tables.bits import positions
-from scheduler_core.tables.component import Component
+from scheduler_core.engine.solve.look_ahead import LookAhead
+from scheduler_core.engine.solve.partial_assignment import Before, PartialAssignment
+from scheduler_core.engine.solve.search_keys import SearchKeys
+from scheduler_core.engine.solve.search_rules import SearchRule
+from scheduler_core.engine.solve.search_space import Picked, RequestOption, SearchSpace
 
-Values = frozenset[tuple[type, object]]
-_DEAD: Final = 1 << 17  # beginnings remembered before they are forgotten
+_DEAD: Final = 1 << 16  # failed partial assignments remembered before they are forgotten
+MayFit = Callable[[int, Sequence[int]], bool]
+"""Whether the requests from some number on may fit into states of components; "no" is certain."""
+Fail = Callable[[RequestOption, int], NoReturn]
+"""Raises what a selector of an option raises on a device."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ListedDevice:
-    """A device of the site.
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """A point of the search at which one device is chosen.
 
-    Shape: ``likeness`` is equal for devices that stand for the same thing; ``values`` what it has of the
-           attribute of each rule.
+    Shape: ``option`` the alternative that is tried, -1 before the first; ``left`` how many devices it still
+           wants, this one included; ``available`` what it could get, ``untried`` what of it is left to try;
+           ``is_first`` where other alternatives may follow; ``is_closed`` where nothing need be tried.
     """
 
-    number: int
-    position: int
-    equivalence: object
-    values: tuple[Values, ...]
+    request: int
+    option: int
+    left: int
+    is_first: bool
+    start: int = 0
+    available: int = 0
+    untried: int = 0
+    is_closed: bool = False
+    device: int = -1
+    before: Before | None = None
 
 
 class BacktrackingSearch:
-    """One search.
+    """One search for the requests of a space, from an assignment that nothing was added to yet.
 
-    Shape: ``lists`` tells whether a list of values is compared by its members or is no value;
-           ``is_exact`` whether a selector fails on some device.
+    Shape: ``is_complete`` tells whether all slices of the node's pools were seen; ``is_fixed`` that no two
+           parts of the node are interchangeable.
     """
 
     def __init__(
         self,
-        signature: ClaimSignature,
-        node_view: NodeView,
-        matched: Sequence[MatchedPositions],
+        space: SearchSpace,
+        rules: Sequence[SearchRule],
+        assignment: PartialAssignment,
         *,
-        lists: bool,
+        is_complete: bool,
+        is_fixed: bool,
         effort: Effort,
+        may_fit: MayFit,
+        fail: Fail,
     ) -> None:
-        self._signature = signature
-        self._node_view = node_view
-        self._effort = effort
-        self.is_exact = any(any(found_in.failed) for found_in in matched)
-        self._devices = list(_devices(signature, node_view, matched, lists=lists))
-        self._candidates = tuple(self._listed(matched, number) for number in range(len(signature.filters)))
-        self._matched = matched
-        self._watches = any(alternative.admin_access for slot in signature.slots for alternative in slot)
-        self._equivalent: dict[object, list[ListedDevice]] = {}
-        for listed in self._devices:
-            self._equivalent.setdefault(listed.equivalence, []).append(listed)
-        self._states = [component.state for component in node_view.components]
-        self._rules: list[Values | None] = [None] * len(signature.rules)
-        self._counts = [0] * (1 + max((alternatives[0].claim for alternatives in signature.slots), default=0))
-        self._chosen: list[tuple[int, list[ListedDevice]]] = []
-        self._dead: set[object] = set()
-
-    def first(self) -> Answer | None:
-        """Return the first answer, None where there is none. Raises: SelectorError."""
-        if not self._slot(0):
-            return None
-        options = tuple(option for option, _ in self._chosen)
-        alternatives = tuple(
-            slot[option] for slot, option in zip(self._signature.slots, options, strict=True)
-        )
-        choice = chosen_of(options, alternatives, [len(devices) for _, devices in self._chosen])
-        picks = tuple((listed.number, listed.position) for _, devices in self._chosen for listed in devices)
-        return Answer(choice, picks, ())
-
-    def _listed(self, matched: Sequence[MatchedPositions], number: int) -> list[ListedDevice]:
-        """Return the devices that a filter chooses, bars or fails on, in listed order."""
-        masks = [
-            found_in.chosen[number] | found_in.barred[number] | found_in.failed[number]
-            for found_in in matched
-        ]
-        return [listed for listed in self._devices if masks[listed.number] >> listed.position & 1]
-
-    def _slot(self, index: int) -> bool:
-        if index == len(self._signature.slots):
-            return True
-        key = (index, self._now())
-        if key in self._dead or not (self.is_exact or self._may_do(index)):
-            return False
-        if any(
-            self._want(index, option, alternative)
-            for option, alternative in enumerate(self._signature.slots[index])
-        ):
-            return True
-        self._note_dead(key)
-        return False
-
-    def _want(self, index: int, option: int, alternative: Alternative) -> bool:
-        count = self._count(alternative)
-        if count == 0 or self._counts[alternative.claim] + count + self._least_after(index) > RESULTS:
-            return False
-        self._counts[alternative.claim] += count
-        self._chosen.append((option, []))
-        if self._fill(index, alternative, count, 0):
-            return True
-        self._chosen.pop()
-        self._counts[alternative.claim] -= count
-        return False
-
-    def _fill(self, index: int, alternative: Alternative, needed: int, start: int) -> bool:
-        if needed == 0:
-            return self._slot(index + 1)
-        key = (index, self._chosen[index][0], needed, start, self._now())
-        if key in self._dead:
-            return False
-        candidates, mine = self._candidates[alternative.filter], self._chosen[index][1]
-        for offset in range(start, len(candidates) - needed + 1):
-            listed = candidates[offset]
-            before = self._joined(alternative, listed)
-            if before is not None:
-                mine.append(listed)
-                if self._fill(index, alternative, needed - 1, offset + 1):
-                    return True
-                mine.pop()
-                self._states[listed.number], self._rules = before
-            if alternative.count is None:
-                break
-        self._note_dead(key)
-        return False
-
-    def _joined(
-        self, alternative: Alternative, listed: ListedDevice
-    ) -> tuple[int, list[Values | None]] | None:
-        """Take a device, and return what was before; None where it cannot be taken."""
-        found_in = self._matched[listed.number]
-        if found_in.failed[alternative.filter] >> listed.position & 1:
-            fail(
-                self._signature.filters[alternative.filter].selectors,
-                self._component(listed),
-                listed.position,
-            )
-        self._effort.step()
-        if found_in.barred[alternative.filter] >> listed.position & 1:
-            return None
-        if not self._is_open(alternative, listed) or self._has_lower_twin(alternative, listed):
-            return None
-        before = self._states[listed.number], self._rules
-        rules = list(self._rules)
-        for rule in alternative.rules:
-            joined = self._met(rule, listed)
-            if joined is None:
-                return None
-            rules[rule] = joined
+        self._space = space
         self._rules = rules
-        if not alternative.admin_access:
-            self._component(listed).template.tables.free_after(before[0], listed.position)
-            self._states[listed.number] = before[0] | 1 << listed.position
-        return before
+        self._assignment = assignment
+        self._is_fixed = is_fixed or space.fails
+        self._effort = effort
+        self._fail = fail
+        self._may_fit = may_fit
+        self._sizes = [[_size(one, is_complete=is_complete) for one in options] for options in space.requests]
+        self._claims = [options[0].alternative.claim for options in space.requests]
+        self._least = [self._least_after(request) for request in range(len(space.requests))]
+        self._counts = [0] * len(assignment.used)
+        self._varying = tuple(
+            sorted(
+                {claim for claim, sizes in zip(self._claims, self._sizes, strict=True) if len(set(sizes)) > 1}
+            )
+        )
+        self._look_ahead = LookAhead(space, rules, self._sizes)
+        self._keys: SearchKeys | None = None
+        self._dead: set[Hashable] = set()
 
-    def _met(self, rule: int, listed: ListedDevice) -> Values | None:
-        """Return what a rule remembers once the device has joined, None where it may not."""
-        known, values = self._rules[rule], listed.values[rule]
-        if isinstance(self._signature.rules[rule], MatchAttribute):
-            return (values if known is None else known & values) or None
-        if not values or (known is not None and known & values):
+    def first(self) -> Picked | None:
+        """Return the first answer, None where there is none.
+
+        Raises: SelectorError where a selector fails on a device that is looked at; EffortExceeded.
+        """
+        turns: list[_Turn] = []
+        turn = self._opened(0)
+        while turn is not None:
+            if self._advance(turn):
+                turns.append(turn)
+                turn = self._following(turn)
+                continue
+            is_first_failure = not self._dead
+            self._note_dead(turn)
+            if not turns:
+                return None
+            turn = self._given_back(turns)
+            if is_first_failure and not self._space.fails:
+                while turns:
+                    turn = self._given_back(turns)
+                self._counts = [0] * len(self._counts)
+                turn = self._opened(0)  # from the start again, now with a look ahead
+        return self._picked(turns)
+
+    def _given_back(self, turns: list[_Turn]) -> _Turn:
+        """Give back the device that was taken last; return its turn."""
+        turn = turns.pop()
+        assert turn.before is not None, "a turn on the stack has taken a device"
+        self._assignment.give_back(turn.before)
+        return turn
+
+    def _picked(self, turns: Sequence[_Turn]) -> Picked:
+        devices: list[list[int]] = [[] for _ in self._space.requests]
+        options = [0] * len(devices)
+        for turn in turns:
+            devices[turn.request].append(turn.device)
+            options[turn.request] = turn.option
+        return Picked(tuple(options), tuple(map(tuple, devices)))
+
+    def _opened(self, request: int) -> _Turn | None:
+        """Return the first turn of a request, None after the last request."""
+        if request == len(self._space.requests):
             return None
-        return values if known is None else known | values
+        turn = _Turn(request, -1, 0, is_first=True)
+        if self._dead and not self._space.fails:
+            turn.is_closed = not self._look_ahead.may_serve(self._assignment, request)
+        turn.is_closed = turn.is_closed or self._is_dead(turn) or not self._may_go_on(request)
+        return turn
 
-    def _is_free(self, listed: ListedDevice) -> bool:
-        free = self._component(listed).template.tables.free(self._states[listed.number])
-        return bool(free >> listed.position & 1)
-
-    def _is_open(self, alternative: Alternative, listed: ListedDevice) -> bool:
-        """Whether the want could get the device now. Who looks on meets no device of the claim again."""
-        if not self._watches:
-            return self._is_free(listed)
-        others = ((self._want_of(index), devices) for index, (_, devices) in enumerate(self._chosen))
-        mine = [
-            (other, one) for other, devices in others if other.claim == alternative.claim for one in devices
-        ]
-        if any(one is listed and (alternative.admin_access or other.admin_access) for other, one in mine):
-            return False
-        return alternative.admin_access or self._is_free(listed)
-
-    def _want_of(self, index: int) -> Alternative:
-        return self._signature.slots[index][self._chosen[index][0]]
-
-    def _has_lower_twin(self, alternative: Alternative, listed: ListedDevice) -> bool:
-        """Whether a device that stands for the same thing could be had and is listed before."""
-        if self.is_exact:
-            return False
-        is_free = self._is_free(listed)
-        for other in self._equivalent[listed.equivalence]:
-            if other is listed:
-                return False
-            if self._is_free(other) == is_free and self._is_open(alternative, other):
-                return True
-        raise AssertionError("a device is one of those that are like it")
-
-    def _component(self, listed: ListedDevice) -> Component:
-        return self._node_view.components[listed.number]
-
-    def _count(self, alternative: Alternative) -> int:
-        if alternative.count is not None:
-            return alternative.count
-        return len(self._candidates[alternative.filter]) if self._node_view.is_complete else 0
-
-    def _least_after(self, index: int) -> int:
-        """Return how many devices the later requests of the same claim need at least."""
-        slots = self._signature.slots
-        later = [slot for slot in slots[index + 1 :] if slot[0].claim == slots[index][0].claim]
-        return sum(min(map(self._count, slot)) for slot in later)
-
-    def _may_do(self, index: int) -> bool:
-        """Whether there is enough in number from here on: devices, and values that differ."""
-        free = self._free_counts()
-        wanted: dict[int, int] = {}
-        values: dict[int, int] = {}
-        for slot in self._signature.slots[index:]:
-            if not any(0 < self._count(alternative) <= self._most(alternative, free) for alternative in slot):
-                return False
-            if len(slot) == 1:
-                alternative, count = slot[0], self._count(slot[0])
-                wanted[alternative.filter] = wanted.get(alternative.filter, 0) + (
-                    0 if alternative.admin_access else count
-                )
-                for rule in alternative.rules:
-                    values[rule] = values.get(rule, 0) + count
-        if any(count > free[number] for number, count in wanted.items()):
-            return False
-        return all(self._may_differ(rule, count) for rule, count in values.items())
-
-    def _free_counts(self) -> list[int]:
-        """Return how many free devices would do, filter by filter."""
-        pairs = zip(self._node_view.components, self._states, strict=True)
-        frees = [component.template.tables.free(state) for component, state in pairs]
-        return [
-            sum(
-                (free & found_in.chosen[number]).bit_count()
-                for free, found_in in zip(frees, self._matched, strict=True)
-            )
-            for number in range(len(self._signature.filters))
-        ]
-
-    def _most(self, alternative: Alternative, free: Sequence[int]) -> int:
-        return (
-            len(self._candidates[alternative.filter])
-            if alternative.admin_access
-            else free[alternative.filter]
-        )
-
-    def _may_differ(self, rule: int, count: int) -> bool:
-        """Whether there are enough values for the devices that a distinctAttribute still binds."""
-        if isinstance(self._signature.rules[rule], MatchAttribute):
+    def _may_go_on(self, request: int) -> bool:
+        """Whether the requests from this one on may fit. Asked once the first attempt has failed."""
+        if not self._dead or self._space.fails:
             return True
-        bound = {
-            alternative for slot in self._signature.slots for alternative in slot if rule in alternative.rules
-        }
-        taken = self._rules[rule] or frozenset()
-        left = {
-            listed.values[rule]
-            for alternative in bound
-            for listed in self._candidates[alternative.filter]
-            if alternative.admin_access or self._is_free(listed)
-        }
-        return sum(bool(values) and not values & taken for values in left) >= count
+        self._effort.step()
+        return self._may_fit(request, self._assignment.states)
 
-    def _now(self) -> object:
-        """Return what the rest of the search depends on."""
-        watched = (
-            frozenset(
-                (self._want_of(index).claim, self._want_of(index).admin_access, listed)
-                for index, (_, devices) in enumerate(self._chosen)
-                for listed in devices
-            )
-            if self._watches
-            else None
+    def _following(self, turn: _Turn) -> _Turn | None:
+        """Return the turn after one that has taken a device, None after the last one."""
+        if turn.left > 1:
+            found = _Turn(turn.request, turn.option, turn.left - 1, is_first=False, start=turn.device + 1)
+            found.is_closed = self._is_dead(found)
+            if not found.is_closed:
+                self._list(found)
+            return found
+        if not self._are_met(turn.request):
+            return _Turn(turn.request, turn.option, 0, is_first=False, is_closed=True)
+        return self._opened(turn.request + 1)
+
+    def _are_met(self, request: int) -> bool:
+        """Whether the rules hold of which this request is the last."""
+        return all(
+            rule.is_met(self._assignment.rules[number])
+            for number, rule in enumerate(self._rules)
+            if self._space.last_request[number] == request
         )
-        return tuple(self._states), tuple(self._rules), tuple(self._counts), watched
 
-    def _note_dead(self, key: object) -> None:
+    def _list(self, turn: _Turn) -> None:
+        """List what the turn's alternative could get now."""
+        option = self._space.requests[turn.request][turn.option]
+        turn.available = self._assignment.available(option)
+        listed = option.candidates & -(1 << turn.start)
+        if option.count is None:
+            listed &= -listed  # all devices are wanted: the next one, or none of them
+        turn.untried = listed & (turn.available | option.failed)
+        looks = self._dead and not self._space.fails and option.count is not None
+        if looks and not self._look_ahead.may_fill(self._assignment, option, turn.untried, turn.left):
+            turn.untried = 0
+
+    def _advance(self, turn: _Turn) -> bool:
+        """Take the next device that the turn can get; False where there is none."""
+        while not turn.is_closed:
+            option = self._space.requests[turn.request][turn.option] if turn.option >= 0 else None
+            device = -1 if option is None else self._next_device(turn, option)
+            if option is not None and device >= 0:
+                self._effort.step()
+                turn.device, turn.before = device, self._assignment.take(option, device)
+                return True
+            if not turn.is_first or not self._choose_option(turn):
+                return False
+        return False
+
+    def _choose_option(self, turn: _Turn) -> bool:
+        """Turn to the next alternative that keeps within the limit of results; False after the last."""
+        sizes, claim = self._sizes[turn.request], self._claims[turn.request]
+        if turn.option >= 0:
+            self._counts[claim] -= sizes[turn.option]
+        for option in range(turn.option + 1, len(sizes)):
+            size = sizes[option]
+            if size and self._counts[claim] + size + self._least[turn.request] <= RESULTS:
+                turn.option, turn.left = option, size
+                self._counts[claim] += size
+                self._list(turn)
+                return True
+        turn.option = -1
+        return False
+
+    def _next_device(self, turn: _Turn, option: RequestOption) -> int:
+        """Return the next device to try, -1 where none is left."""
+        while turn.untried:
+            if not self._space.fails and option.count is not None and turn.untried.bit_count() < turn.left:
+                return -1
+            lowest = turn.untried & -turn.untried
+            turn.untried ^= lowest
+            device = lowest.bit_length() - 1
+            if self._space.fails:
+                if (option.candidates >> device).bit_count() < turn.left:
+                    return -1
+                if option.failed & lowest:
+                    self._fail(option, device)
+            elif turn.device >= 0 and self._has_twin(turn, device):
+                continue
+            return device
+        return -1
+
+    def _has_twin(self, turn: _Turn, device: int) -> bool:
+        """Whether an earlier device that stands for the same thing was tried, or would be tried instead."""
+        twins = self._space.twins[device] & turn.available
+        free = self._assignment.free
+        return bool(twins & free if free >> device & 1 else twins & ~free)
+
+    def _least_after(self, request: int) -> int:
+        """Return how many devices the later requests of the same claim need at least."""
+        claim = self._claims[request]
+        return sum(
+            min(sizes)
+            for other, sizes in zip(self._claims[request + 1 :], self._sizes[request + 1 :], strict=True)
+            if other == claim
+        )
+
+    def _is_dead(self, turn: _Turn) -> bool:
+        return bool(self._dead) and self._key(turn) in self._dead
+
+    def _note_dead(self, turn: _Turn) -> None:
+        if turn.is_closed:
+            return
         if len(self._dead) >= _DEAD:
             self._dead.clear()
-        self._dead.add(key)
+        self._dead.add(self._key(turn))
+
+    def _key(self, turn: _Turn) -> Hashable:
+        if self._keys is None:
+            self._keys = SearchKeys(self._space, self._rules, is_fixed=self._is_fixed)
+        counts = tuple([self._counts[claim] for claim in self._varying])
+        place = (turn.request, -1 if turn.is_first else turn.option, turn.left if not turn.is_first else 0)
+        start = turn.start if self._space.fails else 0
+        return self._keys.key(self._assignment, turn.request, (*place, start, counts))
 
 
-def _devices(
-    signature: ClaimSignature, node_view: NodeView, matched: Sequence[MatchedPositions], *, lists: bool
-) -> Iterator[ListedDevice]:
-    """Yield every device of the site, in listed order."""
-    found = []
-    attributes = [rule.attribute for rule in signature.rules]
-    for number, (component, found_in) in enumerate(zip(node_view.components, matched, strict=True)):
-        tables = component.template.tables
-        columns = [_values(component, attribute, lists=lists) for attribute in attributes]
-        for position in positions(node_view.node_class.usable[number]):
-            values = tuple(column.get(position, frozenset()) for column in columns)
-            chosen = tuple(
-                mask >> position & 1 for masks in (found_in.chosen, found_in.barred) for mask in masks
-            )
-            where = tables if tables.size == 1 else (number, tables.twins[position])
-            listed = ListedDevice(number, position, (where, chosen, values), values)
-            found.append((node_view.node_class.ranks[number][position], listed))
-    found.sort(key=lambda entry: entry[0])
-    for _, listed in found:
-        yield listed
-
-
-def _values(component: Component, attribute: QualifiedName, *, lists: bool) -> dict[int, Values]:
-    """Return what constraints compare, by position."""
-    found = {}
-    for value, mask in component.template.blocks(attribute, component.own):
-        if isinstance(value, tuple) and not lists:
-            continue
-        several = value if isinstance(value, tuple) else (value,)
-        values: Values = frozenset((type(each), each) for each in several)
-        for position in positions(mask):
-            found[position] = values
-    return found
+def _size(option: RequestOption, *, is_complete: bool) -> int:
+    """Return how many devices an option wants; 0 for all devices where slices are missing."""
+    if option.count is not None:
+        return option.count
+    return option.candidates.bit_count() if is_complete else 0

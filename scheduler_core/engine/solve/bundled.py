@@ -1,4 +1,4 @@
-"""BundleProgress cases: several sets of devices, each of which must come from one group of components.
+"""Bundled subproblems: several sets of devices, each of which must come from one group of components.
 
 That is what two or more matchAttribute constraints on one attribute mean: all components with one value of
 it are a group, and a *bundle*, the devices that a constraint binds, lies in one group as a whole. Bundles
@@ -15,11 +15,12 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.engine.solve.component_view import Counts, without
 from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, VectorSpace, size_of, space_of
 from scheduler_core.engine.solve.subproblem import (
+    TOO_MANY_COUNTS,
+    BeyondTables,
     Member,
     Picks,
     Progress,
     States,
-    TooIrregular,
     after,
     guided,
 )
@@ -84,11 +85,11 @@ class BundledSubproblem:
         self._vectors_of: dict[tuple[object, ...], tuple[Counts, ...]] = {}
 
     def fits(self, states: States) -> bool:
-        """Whether there is an answer. Raises: TooIrregular."""
+        """Whether there is an answer. Raises: BeyondTables."""
         return self._greedy(states) is not None or self.reaches(states, self.start())
 
     def first(self, states: States) -> Picks | None:
-        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        """Return the first answer, None where there is none. Raises: BeyondTables."""
         greedy = self._greedy(states)
         if greedy is not None:
             return greedy
@@ -141,7 +142,7 @@ class BundledSubproblem:
                     yield number, position
 
     def reaches(self, states: States, progress: Progress) -> bool:
-        """Whether the devices still wanted can be had. Raises: TooIrregular."""
+        """Whether the devices still wanted can be had. Raises: BeyondTables."""
         key = (states, progress)
         known = self._memo.get(key)
         if known is None:
@@ -168,7 +169,7 @@ class BundledSubproblem:
         """Go through the groups once: digits are loose devices by column, then bundles by kind."""
         counts = (*progress.loose, *progress.waiting)
         if size_of(counts) > LARGEST:
-            raise TooIrregular
+            raise BeyondTables(TOO_MANY_COUNTS)
         space, found = space_of(counts), NOTHING
         for group in range(len(self._groups)):
             found = space.joined(found, self._vectors(states, group, progress.due[group], space))
@@ -221,7 +222,7 @@ class BundledSubproblem:
         if len(members) == 1:
             return self.members[members[0]].view.fits(states[members[0]], owed)
         if size_of(owed) > LARGEST:
-            raise TooIrregular
+            raise BeyondTables(TOO_MANY_COUNTS)
         space, found = space_of(owed), NOTHING
         for number in members:
             found = space.joined(found, self.members[number].view.frontier(states[number], owed))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.bundled import LOOSE
-from scheduler_core.engine.solve.columns import Blocks, Columns, Odd
+from scheduler_core.engine.solve.columns import Blocks, Columns
+from scheduler_core.engine.solve.subproblem import BeyondTables
 
 
 def bundles_of(choice: ChosenAlternatives, rules: Sequence[int]) -> list[int]:
@@ -40,7 +41,7 @@ def groups_by_value(
 
     Marked columns are those of bundles. Components with devices of these have one value, and those with
     the same value are a group; each other component is a group that holds no bundle.
-    Raises: Odd where a component offers several values for a bundle.
+    Raises: BeyondTables where a component offers several values for a bundle.
     """
     holding: dict[int, list[int]] = {}
     others: list[tuple[int, ...]] = []
@@ -51,6 +52,8 @@ def groups_by_value(
             continue
         mine = [value for value, block in values[number] if block & bound]
         if len(mine) != 1:
-            raise Odd
+            raise BeyondTables(
+                "a component offers several values of an attribute that several constraints match"
+            )
         holding.setdefault(mine[0], []).append(index)
     return (*map(tuple, holding.values()), *others), len(holding)

@@ -8,6 +8,7 @@ from operator import and_
 
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.counted import LimitedGroup
+from scheduler_core.engine.solve.subproblem import BeyondTables
 
 Masks = tuple[int, ...]
 Blocks = tuple[tuple[int, int], ...]
@@ -24,10 +25,6 @@ class ClaimMatches:
 
     chosen: tuple[Masks, ...]
     values: tuple[tuple[Blocks, ...], ...]
-
-
-class Odd(Exception):
-    """A combination that count vectors do not cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,7 @@ def limited_groups(
 
     A value that one device alone has limits nothing. Any other value must be the only one that a
     component offers for the marked columns.
-    Raises: Odd where it is not.
+    Raises: BeyondTables where it is not.
     """
     if not any(values):
         return tuple([LimitedGroup((index,), is_limited=False) for index in range(len(used))])
@@ -127,7 +124,7 @@ def limited_groups(
         bound = columns.marked(number)
         mine = {value: block & bound for value, block in values[number] if value in shared and block & bound}
         if len(mine) > 1 or any(block != bound for block in mine.values()):
-            raise Odd
+            raise BeyondTables("a component offers several values of a distinctAttribute")
         members.setdefault(next(iter(mine), ("free", index)), []).append(index)
     return tuple(LimitedGroup(tuple(found), not isinstance(value, tuple)) for value, found in members.items())
 

@@ -1,50 +1,40 @@
-"""A kind of claim at work: which devices it sees where, and its plan for every site.
+"""A compiled claim: a signature with all that was worked out for it, node by node.
 
-Nodes of one roster that show the kind the same have one plan. What they show is told by few of their own
-values: those that selectors read, and which ones are equal among those that constraints compare.
+Nodes of one class that look the same to the claim share their plan and their search space. What counts is
+what its selectors read, and which of the values that its constraints compare are equal, not what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from typing import Final
 
 from scheduler_core.engine.claims.claim_signature import ClaimSignature, Filter
 from scheduler_core.engine.claims.node_signature import NodeSignatures, node_signatures_of
+from scheduler_core.engine.claims.relaxed_signature import RelaxedSignature, relaxed_signatures
 from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
-from scheduler_core.engine.solve.columns import ClaimMatches, Masks
-from scheduler_core.engine.solve.plan import NodePlan
-from scheduler_core.engine.solve.planner import Planner
+from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
+from scheduler_core.engine.solve.coverage import Coverage, Uncovered
+from scheduler_core.engine.solve.per_node import PerNode
+from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
+from scheduler_core.engine.solve.search_space import MatchedPositions, SearchSpace
+from scheduler_core.engine.solve.subproblem import BeyondTables
+from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
+from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.node_class import NodeClass, NodeView
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
 from scheduler_core.tables.structure_class import identity
 
-_Values = tuple[tuple[tuple[int, int], ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedPositions:
-    """What a kind sees of a component, filter by filter.
-
-    Shape: ``chosen`` would do, ``barred`` would but for a taint, on ``failed`` a selector fails.
-    """
-
-    chosen: Masks
-    barred: Masks
-    failed: Masks
-
-    def within(self, usable: int) -> MatchedPositions:
-        """Return what of it lies in some positions."""
-        return MatchedPositions(
-            *[tuple([mask & usable for mask in masks]) for masks in (self.chosen, self.barred, self.failed)]
-        )
+_FEW_SUBPROBLEMS: Final = 16
+"""Of how many subproblems the relaxation of some of the requests may consist."""
 
 
 class CompiledClaim:
-    """The plans of a kind, kept per site, and shared by sites that look the same to the kind.
+    """A signature at work.
 
-    Shape: ``lists`` tells whether constraints compare lists by their members; else they are no values.
+    Shape: ``lists`` tells whether constraints compare lists by their members; else lists are no values.
     """
 
     def __init__(
@@ -54,79 +44,124 @@ class CompiledClaim:
         self._lists = lists
         self._planner = planner
         self._selector_cache = selector_cache
-        self._plans: dict[NodeView, NodePlan] = {}
+        self._coverages: dict[NodeView, Coverage] = {}
+        self._plans = PerNode(self._planned, self._signature_on)
+        self._spaces = PerNode(self._new_space, self._signature_on)
+        self._relaxed = [
+            PerNode(partial(self._new_relaxed, first), self._signature_on)
+            for first in range(max(1, len(signature.requests)))
+        ]
         self._signatures_by_class: dict[NodeClass, NodeSignatures] = {}
-        self._by_signature: dict[tuple[object, ...], NodePlan] = {}
-        self._shared: dict[tuple[NodeClass, ClaimMatches], NodePlan] = {}
+        self._same_matches: dict[tuple[NodeClass, ClaimMatches], Coverage] = {}
         self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
         self._matched_by_values: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
 
-    def plan(self, node_view: NodeView) -> NodePlan:
-        """Return the plan for a site."""
-        found = self._plans.get(node_view)
+    def coverage(self, node_view: NodeView) -> Coverage:
+        """Return the plan for a node, or why the tables do not cover the claim there."""
+        found = self._coverages.get(node_view)
         if found is None:
-            found = self._plans[node_view] = self._planned(node_view)
+            gap = self.signature.gap or _gap_of(node_view)
+            found = self._plans.of(node_view) if gap is None else Uncovered(gap)
+            self._coverages[node_view] = found
         return found
+
+    def space(self, node_view: NodeView) -> SearchSpace:
+        """Return what the backtracking search needs to know of a node."""
+        return self._spaces.of(node_view)
+
+    def may_fit(self, node_view: NodeView, first: int, states: Sequence[int]) -> bool:
+        """Whether the requests from number ``first`` on may fit into states of the node's components.
+
+        "No" is certain: then not even their relaxations fit.
+        """
+        return all(_may_fit(one, states) for one in self._relaxed[first].of(node_view))
 
     def forget(self, node_view: NodeView) -> None:
-        """Forget a site that is no more."""
-        self._plans.pop(node_view, None)
+        """Forget a node view that is no more."""
+        self._coverages.pop(node_view, None)
+        self._plans.forget(node_view)
+        self._spaces.forget(node_view)
+        for relaxed in self._relaxed:
+            relaxed.forget(node_view)
 
-    def _planned(self, node_view: NodeView) -> NodePlan:
-        if not (self.signature.is_regular and node_view.is_regular):
-            return NodePlan(None)
+    def _signature_on(self, node_view: NodeView) -> Hashable:
+        """Return what the claim sees of the node, None where that cannot be told by texts alone."""
         signature = self._signatures(node_view).of(node_view.components)
-        if signature is None:
-            return self._made(node_view)
-        key = (node_view.node_class, signature)
-        found = self._by_signature.get(key)
-        if found is None:
-            found = self._by_signature[key] = self._made(node_view)
-        return found
+        return None if signature is None else (node_view.node_class, signature)
 
     def _signatures(self, node_view: NodeView) -> NodeSignatures:
-        signatures = self._signatures_by_class.get(node_view.node_class)
-        if signatures is None:
-            slots = [self._slots_of(one.template) for one in node_view.components]
-            attributes = {rule.attribute for rule in self.signature.rules}
-            signatures = self._signatures_by_class[node_view.node_class] = node_signatures_of(
-                node_view.components, slots, attributes
-            )
-        return signatures
-
-    def _made(self, node_view: NodeView) -> NodePlan:
-        matches = self._matches_on(node_view)
-        if matches is None:
-            return NodePlan(None)
-        key = (node_view.node_class, matches)
-        found = self._shared.get(key)
+        found = self._signatures_by_class.get(node_view.node_class)
         if found is None:
-            found = self._shared[key] = self._planner.plan(self.signature, node_view.node_class, matches)
+            slots = [self._slots_of(one.template) for one in node_view.components]
+            attributes = {name for rule in self.signature.rules for name in _compared(rule)}
+            found = node_signatures_of(node_view.components, slots, attributes)
+            self._signatures_by_class[node_view.node_class] = found
         return found
 
-    def matched(self, node_view: NodeView) -> tuple[MatchedPositions, ...]:
-        """Return what the kind sees of each component, restricted to what the node may use."""
+    def _planned(self, node_view: NodeView) -> Coverage:
+        matched = self._matched_on(node_view)
+        if any(any(one.failed) for one in matched):
+            return Uncovered("a selector fails on some device")
+        if self._meets_shareable(node_view, matched):
+            return Uncovered("a request matches devices that serve many claims")
+        values = [self._values(node_view, rule) for rule in self.signature.rules]
+        if any(one is None for one in values):
+            return Uncovered("a constraint compares lists that overlap in part")
+        matches = ClaimMatches(
+            tuple(one.chosen for one in matched), tuple(one for one in values if one is not None)
+        )
+        key = (node_view.node_class, matches)
+        found = self._same_matches.get(key)
+        if found is None:
+            found = self._planner.plan(self.signature, node_view.node_class, matches)
+            self._same_matches[key] = found
+        return found
+
+    def _new_space(self, node_view: NodeView) -> SearchSpace:
+        return SearchSpace(self.signature, node_view, self._matched_on(node_view), lists=self._lists)
+
+    def _new_relaxed(self, first: int, node_view: NodeView) -> tuple[Coverage, ...]:
+        matched = self._matched_on(node_view)
+        most = MOST_SUBPROBLEMS if first == 0 else _FEW_SUBPROBLEMS
+        return tuple(
+            self._planner.plan(one.signature, node_view.node_class, matches, most)
+            for one in relaxed_signatures(self.signature, first, self._shared_filters(node_view, matched))
+            if (matches := self._relaxed_matches(one, node_view, matched)) is not None
+        )
+
+    def _shared_filters(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> set[int]:
+        """Return the filters that match devices which serve many claims."""
+        shareable = [one.structure_class.shareable for one in node_view.node_class.templates]
+        return {
+            number
+            for mask, one in zip(shareable, matched, strict=True)
+            for number, chosen in enumerate(one.chosen)
+            if mask & chosen
+        }
+
+    def _relaxed_matches(
+        self, relaxed: RelaxedSignature, node_view: NodeView, matched: Sequence[MatchedPositions]
+    ) -> ClaimMatches | None:
+        values = [self._values(node_view, rule) for rule in relaxed.signature.rules]
+        if any(one is None for one in values):
+            return None
+        chosen = tuple(
+            tuple(_union(one.chosen[number] for number in union) for union in relaxed.unions)
+            for one in matched
+        )
+        return ClaimMatches(chosen, tuple(one for one in values if one is not None))
+
+    def _matched_on(self, node_view: NodeView) -> tuple[MatchedPositions, ...]:
+        """Return what the claim sees of each component, restricted to what the node may use."""
         pairs = zip(node_view.components, node_view.node_class.usable, strict=True)
         return tuple([self._matched_in(component).within(usable) for component, usable in pairs])
 
-    def meets_shareable(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> bool:
-        """Whether some filter looks at a component with devices that serve many claims."""
-        pairs = zip(node_view.node_class.templates, matched, strict=True)
+    def _meets_shareable(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> bool:
+        """Whether a request matches devices that serve many claims."""
         return any(
-            template.structure_class.is_shared and any((*found_in.chosen, *found_in.barred, *found_in.failed))
-            for template, found_in in pairs
-        )
-
-    def _matches_on(self, node_view: NodeView) -> ClaimMatches | None:
-        """Return what the kind sees, None where a selector fails or lists overlap."""
-        matched = self.matched(node_view)
-        if any(any(found_in.failed) for found_in in matched) or self.meets_shareable(node_view, matched):
-            return None
-        values = tuple(self._values(node_view, number) for number in range(len(self.signature.rules)))
-        if any(one is None for one in values):
-            return None
-        return ClaimMatches(
-            tuple(found_in.chosen for found_in in matched), tuple(one for one in values if one is not None)
+            template.structure_class.shareable & _union((*one.chosen, *one.barred, *one.failed))
+            for template, one in zip(node_view.node_class.templates, matched, strict=True)
+            if template.structure_class.is_shared
         )
 
     def _matched_in(self, component: Component) -> MatchedPositions:
@@ -134,18 +169,15 @@ class CompiledClaim:
         key = (template, tuple([identity(component.own[slot]) for slot in self._slots_of(template)]))
         found = self._matched_by_values.get(key)
         if found is None:
-            found = self._matched_by_values[key] = self._newly_matched(component)
+            answers = [self._masks(one, component) for one in self.signature.filters]
+            chosen, barred, failed = zip(*answers, strict=True) if answers else ((), (), ())
+            found = self._matched_by_values[key] = MatchedPositions(chosen, barred, failed)
         return found
-
-    def _newly_matched(self, component: Component) -> MatchedPositions:
-        answers = [self._masks(one, component) for one in self.signature.filters]
-        chosen, barred, failed = zip(*answers, strict=True) if answers else ((), (), ())
-        return MatchedPositions(chosen, barred, failed)
 
     def _masks(self, wanted: Filter, component: Component) -> tuple[int, int, int]:
         structure_class = component.template.structure_class
         chosen, failed = self._selector_cache.masks(wanted.selectors, component)
-        if wanted.capacity:
+        if wanted.capacity or structure_class.is_shared:
             chosen &= structure_class.with_capacity(wanted.capacity)
         barred = chosen & structure_class.barred(wanted.tolerations) if wanted.tolerations is not None else 0
         return chosen & ~barred, barred, failed
@@ -157,17 +189,17 @@ class CompiledClaim:
             slots = self._slots[template] = tuple(sorted(read))
         return slots
 
-    def _values(self, node_view: NodeView, rule: int) -> _Values | None:
+    def _values(self, node_view: NodeView, rule: Constraint) -> tuple[Blocks, ...] | None:
         """Return the values that a rule compares, numbered as they are met.
 
         A list counts as one value where lists are either equal or have nothing in common; None where not.
         """
-        attribute = self.signature.rules[rule].attribute
+        assert isinstance(rule, MatchAttribute | DistinctAttribute)
         numbers: dict[frozenset[tuple[type, object]], int] = {}
         found = []
         for component in node_view.components:
             mine: dict[int, int] = {}
-            for value, mask in component.template.blocks(attribute, component.own):
+            for value, mask in component.template.blocks(rule.attribute, component.own):
                 if isinstance(value, tuple) and not self._lists:
                     continue
                 several = value if isinstance(value, tuple) else (value,)
@@ -177,3 +209,38 @@ class CompiledClaim:
             found.append(tuple(mine.items()))
         is_apart = len(frozenset().union(*numbers)) == sum(map(len, numbers))
         return tuple(found) if is_apart else None
+
+
+def _gap_of(node_view: NodeView) -> str | None:
+    """Return why the tables cannot be asked about a node, None where they can."""
+    if node_view.is_sealed:
+        return "a claim on the node keeps scopes of its devices to itself"
+    if node_view.judges:
+        return "devices of the node have expressions about their neighbours"
+    return None
+
+
+def _may_fit(coverage: Coverage, states: Sequence[int]) -> bool:
+    if isinstance(coverage, Uncovered):
+        return True
+    try:
+        return coverage.plan.fits_states(states)
+    except BeyondTables:
+        return True
+
+
+def _compared(rule: Constraint) -> Iterator[QualifiedName]:
+    """Yield the attributes that a rule compares."""
+    if isinstance(rule, MatchAttribute | DistinctAttribute):
+        yield rule.attribute
+        return
+    yield from rule.scopes
+    if isinstance(rule, ExclusiveScope) and rule.kind is not None:
+        yield rule.kind
+
+
+def _union(masks: Iterator[int] | Sequence[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found

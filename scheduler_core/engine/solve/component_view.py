@@ -78,9 +78,8 @@ class ComponentView:
         known = self._frontiers.get((state, counts))
         if known is None:
             found: list[Counts] = []
-            for vector in self._vectors(
-                state, counts, ()
-            ):  # in descending order: none is above an earlier one
+            # Vectors come in descending order: none of them lies above an earlier one.
+            for vector in self._vectors(state, counts, ()):
                 if not any(_is_under(vector, other) for other in found):
                     found.append(vector)
             known = tuple(found)

@@ -13,7 +13,15 @@ from typing import Final
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.solve.component_view import ComponentView, Counts, counted, without
 from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, VectorSpace, size_of, space_of
-from scheduler_core.engine.solve.subproblem import Member, Picks, Progress, States, TooIrregular, guided
+from scheduler_core.engine.solve.subproblem import (
+    TOO_MANY_COUNTS,
+    BeyondTables,
+    Member,
+    Picks,
+    Progress,
+    States,
+    guided,
+)
 
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
 
@@ -52,7 +60,7 @@ class CountedSubproblem:
         self._memo: dict[tuple[States, Counts, int], bool] = {}
 
     def fits(self, states: States) -> bool:
-        """Whether there is an answer. Raises: TooIrregular."""
+        """Whether there is an answer. Raises: BeyondTables."""
         if self.is_single:
             return self.members[0].view.fits(states[0], self.counts)
         if len(self.order) == 1:
@@ -62,7 +70,7 @@ class CountedSubproblem:
         return self._greedy(states) is not None or self._may_still_reach(states)
 
     def first(self, states: States) -> Picks | None:
-        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        """Return the first answer, None where there is none. Raises: BeyondTables."""
         if self.is_single:
             found = self.members[0].view.first(states[0], self.order)
             return None if found is None else tuple((0, position) for position in found)
@@ -98,13 +106,13 @@ class CountedSubproblem:
         return without(counts, self.order[turn]), self._spent_with(number, self.order[turn], spent)
 
     def reaches(self, states: States, progress: Progress) -> bool:
-        """Whether the devices still wanted can be had. Raises: TooIrregular."""
+        """Whether the devices still wanted can be had. Raises: BeyondTables."""
         counts, spent = progress
         key = (states, counts, spent)
         known = self._memo.get(key)
         if known is None:
             if size_of(counts) > LARGEST:
-                raise TooIrregular
+                raise BeyondTables(TOO_MANY_COUNTS)
             known = self._is_enough(states, counts) and self._joins(states, counts, spent)
             if len(self._memo) >= _LIMIT:
                 self._memo.clear()

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
-from scheduler_core.engine.solve.subproblem import Picks, Subproblem, TooIrregular
+from scheduler_core.engine.solve.subproblem import Picks, Subproblem
 from scheduler_core.tables.component import Component
 
 _LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Solution:
     """Devices for a kind.
 
     Shape: ``picks`` has, per device in the order of the wants, the number of the component on the node
@@ -42,14 +42,18 @@ class PlannedSubproblem:
     subproblem: Subproblem
     components: tuple[int, ...]
     floor: tuple[int, ...]
-    _known: dict[int, Answer | None] = field(default_factory=dict)
+    _known: dict[int, Solution | None] = field(default_factory=dict)
 
     def fits(self, components: Sequence[Component]) -> bool:
-        """Whether there is an answer. Raises: TooIrregular."""
+        """Whether there is an answer. Raises: BeyondTables."""
         return self.subproblem.fits(tuple([components[number].state for number in self.components]))
 
-    def first(self, components: Sequence[Component]) -> Answer | None:
-        """Return the first answer, None where there is none. Raises: TooIrregular."""
+    def fits_states(self, states: Sequence[int]) -> bool:
+        """Whether there is an answer in some states of the node's components. Raises: BeyondTables."""
+        return self.subproblem.fits(tuple([states[number] for number in self.components]))
+
+    def first(self, components: Sequence[Component]) -> Solution | None:
+        """Return the first answer, None where there is none. Raises: BeyondTables."""
         if len(self.components) != 1:
             return self._first(tuple([components[number].state for number in self.components]))
         state = components[self.components[0]].state
@@ -60,20 +64,20 @@ class PlannedSubproblem:
         found = self._known[state] = self._first((state,))
         return found
 
-    def _first(self, states: tuple[int, ...]) -> Answer | None:
+    def _first(self, states: tuple[int, ...]) -> Solution | None:
         found = self.subproblem.first(states)
         return None if found is None else self.answer(found)
 
-    def answer(self, picks: Picks) -> Answer:
+    def answer(self, picks: Picks) -> Solution:
         """Return the answer that takes these devices of the members."""
         lead: tuple[int, ...] = ()
         if picks:
             member, position = picks[0]
             lead = (self.choice.options[0], self.subproblem.members[member].ranks[position])
         numbered = tuple([(self.components[member], position) for member, position in picks])
-        return Answer(self.choice, numbered, lead)
+        return Solution(self.choice, numbered, lead)
 
-    def key(self, answer: Answer) -> tuple[int, ...]:
+    def key(self, answer: Solution) -> tuple[int, ...]:
         """Return what orders answers as a depth-first search meets them: option, devices, option, ..."""
         ranks = {member.component: member.ranks for member in self.subproblem.members}
         key: list[int] = []
@@ -87,39 +91,29 @@ class PlannedSubproblem:
 
 
 class NodePlan:
-    """Shape: ``cases`` by floor, ``by_options`` the preferred alternatives first; None where the site needs
-    the plain search.
+    """The subproblems of a claim on a node.
+
+    Shape: ``subproblems`` those with the first devices first; ``by_options`` the preferred alternatives
+           first.
     """
 
-    __slots__ = ("_by_options", "_subproblems")
+    __slots__ = ("by_options", "subproblems")
 
-    def __init__(self, subproblems: Sequence[PlannedSubproblem] | None) -> None:
-        self._subproblems: tuple[PlannedSubproblem, ...] | None = None
-        if subproblems is not None:
-            self._subproblems = tuple(sorted(subproblems, key=lambda planned: planned.floor))
-            self._by_options = tuple(sorted(self._subproblems, key=lambda planned: planned.choice.options))
-
-    @property
-    def subproblems(self) -> tuple[PlannedSubproblem, ...]:
-        """Return the cases, those with the first devices first. Raises: TooIrregular."""
-        if self._subproblems is None:
-            raise TooIrregular
-        return self._subproblems
-
-    @property
-    def by_options(self) -> tuple[PlannedSubproblem, ...]:
-        """Return the cases, those with the preferred alternatives first. Raises: TooIrregular."""
-        if self._subproblems is None:
-            raise TooIrregular
-        return self._by_options
+    def __init__(self, subproblems: Sequence[PlannedSubproblem]) -> None:
+        self.subproblems = tuple(sorted(subproblems, key=lambda planned: planned.floor))
+        self.by_options = tuple(sorted(self.subproblems, key=lambda planned: planned.choice.options))
 
     def fits(self, components: Sequence[Component]) -> bool:
-        """Whether there is an answer. Raises: TooIrregular."""
+        """Whether there is an answer. Raises: BeyondTables."""
         return any(planned.fits(components) for planned in self.subproblems)
 
-    def first(self, components: Sequence[Component]) -> Answer | None:
-        """Return the first answer, None where there is none. Raises: TooIrregular."""
-        best: tuple[Answer, PlannedSubproblem] | None = None
+    def fits_states(self, states: Sequence[int]) -> bool:
+        """Whether there is an answer in some states of the node's components. Raises: BeyondTables."""
+        return any(planned.fits_states(states) for planned in self.subproblems)
+
+    def first(self, components: Sequence[Component]) -> Solution | None:
+        """Return the first answer, None where there is none. Raises: BeyondTables."""
+        best: tuple[Solution, PlannedSubproblem] | None = None
         for planned in self.subproblems:
             if best is not None and planned.floor > best[0].lead:
                 break

@@ -15,7 +15,6 @@ from scheduler_core.engine.solve.columns import (
     ClaimMatches,
     Columns,
     Masks,
-    Odd,
     by_value,
     columns_of,
     limited_groups,
@@ -24,13 +23,14 @@ from scheduler_core.engine.solve.columns import (
 )
 from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.engine.solve.counted import CountedSubproblem
+from scheduler_core.engine.solve.coverage import Coverage, Covered, Uncovered
 from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem
-from scheduler_core.engine.solve.subproblem import Member
+from scheduler_core.engine.solve.subproblem import BeyondTables, Member
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
 from scheduler_core.state.node_class import NodeClass
 from scheduler_core.tables.occupancy import OccupancyTables
 
-_CASES: Final = 512
+MOST_SUBPROBLEMS: Final = 512
 """How many values of constraints and alternatives are gone through before a claim counts as irregular."""
 
 
@@ -41,17 +41,24 @@ class Planner:
         self._effort = effort
         self._views: dict[tuple[OccupancyTables, Masks], ComponentView] = {}
 
-    def plan(self, signature: ClaimSignature, node_class: NodeClass, seen: ClaimMatches) -> NodePlan:
-        """Return the plan."""
-        subproblems: list[PlannedSubproblem] = []
+    def plan(
+        self,
+        signature: ClaimSignature,
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        most: int = MOST_SUBPROBLEMS,
+    ) -> Coverage:
+        """Return the plan, or why count vectors do not cover the claim.
+
+        Shape: ``most`` subproblems at the most.
+        """
+        found: list[PlannedSubproblem] = []
         try:
             for choice in signature.choices:
-                subproblems += self._subproblems(
-                    signature, node_class, seen, choice, _CASES - len(subproblems)
-                )
-        except Odd:
-            return NodePlan(None)
-        return NodePlan(subproblems)
+                found += self._subproblems(signature, node_class, seen, choice, most - len(found))
+        except BeyondTables as beyond:
+            return Uncovered(beyond.reason)
+        return Covered(NodePlan(found))
 
     def _subproblems(
         self,
@@ -65,12 +72,12 @@ class Planner:
         match_rules = [rule for rule in rules if isinstance(signature.rules[rule], MatchAttribute)]
         distinct = [rule for rule in rules if isinstance(signature.rules[rule], DistinctAttribute)]
         if len(distinct) > 1:
-            raise Odd
+            raise BeyondTables("several distinctAttribute constraints bind the requests")
         bundled = [] if distinct or len(match_rules) < 2 else _most_on_one_attribute(signature, match_rules)
         if bundled:
             try:
                 return self._settled(node_class, seen, choice, match_rules, bundled=bundled, most=most)
-            except Odd:
+            except BeyondTables:
                 pass  # then every value of every rule is gone through
         return self._settled(node_class, seen, choice, match_rules, distinct=distinct, most=most)
 
@@ -90,9 +97,10 @@ class Planner:
         options = [by_value(seen.values[rule]) for rule in rules]
         fixed = {rule: with_any(seen.values[rule]) for rule in (*bundled, *distinct)}
         if prod(map(len, options)) > most:
-            raise Odd
+            raise BeyondTables(f"the constraints can settle on more than {most} combinations of values")
         subproblems = []
         for settled in product(*[option.values() for option in options]):
+            self._effort.step()
             alternatives = masks_of(seen, choice, fixed | dict(zip(rules, settled, strict=True)))
             if bundled:
                 subproblems.append(self._bundled_subproblem(node_class, seen, choice, alternatives, bundled))

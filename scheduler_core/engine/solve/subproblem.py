@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from scheduler_core.engine.solve.component_view import ComponentView
 
@@ -20,8 +20,15 @@ Progress = Any
 """What a case keeps of the devices taken so far, beside the states; hashable, and nobody else's affair."""
 
 
-class TooIrregular(Exception):
-    """More kinds of devices at once than count vectors can carry: somebody else must search."""
+class BeyondTables(Exception):
+    """Count vectors cannot express what is asked. Shape: ``reason`` a sentence."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+TOO_MANY_COUNTS: Final = "the requests ask for too many different kinds of devices at once"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +61,11 @@ class Subproblem(Protocol):
     order: tuple[int, ...]
 
     def fits(self, states: States) -> bool:
-        """Whether there is an answer. Raises: TooIrregular."""
+        """Whether there is an answer. Raises: BeyondTables."""
         ...
 
     def first(self, states: States) -> Picks | None:
-        """Return the first answer, None where there is none. Raises: TooIrregular."""
+        """Return the first answer, None where there is none. Raises: BeyondTables."""
         ...
 
     def start(self) -> Progress:
@@ -74,7 +81,7 @@ class Subproblem(Protocol):
         ...
 
     def reaches(self, states: States, progress: Progress) -> bool:
-        """Whether the devices still wanted can be had. Raises: TooIrregular."""
+        """Whether the devices still wanted can be had. Raises: BeyondTables."""
         ...
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.frontends.annotations.errors import InvalidPod
@@ -23,7 +24,7 @@ from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Allocation, Reason, Unallocatable
+from scheduler_core.model.result import Allocation, Answer, Reason, Unallocatable, Undecided
 from scheduler_core.search.answer import allocation
 from scheduler_core.search.depth_first import Problem, Search
 from scheduler_core.search.problem import problem_of
@@ -53,13 +54,13 @@ def allocate_marked(
     cluster: Cluster,
     node: Node,
     table: NodeTable | None = None,
-) -> Allocation | Unallocatable:
+) -> Answer:
     """Allocate claims together on one node, heeding their annotations and the node's partitions.
 
     Raises: as ``scheduler_core.explain.allocate.allocate``.
     """
     plain = allocate(claims, cluster, node)
-    if isinstance(plain, Unallocatable):
+    if not isinstance(plain, Allocation):
         return plain
     seen = tuple(sorted((pool.as_seen_from(node) for pool in cluster.pools), key=lambda pool: pool.id))
     ordered = replace(cluster, pools=seen)
@@ -67,26 +68,32 @@ def allocate_marked(
     demands = list(slot_demands(claims, marks, problem, table or NodeTable()))
     if not demands:
         return plain
-    search = _settled(problem, demands, {}) or searched_with_constraints(
-        claims, marks, ordered, node, demands
-    )
+    effort = Effort(most=DECISION)
+    try:
+        search = _settled(problem, demands, {}, effort) or searched_with_constraints(
+            claims, marks, ordered, node, demands, effort=effort
+        )
+    except EffortExceeded as exceeded:
+        why = "the search for devices that stand together found no end"
+        return Undecided(node=node.name, steps=int(exceeded.limit), why=why)
     if search is not None:
         return allocation(claims, search.problem, search.chosen, cluster=ordered, node=node)
     return Unallocatable(node=node.name, reasons=tuple(_reasons(claims, problem, demands)))
 
 
-def _settled(problem: Problem, demands: Sequence[SlotDemand], pins: Pins) -> Search | None:
+def _settled(problem: Problem, demands: Sequence[SlotDemand], pins: Pins, effort: Effort) -> Search | None:
     """Return the first search that ends well, over every choice of every demand."""
     if not demands:
-        search = Search(pinned(problem, pins))
+        search = Search(pinned(problem, pins), effort)
         return search if search.run() else None
     first, *rest = demands
     for units, cards in answers(first.demand):
+        effort.step()
         chosen = dict(pins)
         for request, mine in zip(first.requests, (units, *cards), strict=True):
             candidates = problem.requests[request].alternatives[0].candidates
             chosen[request] = [candidates[unit.index] for unit in mine]
-        found = _settled(problem, rest, chosen)
+        found = _settled(problem, rest, chosen, effort)
         if found is not None:
             return found
     return None

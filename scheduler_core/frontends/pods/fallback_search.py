@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from scheduler_core.base.effort import Effort
 from scheduler_core.frontends.joint.choose import answers
 from scheduler_core.frontends.pods.claim_demands import Marks, Pins, SlotDemand, pinned, switches_of
 from scheduler_core.model.claim import Claim, ClaimRef, SameScope
@@ -25,8 +26,12 @@ def searched_with_constraints(
     cluster: Cluster,
     node: Node,
     demands: Sequence[SlotDemand],
+    *,
+    effort: Effort,
 ) -> Search | None:
     """Return the first search that ends well, None where there is none.
+
+    Raises: EffortExceeded.
 
     Every number of followers that can be needed is tried, the fewest first. Partitions stay chosen here.
     """
@@ -42,7 +47,8 @@ def searched_with_constraints(
         )
         problem = problem_of(asked, cluster, node)
         for pins in _partition_pins(problem, bound):
-            search = Search(pinned(problem, pins))
+            effort.step()
+            search = Search(pinned(problem, pins), effort)
             if search.run():
                 return search
     return None

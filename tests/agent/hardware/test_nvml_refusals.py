@@ -77,7 +77,7 @@ def test_a_refusal_says_what_was_tried_on_what_why_and_who_acts() -> None:
 
     assert str(error) == (
         "destroy on GI 3 of GPU GPU-1 failed: NVML answered IN_USE (19); "
-        "it is retried; if it stays, find the process that holds it"
+        "it is retried; if it persists, find the process that uses it"
     )
 
 

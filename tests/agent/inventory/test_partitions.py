@@ -132,7 +132,7 @@ def test_a_partition_with_a_gpu_that_is_gone_is_left_out_and_told(hopper):
     devices = describe(replace(found, gpus=tuple(one for one in found.gpus if one.gpu.minor != 3)))
 
     assert "gpus-2-3" not in joined(devices)
-    assert any(one.startswith("gpus-2-3: GPU 3 is not there") for one in devices.left_out)
+    assert any(one.startswith("gpus-2-3: GPU 3 is missing") for one in devices.left_out)
 
 
 def test_a_node_without_a_table_has_no_shares(hopper):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slice_keeper import Keeper
+from slice_keeper import Copied, Keeper
 
 from agent.hardware.ports import Readers
 from agent.hardware.procfs import ProcBoot
@@ -11,7 +11,6 @@ from agent.hardware.sysfs import Sysfs
 from agent.inventory import describe, discover
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Listed
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import V1Source
 
@@ -25,7 +24,7 @@ pci: []
 """
 
 
-class Shelf:
+class Shelf(Copied):
     """Keeps slices and counts the writes."""
 
     kind = "ResourceSlice"
@@ -68,7 +67,6 @@ def test_a_machine_with_neither_gpus_nor_nics_is_one_empty_slice_and_no_more_wri
     clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
     source = V1Source(metrics, Notices())
     publication = Publication(shelf, source, Owner(Nodes(), "node-1"), metrics, clocks)
-    publication.known.hear(Listed(()))
 
     for now in range(5):
         publication.attempt(look(tmp_path), float(now))

@@ -1,4 +1,4 @@
-"""The agent's loop outlives errors that nobody foresaw, and says them once, with where they came from."""
+"""The agent's loop survives unexpected errors, and logs each once, with its traceback."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import threading
 from dataclasses import replace
 
 import pytest
-from slice_keeper import Keeper, pool_of
+from slice_keeper import Copied, Keeper, pool_of
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.errors import Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Listed
+from agent.publishing.ports import Heard
 from agent.publishing.publication import Clocks, Owner, Publication
 from scheduler_core.model.pool import Pool, PoolId
 
@@ -66,7 +66,7 @@ class Source:
         pass
 
 
-class Shelf:
+class Shelf(Copied):
     """Keeps slices, tells of none but the first time, and calls when one is stored."""
 
     kind = "ResourceSlice"
@@ -74,6 +74,7 @@ class Shelf:
     def __init__(self, stored):
         self.keeper = Keeper()
         self._stored = stored
+        self.is_listed = False
 
     def create(self, document, *, dry_run=False):
         self.keeper.create(document)
@@ -81,7 +82,8 @@ class Shelf:
         return self.keeper.all()[-1]
 
     def changes(self, stop):
-        yield Listed(())
+        self.is_listed = True
+        yield Heard(is_new=True)
         stop.wait()
 
 
@@ -125,7 +127,7 @@ def said(caplog):
     return caplog
 
 
-def test_a_look_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback_and_tried_again(said):
+def test_an_unexpected_error_during_discovery_is_logged_once_with_its_traceback_and_retried(said):
     look = Failing(3, FOUND)
     site = Site(look, Failing(0, pool_of(["a"])))
 
@@ -134,13 +136,13 @@ def test_a_look_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback_and
     (record,) = said.records
     assert look.calls == 4
     assert len(site.shelf.keeper.all()) == 1
-    assert "looking at the machine failed" in record.getMessage()
+    assert "unexpected error during discovery" in record.getMessage()
     assert record.exc_info[0] is IndexError
     assert 'tangram_agent_unforeseen_failures_total{of="discovery"} 3\n' in site.metrics.text()
     assert "tangram_agent_discovery_failures_total 3\n" in site.metrics.text()
 
 
-def test_an_attempt_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback_and_tried_again(said):
+def test_an_unexpected_error_while_publishing_is_logged_once_with_its_traceback_and_retried(said):
     wanted = Failing(3, pool_of(["a"]))
     site = Site(Failing(0, FOUND), wanted)
 
@@ -149,13 +151,13 @@ def test_an_attempt_that_fails_as_nobody_foresaw_is_told_once_with_its_traceback
     (record,) = said.records
     assert wanted.calls == 4
     assert len(site.shelf.keeper.all()) == 1
-    assert "publishing ResourceSlices failed" in record.getMessage()
+    assert "unexpected error while publishing ResourceSlices" in record.getMessage()
     assert record.exc_info[0] is IndexError
     assert 'tangram_agent_unforeseen_failures_total{of="ResourceSlice"} 3\n' in site.metrics.text()
     assert 'tangram_agent_failures_total{kind="ResourceSlice"} 3\n' in site.metrics.text()
 
 
-def test_as_long_as_looks_fail_as_nobody_foresaw_the_agent_is_not_well_and_then_it_is_again():
+def test_the_agent_is_unhealthy_as_long_as_discovery_fails_unexpectedly():
     looks = Failing(11, FOUND)
     idle = []
 

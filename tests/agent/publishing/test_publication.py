@@ -7,14 +7,13 @@ import logging
 from math import inf
 
 import pytest
-from slice_keeper import Keeper, pool_of
+from slice_keeper import Copied, Keeper, pool_of
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.errors import NotAllowed, Outdated, Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.plan import Delete, Update
-from agent.publishing.ports import Listed
 from agent.publishing.publication import Clocks, Owner, Publication
 from scheduler_core.model.pool import Pool, PoolId
 
@@ -37,7 +36,7 @@ class OneSlice:
         pass
 
 
-class Shelf:
+class Shelf(Copied):
     """Keeps slices, but a name of ours may be taken by an object that our selection does not show."""
 
     kind = "ResourceSlice"
@@ -76,9 +75,7 @@ FOUND = Found(NodeDevices(shared=(), groups=(), by_name={}, pool=Pool(id=PoolId(
 def publication_on(shelf):
     """Return a publication whose waits are the shortest that chance allows."""
     clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
-    made = Publication(shelf, OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
-    made.known.hear(Listed(shelf.keeper.all()))
-    return made
+    return Publication(shelf, OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
 
 
 @pytest.fixture

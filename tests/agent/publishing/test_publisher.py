@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slice_keeper import Keeper, contents, pool_of, slice_of
+from slice_keeper import Copied, Keeper, contents, pool_of, slice_of
 
 from agent.publishing.documents import name_of
 from agent.publishing.errors import NotAllowed, Outdated, Refused, Unreachable
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
 from agent.publishing.plan import Create, Delete, Update
-from agent.publishing.ports import Listed
 from agent.publishing.publisher import NotAllWritten, Publisher
 
 WORDS = st.sampled_from(["a", "b", "c", "x"])
@@ -24,7 +22,7 @@ STORED = st.lists(
 )
 
 
-class Shelf:
+class Shelf(Copied):
     """Keeps slices, but fails for some names as it is told; remembers what was asked and each state."""
 
     kind = "ResourceSlice"
@@ -54,9 +52,7 @@ class Shelf:
 
 
 def publisher_of(shelf):
-    known = Known()
-    known.hear(Listed(shelf.keeper.all()))
-    return Publisher(shelf, known, Metrics())
+    return Publisher(shelf, Metrics())
 
 
 def publish(shelf, wanted):

@@ -7,9 +7,8 @@ import threading
 
 import pytest
 
-from agent.publishing.known import Known
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Interrupted, Listed
+from agent.publishing.ports import Heard, Interrupted
 from agent.publishing.watching import follow
 
 NEW_KIND = "cannot watch compositeresourceslices: storage is (re)initializing (429 TooManyRequests)"
@@ -36,18 +35,21 @@ def told(caplog):
     def followed(*changes):
         with caplog.at_level(logging.INFO):
             ended, metrics = threading.Event(), Metrics()
-            follow(Shelf(changes), Known(), lambda *_: None, metrics, ended=ended, slow_s=0.0)
+            follow(Shelf(changes), lambda _: None, metrics, ended=ended, slow_s=0.0)
         return caplog.messages
 
     return followed
 
 
 def test_a_server_that_has_just_learned_the_kind_is_no_news(told):
-    assert told(Interrupted(NEW_KIND, 1.0), Listed(()), Interrupted(NEW_KIND, 1.0), Listed(())) == []
+    assert (
+        told(Interrupted(NEW_KIND, 1.0), Heard(is_new=True), Interrupted(NEW_KIND, 1.0), Heard(is_new=True))
+        == []
+    )
 
 
 def test_a_watch_that_stays_broken_is_told_once(told):
-    messages = told(Listed(()), *[Interrupted(REFUSED, 1.0)] * 5)
+    messages = told(Heard(is_new=True), *[Interrupted(REFUSED, 1.0)] * 5)
 
     assert messages == [f"the watch of CompositeResourceSlices broke: {REFUSED}"]
 

@@ -17,11 +17,8 @@ from typing import Any
 from cluster_support import Document, eventually
 from launcher.client import ClusterControl
 
-from agent.hardware.driver_root import DriverRoot
-from agent.hardware.ports import Machine
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.slices import v1_slices
@@ -54,8 +51,7 @@ class PluginSite:
     @contextmanager
     def published(self) -> Iterator[None]:
         """Offer the machine's devices to the scheduler."""
-        root = self.machine.root
-        machine = Machine(self.machine.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+        machine = simulated_hardware(self.machine)
         devices = describe(discover(machine.readers, self.node), self.driver)
         made = [self.api.create(RESOURCE_SLICES, document).metadata.name for document in v1_slices(devices)]
         selector = {"cel": {"expression": f'device.driver == "{self.driver}"'}}

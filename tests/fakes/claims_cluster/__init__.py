@@ -7,9 +7,9 @@ from threading import Semaphore
 from typing import Any
 
 from claims_cluster.server import Server
-from plugin.__main__ import ClusterClaims
-from plugin.checkpoint import RecordStore
-from plugin.reports import Reports
+from plugin.api import ClusterClaims
+from plugin.claim.record_store import RecordStore
+from plugin.telling.reports import Reports
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 

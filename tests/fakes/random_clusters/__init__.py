@@ -14,8 +14,11 @@ from scheduler_core.model.claim import (
     ClaimRef,
     DeviceRequest,
     DistinctAttribute,
+    ExclusiveScope,
     MatchAttribute,
+    PreferScope,
     Request,
+    SameScope,
 )
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
@@ -148,10 +151,36 @@ def request(chance, name):
     return Request(name=name, alternatives=tuple(option(chance, f"{name}/{letter}") for letter in letters))
 
 
+def scopes(chance):
+    names = chance.sample(["board", "color", "twisted", "kind"], chance.randint(1, 2))
+    return tuple(QualifiedName(f"{DRIVER}/{name}") for name in names)
+
+
+def scoped(chance, names):
+    """A constraint that compares scopes, over some of the requests."""
+    over = tuple(name for name in names if chance.random() < 0.7) or tuple(names)
+    match chance.randrange(3):
+        case 0:
+            cut = chance.randint(1, len(over))
+            return SameScope(scopes(chance), tuple(group for group in (over[:cut], over[cut:]) if group))
+        case 1:
+            return PreferScope(scopes(chance), over if chance.random() < 0.5 else ())
+        case _:
+            return exclusive(chance, over)
+
+
+def exclusive(chance, over=()):
+    kind = QualifiedName(f"{DRIVER}/kind") if chance.random() < 0.5 else None
+    return ExclusiveScope(scopes(chance), over, kind=kind, values=("small", "whole") if kind else ())
+
+
 def claim(chance, name):
     wanted = tuple(request(chance, f"r{number}") for number in range(chance.randint(1, 3)))
     constraints = []
     for _ in range(chance.choice([0, 0, 0, 1, 1, 1, 2])):
+        if rarely(chance, 4):
+            constraints.append(scoped(chance, [request.name for request in wanted]))
+            continue
         kind = chance.choice([MatchAttribute, MatchAttribute, DistinctAttribute])
         over = tuple(request.name for request in wanted if chance.random() < 0.5)
         attribute = QualifiedName(f"{DRIVER}/{chance.choice(ATTRIBUTES)}")
@@ -188,6 +217,7 @@ def situation_of(chance):
         AllocatedClaim(
             ref=ClaimRef("default", f"held-{number}"),
             results=tuple(taken(chance, *wanted) for wanted in chance.choices(ids, k=chance.randint(0, 2))),
+            exclusive=(exclusive(chance),) if rarely(chance, 8) else (),
         )
         for number in range(chance.randint(0, 2))
     ]

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from kube_api import Object
-from kube_api.objects import to_object
+from kube_api.decoding import to_object
 from kube_api.resources import RESOURCE_CLAIMS
 
 Body = dict[str, Any] | bytes
@@ -56,7 +56,15 @@ class Cut:
     after: bytes = b""
 
 
-Answer = Reply | Stream | Hang | Cut | Callable[[Request], Reply]
+@dataclass(frozen=True)
+class Endless:
+    """An answer that begins with ``head`` and goes on with ``piece`` for as long as somebody reads."""
+
+    head: bytes
+    piece: bytes = b"x"
+
+
+Answer = Reply | Stream | Hang | Cut | Endless | Callable[[Request], Reply]
 
 
 class Script(ThreadingHTTPServer):
@@ -118,6 +126,8 @@ class Handler(BaseHTTPRequestHandler):
             case Cut(after=after):
                 self.wfile.write(after)
                 self.close_connection = True
+            case Endless() as endless:
+                self._go_on(endless)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  named by http.server
 
@@ -128,6 +138,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+
+    def _go_on(self, endless: Endless) -> None:
+        self.close_connection = True
+        self.wfile.write(endless.head)
+        while not self.server.over.is_set():
+            self.wfile.write(endless.piece)
 
     def _stream(self, stream: Stream) -> None:
         self.send_response(200)
@@ -145,12 +161,14 @@ class Handler(BaseHTTPRequestHandler):
 
 @dataclass
 class Clock:
-    """Time that passes only when somebody sleeps."""
+    """Time that passes only when somebody sleeps, and by ``step_s`` whenever somebody looks at it."""
 
     now: float = 1000.0
     slept: list[float] = field(default_factory=list)
+    step_s: float = 0.0
 
     def __call__(self) -> float:
+        self.now += self.step_s
         return self.now
 
     def sleep(self, seconds: float) -> None:

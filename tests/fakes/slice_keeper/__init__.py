@@ -71,5 +71,15 @@ class Keeper:
         return tuple(sorted(current, key=lambda one: one["metadata"]["name"]))
 
 
+class Copied:
+    """The part of a shelf that knows what is stored: here it always knows exactly what ``keeper`` keeps."""
+
+    keeper: Keeper
+    is_listed = True
+
+    def documents(self) -> tuple[Document, ...]:
+        return tuple(sorted(self.keeper.all(), key=lambda one: str(one["metadata"]["name"])))
+
+
 def contents(slices: Sequence[Document]) -> list[str]:
     return [one["spec"]["devices"][0]["name"] for one in slices]

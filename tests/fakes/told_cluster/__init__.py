@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plugin.errors import ReportFailed
-from plugin.ports import ClaimEvents, ClaimWriter
+from plugin.base.errors import ReportFailed
+from plugin.telling.ports import ClaimEvents, ClaimWriter
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 

@@ -131,7 +131,8 @@ def test_what_the_tables_do_not_cover_has_no_room():
 
     (choice,) = why(cluster, asked)
 
-    assert not engine.covers([asked], NODE)
+    engine.decide([asked], NODE)
+    assert engine.answered_by.gap == "a request matches devices that serve many claims"
     assert (str(choice.device.device), choice.rivals) == ("odd", ())
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes_in_tables import compiled_claims, node_views_of
+from nodes_in_tables import compiled_claims, node_views_of, plan_on
 
 from scheduler_core.engine.result_writer import ResultWriter
 from scheduler_core.explain.allocate import allocate
@@ -58,7 +58,7 @@ def claims_of(draw):
 
 def written(published, claims, classes, writer=None):
     node_view = node_views_of([published]).node_view(NODE)
-    answer = compiled_claims(classes).of_new(claims).plan(node_view).first(node_view.components)
+    answer = compiled_claims(classes).of_new(claims).coverage(node_view).plan.first(node_view.components)
     return answer and (writer or ResultWriter(classes)).written(answer, claims, node_view)
 
 
@@ -75,7 +75,7 @@ def test_an_answer_is_written_as_the_plain_search_writes_it(published, claims, c
 def test_results_for_one_device_and_request_are_one_object():
     published, wanted = pool(device("d")), [claim(request("r"))]
     node_view = node_views_of([published]).node_view(NODE)
-    answer = compiled_claims().of_new(wanted).plan(node_view).first(node_view.components)
+    answer = plan_on(node_view, *wanted).first(node_view.components)
     writer = ResultWriter(PLAIN)
 
     first, second = (writer.written(answer, wanted, node_view) for _ in range(2))

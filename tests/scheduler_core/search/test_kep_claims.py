@@ -163,7 +163,7 @@ def test_with_the_repairs_the_2x4_claim_gets_a_2x4_slice_and_the_selector_of_its
     assert term["matchExpressions"] == [
         {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-1", "node-2"]}
     ]
-    assert feasible_nodes([claim], cluster, NODES) == ("node-1", "node-2", "node-5", "node-6")
+    assert feasible_nodes([claim], cluster, NODES).names == ("node-1", "node-2", "node-5", "node-6")
 
 
 def test_a_node_without_a_tpu_is_told_so(kep, tpu_slice):

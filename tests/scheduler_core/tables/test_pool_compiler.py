@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_components import changed, exact, machine
 
-from scheduler_core.base.features import ALL
 from scheduler_core.model.taints import Taint
 from scheduler_core.state.testing import device, pool
-from scheduler_core.tables.pool_compiler import PoolCompiler, is_regular
+from scheduler_core.tables.pool_compiler import PoolCompiler, is_whole
 
 
 @settings(max_examples=150)
@@ -39,34 +38,32 @@ def test_further_nodes_of_a_kind_share_their_templates():
     assert {one.own for one in second.components} != {one.own for one in third.components}
 
 
+FIRST, *OTHERS = machine(0).devices
 COVERED = {
-    "an invalid pool": (replace(machine(0), problem="a name twice"), ALL, False),
-    "an incomplete pool": (replace(machine(0), is_complete=False), ALL, False),
-    "a pool with an older generation": (replace(machine(0), older=machine(0)), ALL, False),
-    "parts where partitionable devices are off": (
-        machine(0),
-        replace(ALL, DRAPartitionableDevices=False),
-        False,
-    ),
-    "whole devices where partitionable devices are off": (
-        pool(device("d")),
-        replace(ALL, DRAPartitionableDevices=False),
-        True,
-    ),
-    "tainted devices": (
-        replace(machine(0), devices=tuple(replace(one, taints=(Taint("a"),)) for one in machine(0).devices)),
-        ALL,
+    "an invalid pool": (replace(machine(0), problem="a name twice"), False),
+    "an incomplete pool": (replace(machine(0), is_complete=False), False),
+    "a pool with an older generation": (replace(machine(0), older=machine(0)), False),
+    "a pool of whole devices": (pool(device("d")), True),
+    "a pool with parts": (machine(0), True),
+    "a tainted device": (replace(machine(0), devices=(replace(FIRST, taints=(Taint("a"),)), *OTHERS)), True),
+    "a shareable device": (replace(machine(0), devices=(replace(FIRST, is_shareable=True), *OTHERS)), True),
+    "an expression about others": (
+        replace(machine(0), devices=(replace(FIRST, only_with="true"), *OTHERS)),
         True,
     ),
 }
 
 
 @pytest.mark.parametrize("case", COVERED)
-def test_the_tables_cover_pools_that_are_valid_final_and_need_no_feature_that_is_off(case):
-    published, features, is_covered = COVERED[case]
+def test_the_tables_cover_every_pool_that_is_valid_complete_and_of_one_generation(case):
+    published, is_covered = COVERED[case]
 
-    assert (PoolCompiler(features).compile_if_regular(published) is not None) is is_covered
-    assert is_regular(published, features) is is_covered
+    compiled = PoolCompiler().compile_if_regular(published)
+
+    assert is_whole(published) is is_covered
+    assert (None if compiled is None else exact(compiled.restored())) == (
+        exact(published) if is_covered else None
+    )
 
 
 def test_compiling_a_pool_that_the_tables_do_not_cover_is_refused_by_its_name():

@@ -6,12 +6,11 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler_core.base.errors import InvalidClaim
 from scheduler_core.base.features import ALL
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.engine.claims.claim_signature import (
     content,
-    is_covered,
-    relaxed,
     signature_of,
     without_constraints,
 )
@@ -24,7 +23,7 @@ from scheduler_core.model.claim import (
     Request,
 )
 from scheduler_core.model.device import QualifiedName
-from scheduler_core.state.testing import ANY, claim
+from scheduler_core.state.testing import ANY, claim, request
 
 CLASSES = {"any": ANY}
 BOARD, KIND = (QualifiedName(f"driver.example.com/{name}") for name in ("board", "kind"))
@@ -76,18 +75,18 @@ def test_the_choices_are_all_combinations_of_alternatives_within_the_limit_the_p
         for request in one.requests
         for option in request.alternatives
     )
-    assert signature.is_regular is counted
+    assert (signature.gap is None) is counted
     if not counted:
         assert signature.choices == ()
         return
 
     def devices(number, options):
-        pairs = zip(signature.slots, options, strict=True)
-        return sum(slot[option].count for slot, option in pairs if slot[option].claim == number)
+        pairs = zip(signature.requests, options, strict=True)
+        return sum(one[option].count for one, option in pairs if one[option].claim == number)
 
     expected = [
         options
-        for options in product(*(range(len(slot)) for slot in signature.slots))
+        for options in product(*(range(len(request)) for request in signature.requests))
         if all(devices(number, options) <= RESULTS for number in range(len(mine)))
     ]
     assert [choice.options for choice in signature.choices] == expected
@@ -99,17 +98,14 @@ def test_the_choices_are_all_combinations_of_alternatives_within_the_limit_the_p
 def test_an_alternative_names_the_filter_and_the_constraints_of_its_request(mine):
     signature = signature_of(mine, CLASSES)
     rules = [rule for one in mine for rule in one.constraints]
-    options = [
-        (one, request, option) for one in mine for request in one.requests for option in request.alternatives
-    ]
+    wanted = [(one, asked, option) for one in mine for asked in one.requests for option in asked.alternatives]
+    found = [alternative for options in signature.requests for alternative in options]
 
     assert list(signature.rules) == rules
-    for alternative, (one, request, option) in zip(
-        [found for slot in signature.slots for found in slot], options, strict=True
-    ):
+    for alternative, (one, asked, option) in zip(found, wanted, strict=True):
         texts = [selector.text for selector in signature.filters[alternative.filter].selectors]
         assert texts == list(option.selectors)
-        mine_rules = [rule for rule in one.constraints if not rule.requests or request.name in rule.requests]
+        mine_rules = [rule for rule in one.constraints if not rule.requests or asked.name in rule.requests]
         assert [rules[rule] for rule in alternative.rules] == mine_rules
 
 
@@ -124,28 +120,23 @@ def test_constraints_are_dropped_by_their_number_through_all_claims(mine, droppe
 
 
 @given(claims())
-def test_the_relaxed_claims_are_the_requests_that_plans_cover(mine):
-    kept = [request for one in relaxed(mine) for request in one.requests]
-
-    every = [request for one in mine for request in one.requests]
-    assert kept == [
-        request
-        for request in every
-        if all(option.count is not None and not option.admin_access for option in request.alternatives)
-    ]
-
-
-@given(claims())
-def test_claims_that_need_a_feature_that_is_off_or_another_constraint_are_not_covered(mine):
+def test_a_claim_that_needs_a_feature_that_is_off_is_refused(mine):
     options = [option for one in mine for request in one.requests for option in request.alternatives]
-    named = [request.name for one in mine for request in one.requests for _ in request.alternatives]
-    scoped = replace(mine[0], constraints=(PreferScope(()),))
+    has_choice = any(len(request.alternatives) > 1 for one in mine for request in one.requests)
 
-    assert is_covered(mine, ALL)
-    assert is_covered(mine, replace(ALL, DRAAdminAccess=False)) is not any(
-        one.admin_access for one in options
-    )
-    assert is_covered(mine, replace(ALL, DRAPrioritizedList=False)) is (
-        [one.name for one in options] == named
-    )
-    assert not is_covered((scoped, *mine[1:]), ALL)
+    def is_refused(feature):
+        try:
+            signature_of(mine, CLASSES, replace(ALL, **{feature: False}))
+        except InvalidClaim:
+            return True
+        return False
+
+    assert is_refused("DRAAdminAccess") is any(one.admin_access for one in options)
+    assert is_refused("DRAPrioritizedList") is has_choice
+    assert not is_refused("DRAConsumableCapacity")
+
+
+def test_a_constraint_that_compares_scopes_is_named_as_what_counts_cannot_express():
+    scoped = claim(request("r"), constraints=[PreferScope((BOARD,))])
+
+    assert "PreferScope" in signature_of([scoped], CLASSES).gap

@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes_in_tables import compiled, node_views_of
+from nodes_in_tables import compiled, node_views_of, plan_on
 
 from scheduler_core.engine.claims.node_signature import node_signatures_of
 from scheduler_core.engine.claims.selector_cache import open_slots
@@ -68,13 +68,13 @@ def test_nodes_with_equal_signatures_share_a_plan_that_gives_the_answer_of_each(
     views = views_of(nodes)
     wanted = claim(request("r", KIND, count=2), constraints=[MatchAttribute(RAIL)])
     shared = compiled(wanted)
-    plans = [shared.plan(view) for view in views]
+    plans = [shared.coverage(view).plan for view in views]
 
     for mine, one, view in zip(signatures(views), plans, views, strict=True):
         for theirs, other in zip(signatures(views), plans, strict=True):
             if mine == theirs:
                 assert one is other
-        found, fresh = (plan.first(view.components) for plan in (one, compiled(wanted).plan(view)))
+        found, fresh = (plan.first(view.components) for plan in (one, plan_on(view, wanted)))
         assert (found and found.picks) == (fresh and fresh.picks)
 
 

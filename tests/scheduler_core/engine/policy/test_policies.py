@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes_in_tables import compiled_claims, node_views_of
+from nodes_in_tables import node_views_of, plan_on
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.errors import SelectorError
@@ -23,7 +23,7 @@ def plan_and_components(taken):
     node_view = node_views_of([pool(device("b", m=4), *parts)]).node_view(NODE)
     (component,) = node_view.components
     component.state = taken
-    return compiled_claims().of_new([claim(request("r", count=2))]).plan(node_view), node_view.components
+    return plan_on(node_view, claim(request("r", count=2))), node_view.components
 
 
 @pytest.mark.parametrize("policy", [FIRST_FIT, BEST_FIT, best_fit({"true": 2})])

@@ -5,7 +5,7 @@ from math import log
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes_in_tables import compiled_claims, node_views_of
+from nodes_in_tables import node_views_of, plan_on
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.claims.selector_cache import SelectorCache
@@ -84,11 +84,11 @@ def test_one_device_is_the_cheapest_of_all_that_suit(moves, wanted):
     for component in node_view.components:
         scarcity.entered(component)
     moved(scarcity, node_view.components, moves)
-    claims = compiled_claims().of_new([claim(request("r", size(wanted)))])
+    plan = plan_on(node_view, claim(request("r", size(wanted))))
 
-    found = scarcity.choose(claims.plan(node_view), node_view.components)
+    found = scarcity.choose(plan, node_view.components)
 
-    (column,) = {matched.chosen[0] for matched in claims.matched(node_view)}
+    (column,) = {member.view.masks[0] for member in plan.subproblems[0].subproblem.members}
     prices = {
         (number, position): cost(node_view.components, (number, position))
         for number, component in enumerate(node_view.components)
@@ -106,11 +106,7 @@ def test_one_device_is_the_cheapest_of_all_that_suit(moves, wanted):
 @given(MOVES, st.sampled_from([(), (BOARD,)]), st.integers(1, 3))
 def test_totals_that_were_kept_are_those_counted_anew(moves, rules, count):
     node_view, kept, fresh = node_view_of(), price_of(), price_of()
-    plan = (
-        compiled_claims()
-        .of_new([claim(request("r", size(1), count=count), constraints=rules)])
-        .plan(node_view)
-    )
+    plan = plan_on(node_view, claim(request("r", size(1), count=count), constraints=rules))
     for component in node_view.components:
         kept.entered(component)
         kept.choose(plan, node_view.components)
@@ -136,7 +132,7 @@ def test_no_price_costs_an_answer(moves, rules, sizes):
         scarcity.entered(component)
     moved(scarcity, node_view.components, moves)
     requests = (request(f"r{number}", size(one)) for number, one in enumerate(sizes))
-    plan = compiled_claims().of_new([claim(*requests, constraints=rules)]).plan(node_view)
+    plan = plan_on(node_view, claim(*requests, constraints=rules))
 
     found = scarcity.choose(plan, node_view.components)
 
@@ -146,7 +142,7 @@ def test_no_price_costs_an_answer(moves, rules, sizes):
 def test_a_small_part_goes_where_no_larger_one_is_lost():
     node_view, scarcity = node_view_of(1), price_of()
     scarcity.entered(node_view.components[0])
-    plan = compiled_claims().of_new([claim(request("r", size(1)))]).plan(node_view)
+    plan = plan_on(node_view, claim(request("r", size(1))))
 
     _, answer = scarcity.choose(plan, node_view.components)
 
@@ -167,11 +163,7 @@ def test_the_cheapest_device_is_left_to_a_later_request_that_can_use_no_other():
     for component in node_view.components:
         scarcity.entered(component)
     either = f"device.attributes['{DRIVER}'].size in [1, 3]"
-    plan = (
-        compiled_claims()
-        .of_new([claim(request("either", either), request("light", size(1)))])
-        .plan(node_view)
-    )
+    plan = plan_on(node_view, claim(request("either", either), request("light", size(1))))
 
     _, answer = scarcity.choose(plan, node_view.components)
 

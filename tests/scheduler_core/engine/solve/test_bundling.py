@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scheduler_core.engine.claims.claim_signature import Alternative, chosen_of
 from scheduler_core.engine.solve.bundled import LOOSE
 from scheduler_core.engine.solve.bundling import bundles_of, groups_by_value
-from scheduler_core.engine.solve.columns import Columns, Odd
+from scheduler_core.engine.solve.columns import Columns
+from scheduler_core.engine.solve.subproblem import BeyondTables
 
 WANTED = st.lists(
     st.tuples(st.sets(st.integers(0, 3), max_size=2), st.integers(1, 2)), min_size=1, max_size=5
@@ -17,7 +18,15 @@ WANTED = st.lists(
 def choice_of(wanted):
     alternatives = tuple(
         Alternative(
-            0, f"r{n}", 0, count, tuple(sorted(rules)), has_configs=False, admin_access=False, tolerations=()
+            0,
+            f"r{n}",
+            0,
+            count,
+            tuple(sorted(rules)),
+            has_configs=False,
+            admin_access=False,
+            tolerations=(),
+            capacity=(),
         )
         for n, (rules, count) in enumerate(wanted)
     )
@@ -74,5 +83,5 @@ def test_components_with_devices_for_bundles_are_grouped_by_their_value_and_come
 def test_a_component_with_two_values_for_one_bundle_is_not_covered():
     columns = Columns(((0b11,),), (0, 0), (True,))
 
-    with pytest.raises(Odd):
+    with pytest.raises(BeyondTables):
         groups_by_value([((0, 0b01), (1, 0b10))], columns, [0])

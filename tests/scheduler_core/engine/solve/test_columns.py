@@ -8,13 +8,13 @@ from scheduler_core.engine.claims.claim_signature import Alternative, chosen_of
 from scheduler_core.engine.solve.columns import (
     ClaimMatches,
     Columns,
-    Odd,
     by_value,
     columns_of,
     limited_groups,
     masks_of,
     with_any,
 )
+from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.tables.bits import positions
 
 COMPONENTS = 3
@@ -39,7 +39,17 @@ def blocks_of(values):
 def choice_of(wanted):
     """A choice of alternatives. Shape: the number of the filter, the rules and the count of each."""
     alternatives = tuple(
-        Alternative(0, f"r{number}", one, count, rules, has_configs=False, admin_access=False, tolerations=())
+        Alternative(
+            0,
+            f"r{number}",
+            one,
+            count,
+            rules,
+            has_configs=False,
+            admin_access=False,
+            tolerations=(),
+            capacity=(),
+        )
         for number, (one, rules, count) in enumerate(wanted)
     )
     return chosen_of((0,) * len(wanted), alternatives, [count for _, _, count in wanted])
@@ -99,7 +109,7 @@ def test_two_devices_of_marked_columns_conflict_where_they_are_in_one_limited_gr
     used = columns.used()
     try:
         groups = limited_groups(blocks_of(values), columns, used)
-    except Odd:
+    except BeyondTables:
         return
     group_of = {index: group for group in groups for index in group.members}
     suitable = [
@@ -120,5 +130,5 @@ def test_two_devices_of_marked_columns_conflict_where_they_are_in_one_limited_gr
 def test_a_component_that_offers_a_shared_value_for_some_of_its_devices_only_is_not_covered():
     columns = Columns(((0b11, 0b01),), (0,), (True,))
 
-    with pytest.raises(Odd):
+    with pytest.raises(BeyondTables):
         limited_groups([((0, 0b01), (1, 0b10)), ((0, 0b01),)], columns, [0, 1])

@@ -9,10 +9,12 @@ from random_components import changed, machine
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.engine.solve.coverage import Uncovered
 from scheduler_core.model.nodes import Node, admits
 from scheduler_core.model.taints import Taint, Toleration, intolerable
 from scheduler_core.rules.selectors import compile_selector, view
 from scheduler_core.state.testing import DRIVER, claim, request
+from scheduler_core.tables.bits import positions
 
 PART = f"device.attributes['{DRIVER}'].kind == 'part'"
 TOLERATION = Toleration("health", value="bad")
@@ -35,37 +37,52 @@ def machines(draw):
     found = changed(draw(st.randoms(use_true_random=False)), machine(0))
     taints = st.lists(st.sampled_from([Taint("health", "bad"), Taint("health", "worse")]), max_size=1)
     return replace(
-        found, devices=tuple(replace(one, taints=(*one.taints, *draw(taints))) for one in found.devices)
+        found,
+        devices=tuple(
+            replace(one, taints=(*one.taints, *draw(taints)), is_shareable=False) for one in found.devices
+        ),
     )
+
+
+def suits(selector, one):
+    """Whether a selector chooses a device, None where it fails on it."""
+    try:
+        return selector.matches(view(DRIVER, one))
+    except SelectorError:
+        return None
 
 
 @MANY
 @given(machines(), st.integers(0, 3), st.booleans())
-def test_every_device_is_chosen_barred_by_a_taint_failed_or_unsuitable(published, capacity, tolerates):
+def test_a_plan_offers_the_usable_devices_that_suit_and_bear_no_taint_that_is_not_tolerated(
+    published, capacity, tolerates
+):
     tolerations = (TOLERATION,) if tolerates else ()
     node = Node("node-0")
     node_view = node_views_of([published]).node_view(node)
-    selector = compile_selector(PART)
+    usable = [one for one in published.devices if admits(one.nodes, node)]
+    selector, least = compile_selector(PART), Quantity.of(capacity).nano
 
-    found = compiled(wanted(capacity, tolerations)).matched(node_view)
+    coverage = compiled(wanted(capacity, tolerations)).coverage(node_view)
 
-    for component, matched in zip(node_view.components, found, strict=True):
-        for position in range(component.template.tables.size):
-            one = component.device(position)
-            try:
-                suits = selector.matches(view(DRIVER, one))
-            except SelectorError:
-                suits = None
-            has_enough = all(amount.nano >= Quantity.of(capacity).nano for amount in one.capacity.values())
-            has_enough = has_enough and bool(one.capacity or not capacity)
-            is_barred = intolerable(one.taints, tolerations) is not None
-            is_usable = admits(one.nodes, node)
-            masks = [mask >> position & 1 for (mask,) in (matched.chosen, matched.barred, matched.failed)]
-            assert masks == [
-                bool(is_usable and suits and has_enough and not is_barred),
-                bool(is_usable and suits and has_enough and is_barred),
-                is_usable and suits is None,
-            ]
+    if any(suits(selector, one) is None for one in usable):
+        assert coverage == Uncovered("a selector fails on some device")
+        return
+    chosen = [
+        one.name
+        for one in usable
+        if suits(selector, one)
+        and all(key.endswith("/m") and amount.nano >= least for key, amount in one.capacity.items())
+        and (one.capacity or not capacity)
+        and intolerable(one.taints, tolerations) is None
+    ]
+    offered = [
+        node_view.components[member.component].layout.names[position]
+        for planned in coverage.plan.subproblems
+        for member in planned.subproblem.members
+        for position in positions(member.view.masks[0])
+    ]
+    assert sorted(offered) == sorted(chosen)
 
 
 @given(st.integers(2, 6))
@@ -74,7 +91,7 @@ def test_nodes_that_differ_in_what_nothing_reads_share_a_plan(count):
     node_views = node_views_of([*pools, *pools])
     claims = compiled(wanted(0, ()))
 
-    plans = {claims.plan(node_views.node_view(Node(f"node-{number}"))) for number in range(count)}
+    plans = {claims.coverage(node_views.node_view(Node(f"node-{number}"))).plan for number in range(count)}
 
     assert len(plans) == 1
 
@@ -87,13 +104,13 @@ def test_nodes_that_differ_in_what_a_selector_reads_have_a_plan_each():
     fits = []
     for number in range(2):
         node_view = node_views.node_view(Node(f"node-{number}"))
-        fits.append(claims.plan(node_view).fits(node_view.components))
+        fits.append(claims.coverage(node_view).plan.fits(node_view.components))
 
     assert fits == [False, True]
 
 
 @given(st.integers(0, 7), st.integers(0, 1))
-def test_a_claim_meets_shareable_devices_where_it_suits_devices_connected_with_one(index, board):
+def test_a_claim_is_not_covered_where_it_suits_a_shareable_device(index, board):
     published = machine(0)
     shared = replace(published.devices[index], is_shareable=True)
     published = replace(
@@ -102,6 +119,15 @@ def test_a_claim_meets_shareable_devices_where_it_suits_devices_connected_with_o
     node_view = node_views_of([published]).node_view(Node("node-0"))
     claims = compiled(wanted(0, (), f"device.attributes['{DRIVER}'].?serial == optional.of('0-{board}')"))
 
-    meets = claims.meets_shareable(node_view, claims.matched(node_view))
+    assert isinstance(claims.coverage(node_view), Uncovered) is (shared.name == f"b{board}")
 
-    assert meets is shared.name.startswith(f"b{board}")
+
+@given(st.integers(0, 1))
+def test_a_node_view_that_is_no_more_is_forgotten_and_a_new_one_is_answered_anew(number):
+    node_views = node_views_of([machine(number)])
+    claims, node_view = compiled(wanted(0, ())), node_views.node_view(Node(f"node-{number}"))
+    before = claims.coverage(node_view)
+
+    claims.forget(node_view)
+
+    assert claims.coverage(node_view).plan is before.plan

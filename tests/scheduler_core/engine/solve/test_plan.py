@@ -23,7 +23,15 @@ def component_in(state):
 def planned(subproblem, option):
     """The subproblem of a request whose alternative ``option`` is chosen."""
     one = Alternative(
-        0, "r", 0, len(subproblem.order), (), has_configs=False, admin_access=False, tolerations=()
+        0,
+        "r",
+        0,
+        len(subproblem.order),
+        (),
+        has_configs=False,
+        admin_access=False,
+        tolerations=(),
+        capacity=(),
     )
     choice = chosen_of((option,), (one,), [len(subproblem.order)])
     components = tuple(member.component for member in subproblem.members)

@@ -4,10 +4,9 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes_in_tables import compiled_claims, node_views_of
+from nodes_in_tables import node_views_of, plan_on
 from random_components import pools
 
-from scheduler_core.engine.solve.subproblem import TooIrregular
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
 from scheduler_core.model.cluster import Cluster
@@ -44,7 +43,7 @@ def boards(draw):
 
 def plan_of(published, wanted):
     node_view = node_views_of([published]).node_view(NODE)
-    return compiled_claims().of_new([wanted]).plan(node_view), node_view.components
+    return plan_on(node_view, wanted), node_view.components
 
 
 def names(plan, components):
@@ -69,10 +68,10 @@ def test_a_plans_first_answer_is_that_of_the_plain_search(published, rules, coun
         constraints=rules,
     )
     plan, components = plan_of(published, wanted)
-    try:
-        found, fits = names(plan, components), plan.fits(components)
-    except TooIrregular:
-        return
+    if plan is None:
+        return  # the planner says so, and a search answers
+
+    found, fits = names(plan, components), plan.fits(components)
 
     assert found == plain_names(published, wanted)
     assert fits is (found is not None)

@@ -1,0 +1,199 @@
+"""The API server as the agent needs it: adapters from ``kube_api`` to the ports of ``agent.publishing``.
+
+No other module of the agent names ``kube_api``. Every failure leaves as a ``ServerError``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from agent.publishing import errors
+from agent.publishing.documents import Document, name_of
+from agent.publishing.ports import Heard, Interrupted, WatchMessage
+from kube_api import (
+    NODES,
+    RESOURCE_SLICES,
+    AlreadyExists,
+    Changed,
+    Conflict,
+    Disconnected,
+    EventType,
+    EventWriter,
+    Forbidden,
+    Invalid,
+    KubeApi,
+    KubeApiError,
+    NotFound,
+    Regarding,
+    Resource,
+    Store,
+    Unavailable,
+    Unreadable,
+)
+from scheduler_core.codec import composite
+
+COMPOSITE_SLICES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
+_log = logging.getLogger("agent")
+_Answer = TypeVar("_Answer")
+
+
+class Cluster:
+    """One API server, asked on behalf of the agent of one node."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    @classmethod
+    def connect(cls, kubeconfig: Path | None, context: str | None) -> Self:
+        """Find the API server; nothing is sent yet. Raises: ServerError."""
+        return cls(_asked(lambda: KubeApi.connect(kubeconfig, context, user_agent="tangram-agent")))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._api.close()
+
+    def resource_slices(self, driver: str, node: str) -> ApiShelf:
+        """Return the ResourceSlices of a driver on a node."""
+        return ApiShelf(self._api, RESOURCE_SLICES, f"spec.driver={driver},spec.nodeName={node}")
+
+    def composite_slices(self, driver: str, node: str) -> ApiShelf:
+        """Return the CompositeResourceSlices of a driver on a node."""
+        # A slice that selects a node per device has no spec.nodeName; its pool has the node's name.
+        return ApiShelf(self._api, COMPOSITE_SLICES, f"spec.driver={driver},spec.pool.name={node}")
+
+    def nodes(self) -> NodeObjects:
+        """Return the Node objects."""
+        return NodeObjects(self._api)
+
+    def events_of(self, node: str) -> NodeEvents:
+        """Return a writer of events about a Node; its caller closes it."""
+        return NodeEvents(self._api, node)
+
+
+class ApiShelf:
+    """The objects of one kind that a field selector matches."""
+
+    def __init__(self, api: KubeApi, resource: Resource, fields: str) -> None:
+        self._api = api
+        self._resource = resource
+        self._fields = fields
+        self._store: Store[Document] = Store(lambda found: found.document)
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, as messages name it."""
+        return self._resource.kind
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether all objects were listed once."""
+        return self._store.is_synced
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return the objects as far as they are known, by name."""
+        return tuple(sorted(self._store.values(), key=name_of))
+
+    def create(self, document: Document, *, dry_run: bool = False) -> Document:
+        """Create an object and return it as the server stored it."""
+        stored = _asked(lambda: self._api.create(self._resource, document, dry_run=dry_run))
+        if not dry_run:
+            self._store.wrote(stored)
+        return stored.document
+
+    def replace(self, document: Document) -> Document:
+        """Replace an object if it still has the version that the document names."""
+        stored = _asked(lambda: self._api.replace(self._resource, document))
+        self._store.wrote(stored)
+        return stored.document
+
+    def delete(self, name: str, uid: str, resource_version: str) -> None:
+        """Delete an object if it still has this version."""
+        try:
+            left = _asked(
+                lambda: self._api.delete(self._resource, name, uid=uid, resource_version=resource_version)
+            )
+        except errors.NotThere:
+            self._store.deleted(uid)
+            raise
+        if left is None:
+            self._store.deleted(uid)
+        else:
+            self._store.wrote(left)
+
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep the documents up to date until ``stop`` is set; yield a message for each event."""
+        for event in self._api.follow(self._resource, self._store, field_selector=self._fields, stop=stop):
+            match event:
+                case Changed(changes=changes, is_first=is_first):
+                    yield Heard(is_first or bool(changes))
+                case Unreadable():
+                    _log.warning("%s %s", self.kind, event)
+                    yield Heard(is_new=False)
+                case Disconnected(error=error, retry_in_s=retry_in_s):
+                    if isinstance(error, NotFound | Forbidden | Invalid):
+                        raise _translated(error) from error  # waiting does not cure these
+                    yield Interrupted(str(error), retry_in_s)
+
+
+class NodeObjects:
+    """The Node objects at the API server."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    def uid(self, name: str) -> str:
+        """Return the UID of a node."""
+        return _asked(lambda: self._api.get(NODES, name)).metadata.uid
+
+
+class NodeEvents:
+    """Writes events about a Node object."""
+
+    def __init__(self, api: KubeApi, node: str) -> None:
+        # Events about a node carry its name as UID: kubectl describe looks for that, and the kubelet does so.
+        self._node = Regarding(api_version="v1", kind="Node", name=node, uid=node)
+        self._writer = EventWriter(api, "tangram.dev/agent", time.time, node)
+
+    def warn(self, reason: str, text: str) -> None:
+        """Report that something is wrong."""
+        self._emit("Warning", reason, text)
+
+    def note(self, reason: str, text: str) -> None:
+        """Report that something is better than before."""
+        self._emit("Normal", reason, text)
+
+    def close(self) -> None:
+        """Write the events that wait."""
+        self._writer.close()
+
+    def _emit(self, kind: EventType, reason: str, text: str) -> None:
+        self._writer.emit(self._node, kind, reason, text, "Publish")
+
+
+def _asked(call: Callable[[], _Answer]) -> _Answer:
+    try:
+        return call()
+    except KubeApiError as error:
+        raise _translated(error) from error
+
+
+def _translated(error: KubeApiError) -> errors.ServerError:
+    """Return what a failure of the API server means for publishing."""
+    match error:
+        case NotFound():
+            return errors.NotThere(str(error))
+        case Conflict() | AlreadyExists():
+            return errors.Outdated(str(error))
+        case Forbidden():
+            return errors.NotAllowed(str(error))
+        case Invalid():
+            return errors.Refused(str(error))
+        case Unavailable(retry_after_s=retry_after_s):
+            return errors.Unreachable(str(error), retry_after_s)
+        case _:
+            return errors.ServerError(str(error))

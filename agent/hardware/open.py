@@ -1,0 +1,83 @@
+"""Opens the machine that the options name. The only module of the programs that names the adapters.
+
+Options enter, an open machine leaves. A missing driver is no failure here: it may be loaded later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Protocol, Self
+
+from agent.hardware.driver_root import DriverRoot
+from agent.hardware.late import LateGpus
+from agent.hardware.machine_options import MachineOptions
+from agent.hardware.nvml import Nvml
+from agent.hardware.ports import Machine, Readers
+from agent.hardware.procfs import ProcBoot
+from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
+from agent.hardware.simulated.news import StateNews
+from agent.hardware.sysfs import Sysfs
+from agent.hardware.uevents import Uevents
+
+__all__ = ["ChosenMachine", "Events", "SimulationError", "simulated_hardware", "this_machine"]
+
+
+class Events(Protocol):
+    """Tells when the machine may have changed."""
+
+    def listen(self, hear: Callable[[str], None], stop: Event) -> None:
+        """Call ``hear`` once it listens, then for every event until ``stop`` is set."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenMachine:
+    """A machine that the options name, not opened yet. Shape: ``node`` is None for this machine."""
+
+    options: MachineOptions
+    node: NodeFile | None
+
+    @classmethod
+    def of(cls, options: MachineOptions) -> Self:
+        """Read the node file of a simulated machine. Raises: SimulationError."""
+        return cls(options, None if options.simulated is None else load_node(options.simulated))
+
+    @property
+    def node_name(self) -> str | None:
+        """Return the node name of a simulated machine, None for this machine."""
+        return None if self.node is None else self.node.name
+
+    @contextmanager
+    def opened(self) -> Iterator[Machine]:
+        """Open the machine while the block runs. Raises: SimulationError."""
+        if self.node is not None and self.options.folder is not None:
+            yield simulated_hardware(SimulatedMachine.open(self.node, self.options.folder))
+            return
+        files = DriverRoot.installed(self.options.driver_root, self.options.host_root)
+        is_elsewhere = files.root != Path("/")
+        gpus = LateGpus(lambda: Nvml.open(files.management_library() if is_elsewhere else None))
+        try:
+            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot())
+        finally:
+            gpus.close()
+
+    def events(self) -> Events:
+        """Return what tells that the machine may have changed."""
+        if self.options.folder is not None:
+            return StateNews(self.options.folder)
+        return Uevents(self.options.host_root / "run/udev/control")
+
+
+def simulated_hardware(simulated: SimulatedMachine) -> Machine:
+    """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it."""
+    root = simulated.root
+    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+
+
+def this_machine() -> Readers:
+    """Return the readers of the machine that this process runs on; the process's end closes them."""
+    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot())

@@ -1,0 +1,1 @@
+"""What the long-running programs share. Imports none of the other packages."""

@@ -1,0 +1,148 @@
+"""The API server as the plugin needs it: adapters from ``kube_api`` to its ports.
+
+No other module of the plugin names ``kube_api``. Every failure leaves as one of the plugin's errors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from kube_api import (
+    RESOURCE_CLAIMS,
+    ApiError,
+    Conflict,
+    EventWriter,
+    Invalid,
+    KubeApi,
+    Limits,
+    NotConfigured,
+    NotFound,
+    PatchKind,
+    Regarding,
+    Unavailable,
+)
+from plugin.base.errors import ClaimUnreadable, ClaimUnusable, ReportFailed
+from plugin.options import Options
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+# The kubelet waits 45 s for a call and then calls again by itself, so an early failure is better.
+_LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
+_RETRIED: Final = "it is retried; if it stays, look at the API server and the network to it"
+_MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
+_log = logging.getLogger(__name__)
+
+
+class NoApiServer(Exception):
+    """No way to an API server was found; the message says what was looked for and what to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterClaims:
+    """The claims at the API server: reads them, writes their status and events about them."""
+
+    api: KubeApi
+    events: EventWriter
+    manager: str
+
+    @classmethod
+    def connect(cls, kubeconfig: Path | None, options: Options) -> Self:
+        """Find the API server; nothing is sent yet. Raises: NoApiServer."""
+        component = f"{options.driver_name}/plugin"
+        try:
+            api = KubeApi.connect(kubeconfig, user_agent=component, limits=_LIMITS)
+        except NotConfigured as error:
+            raise NoApiServer(str(error)) from error
+        events = EventWriter(api, component, time.time, options.node_name)
+        return cls(api, events, _manager(component, options.node_name))
+
+    def close(self) -> None:
+        """Write the events that wait."""
+        self.events.close()
+
+    def warm_up(self) -> None:
+        """Open a connection before the first claim comes, and log the version or what is wrong."""
+        try:
+            _log.info("the API server is %s", self.api.server_version())
+        except ApiError as error:
+            _log.warning("the API server does not answer yet; claims need it: %s", error)
+
+    def read(self, ref: ClaimRef, meanwhile: Callable[[], None]) -> Mapping[str, Any]:
+        """Return a claim as it is now. Raises: ClaimUnusable, ClaimUnreadable, what ``meanwhile`` raises."""
+        try:
+            return self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace, meanwhile).document
+        except NotFound as error:
+            raise ClaimUnusable("read", f"claim {ref}", "the API server has no claim of that name") from error
+        except Unavailable as error:
+            raise ClaimUnreadable("read", f"claim {ref}", _reason(error), _RETRIED) from error
+        except ApiError as error:
+            raise ClaimUnreadable("read", f"claim {ref}", _reason(error), error.remedy) from error
+
+    def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
+        """Apply this driver's part of ``status.devices``. Raises: ReportFailed."""
+        # The UID makes it a conflict if another claim has the name by now.
+        body = {
+            "metadata": {"namespace": ref.namespace, "name": ref.name, "uid": uid},
+            "status": {"devices": list(devices)},
+        }
+        try:
+            self.api.patch(
+                RESOURCE_CLAIMS,
+                ref.name,
+                body,
+                ref.namespace,
+                kind=PatchKind.APPLY,
+                field_manager=self.manager,
+                force=True,
+                subresource="status",
+            )
+        except (NotFound, Conflict):
+            return
+        except ApiError as error:
+            if isinstance(error, Invalid) and not self._is_allocated(ref, devices):
+                return  # the pod was deleted by force: its claim was released before it was unprepared
+            retry = isinstance(error, Unavailable)
+            subject = f"the devices of claim {ref} in its status"
+            raise ReportFailed("write", subject, _reason(error), error.remedy, retry=retry) from error
+
+    def _is_allocated(self, ref: ClaimRef, devices: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a claim still has these devices; true if the API server does not say."""
+        try:
+            status = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document.get("status") or {}
+        except NotFound:
+            return False
+        except ApiError:
+            return True
+        found = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+        names = {(one.get("driver"), one.get("pool"), one.get("device")) for one in found}
+        return names >= {(one["driver"], one["pool"], one["device"]) for one in devices}
+
+    def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
+        """Queue an event about a claim."""
+        claim = Regarding(
+            api_version="resource.k8s.io/v1",
+            kind="ResourceClaim",
+            name=ref.name,
+            namespace=ref.namespace,
+            uid=uid,
+        )
+        self.events.emit(claim, "Warning", reason, message, "Prepare")
+
+
+def _manager(component: str, node: str) -> str:
+    """Return the field manager of one node, so that a late write of one node removes nothing of another's."""
+    name = f"{component}/{node}"
+    if len(name) <= _MANAGER_SIZE:
+        return name
+    return f"{component}/{hashlib.sha256(node.encode()).hexdigest()[:32]}"
+
+
+def _reason(error: ApiError) -> str:
+    """Return why a call failed, without what the plugin's own message already says."""
+    answer = f" ({error.status} {error.reason})" if error.status else ""
+    return f"{error.message or type(error).__name__}{answer}"

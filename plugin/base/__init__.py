@@ -1,0 +1,1 @@
+"""What the other folders use: errors, claim UIDs, durable files, folders, locks."""

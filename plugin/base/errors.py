@@ -1,0 +1,136 @@
+"""The errors of the plugin, one class for each thing that somebody must do about them.
+
+Every message says what was attempted, on which object, why it failed and who acts. ``retry`` says whether the
+same call may succeed later, ``claim_uid`` which claim it was for. Only ``plugin.kubelet.dra_service``
+translates them to the kubelet's answer.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.model.claim import ClaimUid
+
+
+class PluginError(Exception):
+    """The base of everything the plugin raises.
+
+    Shape: ``attempted`` is a verb that the subject can follow (``prepare``, ``turn MIG mode on for``).
+    """
+
+    retry = False
+    remedy = ""
+    claim_uid: ClaimUid | None = None
+
+    def __init__(self, attempted: str, subject: str, reason: str, remedy: str | None = None) -> None:
+        self.attempted = attempted
+        self.subject = subject
+        self.reason = reason
+        if remedy is not None:
+            self.remedy = remedy
+        text = f"cannot {attempted} {subject}: {reason}"
+        super().__init__(f"{text}; {self.remedy}" if self.remedy else text)
+
+
+class ClaimUnusable(PluginError):
+    """A claim that cannot be prepared as it is: not allocated, replaced, or asking for too much."""
+
+
+class UnknownDevice(ClaimUnusable):
+    """An allocated device that this node does not have (any more)."""
+
+    retry = True
+    remedy = "it is retried; if it stays, the node's ResourceSlices are out of date: look at the agent's log"
+
+
+class ClaimUnreadable(PluginError):
+    """A claim that could not be read from the API server or the claims folder."""
+
+    retry = True
+
+
+class ReportFailed(PluginError):
+    """A claim's status that could not be written. The claim's devices are not affected."""
+
+    def __init__(self, attempted: str, subject: str, reason: str, remedy: str, *, retry: bool) -> None:
+        self.retry = retry
+        super().__init__(attempted, subject, reason, remedy)
+
+
+class DeviceHeld(PluginError):
+    """A device that another claim holds, whole or in part."""
+
+    retry = True
+    remedy = "it is retried until the other claim is unprepared"
+
+
+class PlacementTaken(PluginError):
+    """A placement or a GPU with an instance that no claim of this driver created."""
+
+    retry = True
+    remedy = "the operator, or whoever created the instance, destroys it"
+
+
+class ModeBlocked(PluginError):
+    """A MIG mode that only the operator can change: the GPU must be reset from outside."""
+
+    remedy = "the operator changes the mode and resets the GPU"
+
+
+class GpuBusy(PluginError):
+    """A MIG mode that cannot change while somebody uses the GPU."""
+
+    retry = True
+    remedy = "it is retried; stop what uses the GPU (a monitor, a daemon, another process)"
+
+
+class HardwareFailed(PluginError):
+    """The hardware refused. Reason and ``retry`` are those of the hardware's error."""
+
+    def __init__(self, attempted: str, subject: str, reason: str, *, retry: bool) -> None:
+        self.retry = retry
+        super().__init__(attempted, subject, reason)
+
+
+class NotReady(PluginError):
+    """Every step succeeded, but the result cannot be used: a device node, file or instance is missing."""
+
+    retry = True
+    remedy = "it is retried; if it stays, the operator checks the driver installation"
+
+
+class LockTimeout(PluginError):
+    """A lock that another operation did not release in time."""
+
+    retry = True
+    remedy = "it is retried"
+
+
+class StorageFailed(PluginError):
+    """A durable file could not be read, written or removed."""
+
+    retry = True
+    remedy = "the operator checks the disk and its permissions"
+
+
+class RecordTooNew(PluginError):
+    """A record written by a newer version of this plugin."""
+
+    remedy = "the operator upgrades the plugin again, or drains the node with the newer version first"
+
+
+class InvalidCdi(PluginError):
+    """A CDI document that breaks the rules of the specification: a mistake of this program."""
+
+
+class Unexpected(PluginError):
+    """Any other exception: a mistake of this program."""
+
+    retry = True
+    remedy = "it is retried; if it stays, report it with the plugin's log"
+
+
+class IllegalEvent(PluginError):
+    """An event that a claim's state does not allow: a mistake of this program. Nothing has changed."""
+
+
+class SocketTaken(PluginError):
+    """A socket path that somebody else uses."""

@@ -1,0 +1,186 @@
+"""Durable files: replaced whole or not at all, or appended to.
+
+A path and bytes enter. A process that dies at any moment leaves the old file or the new one, and at most a
+temporary file beside it, which no reader takes for a record or a CDI document. A process that dies while it
+appends may leave half of the appended bytes. A file that must survive a power cut is on the disk when the
+call returns; waiting for the disk is most of what such a call costs.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from pathlib import Path
+from typing import Final
+
+from plugin.base.errors import StorageFailed
+
+_TEMPORARY: Final = ".tmp"
+
+
+def temporary_path(path: Path) -> Path:
+    """Return where ``path`` is written before it is moved into place; hidden, and without its suffix."""
+    return path.with_name(_temporary(path.name))
+
+
+def original_name(temporary: str) -> str | None:
+    """Return the final name of a temporary file, None for other names."""
+    if temporary.startswith(".") and temporary.endswith(_TEMPORARY):
+        return temporary[1 : -len(_TEMPORARY)]
+    return None
+
+
+def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
+    """Write a file in one step. Two writers of one path must exclude each other.
+
+    Shape: ``synced`` whether the file survives a power cut once this returns. A power cut before that may
+           leave an empty file: content and name are synced together, which takes half as long as in turn.
+    Raises: StorageFailed; the file then has its old content, or the new one if only the sync failed.
+    """
+    folder, name = os.path.split(path)
+    temporary = f"{folder}/{_temporary(name)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with open(_opened(temporary, mode, flags), "wb", buffering=0) as file:
+            _write(file, data)
+            os.replace(temporary, path)
+            if synced:
+                os.fsync(file.fileno())
+                _sync_folder(folder)
+    except OSError as error:
+        raise StorageFailed("write", str(path), _reason(error)) from error
+
+
+def append(path: Path, data: bytes, mode: int) -> int:
+    """Append to a file, which is created where it is missing, and return its length in bytes.
+
+    The data survives the end of the process, but no power cut. This costs a file system less than replacing
+    the file. Raises: StorageFailed; the file may then end with half of the data.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with open(_opened(os.fspath(path), mode, flags), "ab", buffering=0) as file:
+            _write(file, data)
+            return file.tell()
+    except OSError as error:
+        raise StorageFailed("write", str(path), _reason(error)) from error
+
+
+def shorten(path: Path, length: int) -> None:
+    """Truncate a file to ``length`` bytes. Raises: StorageFailed."""
+    try:
+        os.truncate(path, length)
+    except OSError as error:
+        raise StorageFailed("shorten", str(path), _reason(error)) from error
+
+
+def remove(path: Path) -> bool:
+    """Remove a file and its temporary file; return whether there was a file.
+
+    After a power cut it may exist again. Raises: StorageFailed.
+    """
+    folder, name = os.path.split(path)
+    try:
+        _unlink(f"{folder}/{_temporary(name)}")
+        return _unlink(path)
+    except OSError as error:
+        raise StorageFailed("remove", str(path), _reason(error)) from error
+
+
+def read(path: Path) -> bytes | None:
+    """Return a file's bytes, None where it does not exist. Raises: StorageFailed."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageFailed("read", str(path), _reason(error)) from error
+
+
+def identity(path: Path) -> tuple[int, ...] | None:
+    """Return a value that changes when the file changes or is replaced, None where it does not exist.
+
+    Raises: StorageFailed.
+    """
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageFailed("read", str(path), _reason(error)) from error
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def move(path: Path, target: Path) -> None:
+    """Rename a file within its folder. Raises: StorageFailed."""
+    try:
+        path.replace(target)
+    except OSError as error:
+        raise StorageFailed("rename", str(path), _reason(error)) from error
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """Return the names in a folder, sorted; none where it does not exist. Raises: StorageFailed."""
+    try:
+        return tuple(sorted(os.listdir(folder)))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise StorageFailed("list", str(folder), _reason(error)) from error
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """Make a folder and its parents. Raises: StorageFailed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    except OSError as error:
+        raise StorageFailed("make", f"folder {folder}", _reason(error)) from error
+
+
+def _temporary(name: str) -> str:
+    return f".{name}{_TEMPORARY}"
+
+
+def _write(file: io.FileIO, data: bytes) -> None:
+    """Write all of the data: one call may write only a part."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _unlink(path: str | Path) -> bool:
+    """Unlink a file; return whether there was one."""
+    try:
+        os.unlink(path)
+        return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        # A read-only file system refuses even where there is no file: then nothing is left to do.
+        if error.errno == errno.EROFS and not os.path.lexists(path):
+            return False
+        raise
+
+
+def _opened(path: str, mode: int, flags: int) -> int:
+    """Open a file for writing; its folder is created again where it is missing."""
+    try:
+        return os.open(path, flags, mode)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, flags, mode)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a new name durable: a name is part of the folder, not of the file."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

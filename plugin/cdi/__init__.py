@@ -1,0 +1,1 @@
+"""CDI documents: what a container runtime reads about prepared devices."""

@@ -1,0 +1,180 @@
+"""PURE: prepared devices to the CDI document that a container runtime reads.
+
+What a container needs of each device enters; a document leaves. Its version is the lowest that its fields
+allow, because a runtime skips a document whose version it does not know. The document is checked against the
+rules of the specification: the published JSON schema accepts nearly everything.
+Source: Container Device Interface specification 1.1.0, its rules for names and minimum versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from agent.hardware.types import DeviceNode, HostFile
+from plugin.base.errors import InvalidCdi
+from plugin.cdi import names
+
+_MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "bind")
+# Keeps a runtime with hooks of its own from adding every GPU where the image asks for all of them.
+_NOTHING_ELSE: Final = "NVIDIA_VISIBLE_DEVICES=void"
+_VENDOR: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
+_CLASS_NAME: Final = _VENDOR
+_DEVICE_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?", re.ASCII)
+_ENVIRONMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*", re.ASCII)
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A device node of a container. Without numbers the runtime uses those of the host's node."""
+
+    path: str
+    host_path: str | None = None
+    type: str | None = None
+    major: int | None = None
+    minor: int | None = None
+
+
+class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A file of the host in a container."""
+
+    host_path: str
+    container_path: str
+    options: tuple[str, ...] = ()
+
+
+class Edits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What is added to a container."""
+
+    env: tuple[str, ...] = ()
+    device_nodes: tuple[Node, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One device of a document; its full name is ``kind=name``."""
+
+    name: str
+    container_edits: Edits
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One file. Shape: device names unique, at least one; the document's own edits apply with each device."""
+
+    cdi_version: str
+    kind: str
+    devices: tuple[Device, ...]
+    container_edits: Edits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """What a container gets with one prepared device.
+
+    Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
+           those of its GPUs with commas between them.
+    """
+
+    name: str
+    device: str
+    identity: str
+    nodes: tuple[DeviceNode, ...]
+    files: tuple[HostFile, ...]
+
+
+def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
+    """Return the document of one claim. Raises: InvalidCdi naming the field, the value and the rule."""
+    devices = tuple(_device(injection) for injection in injections)
+    common = Edits(env=(_NOTHING_ELSE,))
+    found = Document(
+        cdi_version=minimum_version(names.kind(driver), devices),
+        kind=names.kind(driver),
+        devices=devices,
+        container_edits=common,
+    )
+    _check(found)
+    return found
+
+
+def encode(found: Document) -> bytes:
+    """Return the bytes of a document's file."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+
+
+def minimum_version(kind_name: str, devices: Sequence[Device]) -> str:
+    """Return the lowest version of the specification that knows every field in use."""
+    if "." in kind_name.partition("/")[2]:
+        return "0.6.0"
+    nodes = (node for device in devices for node in device.container_edits.device_nodes)
+    if any(node.host_path for node in nodes) or any(not device.name[:1].isalpha() for device in devices):
+        return "0.5.0"
+    return "0.3.0"
+
+
+def environment_name(device: str) -> str:
+    """Return the name of the variable that holds a device's UUID in a container."""
+    return "TANGRAM_DEVICE_" + re.sub(r"[^A-Z0-9]", "_", device.upper())
+
+
+def _device(injection: Injection) -> Device:
+    return Device(
+        name=injection.name,
+        container_edits=Edits(
+            env=(f"{environment_name(injection.device)}={injection.identity}",),
+            device_nodes=tuple(_node(node) for node in injection.nodes),
+            mounts=tuple(
+                Mount(host_path=str(file.host_path), container_path=file.path, options=_MOUNT_OPTIONS)
+                for file in injection.files
+            ),
+        ),
+    )
+
+
+def _node(node: DeviceNode) -> Node:
+    if node.host_path is None:
+        return Node(path=node.path, type="c", major=node.major, minor=node.minor)
+    host_path = str(node.host_path)
+    return Node(path=node.path, host_path=None if host_path == node.path else host_path)
+
+
+def _check(found: Document) -> None:
+    vendor, _, class_name = found.kind.partition("/")
+    _rule(_VENDOR.fullmatch(vendor), "kind", vendor, "its vendor must be a name that starts with a letter")
+    _rule(_CLASS_NAME.fullmatch(class_name), "kind", class_name, "its class must start with a letter")
+    _rule(found.devices, "devices", found.devices, "must not be empty")
+    used = [device.name for device in found.devices]
+    _rule(len(set(used)) == len(used), "devices", used, "names must be unique")
+    _check_edits("containerEdits", found.container_edits)
+    for device in found.devices:
+        where = f"devices[{device.name}]"
+        rule = "must be letters, digits and _.:- between letters or digits"
+        _rule(_DEVICE_NAME.fullmatch(device.name), where, device.name, rule)
+        _check_edits(where, device.container_edits)
+
+
+def _check_edits(where: str, edits: Edits) -> None:
+    for text in edits.env:
+        _rule(_ENVIRONMENT.fullmatch(text), f"{where}.env", text, "must be NAME=value in one line")
+    for node in edits.device_nodes:
+        place = f"{where}.deviceNodes"
+        _rule(_is_absolute(node.path), place, node.path, "path must be absolute")
+        _rule(_is_absolute(node.host_path or "/"), place, node.host_path, "hostPath must be absolute")
+        numbers = (node.type, node.major, node.minor)
+        rule = "type, major and minor go together"
+        _rule(numbers.count(None) in {0, 3}, place, numbers, rule)
+    for mount in edits.mounts:
+        place = f"{where}.mounts"
+        _rule(_is_absolute(mount.host_path), place, mount.host_path, "hostPath must be absolute")
+        _rule(_is_absolute(mount.container_path), place, mount.container_path, "path must be absolute")
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") and "\0" not in path
+
+
+def _rule(holds: object, field: str, value: object, rule: str) -> None:
+    if not holds:
+        raise InvalidCdi("write", "the CDI document", f"{field}: {value!r}: {rule}")

@@ -1,0 +1,28 @@
+"""PURE: how CDI documents and their devices are named.
+
+The CDI id of a device is ``DRIVER/claim=UID-DEVICE``. It holds the claim's UID because container runtimes
+cache documents: a device that is prepared for the next claim must not have the name of the last one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scheduler_core.model.claim import ClaimUid
+
+_CLASS: Final = "claim"
+
+
+def kind(driver: str) -> str:
+    """Return the kind of a driver's documents: vendor and class."""
+    return f"{driver}/{_CLASS}"
+
+
+def device_name(uid: ClaimUid, device: str) -> str:
+    """Return the name of a device within its claim's document."""
+    return f"{uid}-{device}"
+
+
+def device_id(driver: str, uid: ClaimUid, device: str) -> str:
+    """Return the full CDI id of a claim's device, as the kubelet hands it to the container runtime."""
+    return f"{kind(driver)}={device_name(uid, device)}"

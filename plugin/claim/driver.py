@@ -1,0 +1,210 @@
+"""Prepare and unprepare one claim, and repair at the start what a crash left.
+
+Allocated claims enter, CDI devices leave. Locks are per claim and per GPU, taken in that order; no lock for
+all claims is held while hardware works. What happens under the locks is in ``plugin.claim.steps``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+from agent.hardware.errors import HardwareError
+from agent.hardware.ports import Machine
+from agent.hardware.types import GpuUuid
+from plugin.base.claim_uid import checked_uid
+from plugin.base.errors import DeviceHeld, PluginError, UnknownDevice
+from plugin.base.locks import Locks
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.attribution import attributed
+from plugin.claim.holder_wait import HolderWait, HolderWaits
+from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
+from plugin.claim.preparation import Plan, Preparation
+from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.claim.record_store import RecordStore
+from plugin.claim.states import Event, State, next_state
+from plugin.claim.steps import ClaimSteps
+from plugin.machine.health import HealthReader
+from plugin.machine.node import Node
+from plugin.machine.setup import DeviceSetup
+from plugin.machine.texts import gpu_text, instances_text
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
+
+_log = logging.getLogger(__name__)
+
+
+class Driver:
+    """The driver of one node. Any number of threads, and a second process, may call it at once."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        machine: Machine,
+        node: Node,
+        store: RecordStore,
+        cdi: CdiFolder,
+        locks: Locks,
+        holder_waits: HolderWaits,
+        host_root: Path = Path("/"),
+    ) -> None:
+        self.name = name
+        self.holder_waits = holder_waits
+        self.health = HealthReader(machine.readers, node)
+        self._boot = machine.boot
+        self._node = node
+        self._store = store
+        self._cdi = cdi
+        self._locks = locks
+        self._steps = ClaimSteps(
+            machine=machine,
+            node=node,
+            store=store,
+            cdi=cdi,
+            setup=DeviceSetup(machine.gpus),
+            host_root=host_root,
+        )
+
+    def starting(self) -> AbstractContextManager[None]:
+        """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
+        return self._locks.hold("start", "the plugin's folders", f"start process {os.getpid()}")
+
+    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """Prepare a claim whose allocation is known already. Raises: as ``opened`` and ``finish``."""
+        with self.opened(checked_uid(claim.uid or "", claim.ref), claim.ref) as preparation:
+            return self.finish(preparation, claim)
+
+    @contextmanager
+    def opened(self, uid: ClaimUid, ref: ClaimRef, wait: HolderWait | None = None) -> Iterator[Preparation]:
+        """Begin to prepare a claim of which only the name is known, for the length of a block.
+
+        Its lock is held, and a placeholder is durable on disk. Unless ``finish`` goes on from it, the
+        placeholder is removed at the end.
+        Shape: ``wait`` how long other claims may take to release its devices; without it they are refused.
+        Raises: PluginError, also for whatever hardware error the block raises.
+        """
+        with attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}"):
+            preparation = Preparation(
+                uid=uid, ref=ref, boot_id=self._boot.boot_id(), earlier=self._store.load(uid), wait=wait
+            )
+            try:
+                if preparation.earlier is None:
+                    preparation.has_placeholder = True
+                    self._store.save(placeholder(uid, ref, self.name, preparation.boot_id))
+                yield preparation
+            finally:
+                if preparation.has_placeholder:
+                    self._steps.remove_placeholder(uid, ref)
+
+    def finish(self, preparation: Preparation, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """Make the devices of an opened claim usable by containers and return them.
+
+        A repeated call gives the same answer, after a check that it still holds: a CDI document that is
+        missing is written again, an instance that somebody destroyed is created again.
+        Shape: the devices of this driver and node, in the order of the results.
+        Raises: PluginError, HardwareError; nothing new is left behind then.
+        """
+        plan = self._planned(preparation, claim)
+        if not plan.record.devices:
+            return ()
+        has_waited = False
+        while True:
+            try:
+                return self._prepared(preparation, plan)
+            except DeviceHeld as held:
+                if preparation.wait is None or not preparation.wait.once_more():
+                    raise
+                if not has_waited:
+                    _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
+                has_waited = True
+
+    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Undo what was prepared for a claim; a claim that is not known counts as undone.
+
+        Raises: PluginError; the next call goes on from where this one stopped.
+        """
+        with attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
+            record = self._store.load(uid)
+            if record is None:
+                next_state(State.ABSENT, Event.UNPREPARE)
+                self._cdi.remove(uid)
+                return
+            with self._gpus_locked(record.gpus, f"unprepare claim {ref}"):
+                self._steps.end(record, self._boot.boot_id())
+
+    def reconcile(self) -> tuple[Repair, ...]:
+        """Repair what a crash, a reboot or somebody else left, and return what was due.
+
+        A repair that fails is logged and left to the next call for its claim: it never stops the start.
+        """
+        boot_id = self._boot.boot_id()
+        snapshot = self._node.read_again()
+        found = repairs(self._store.census(), snapshot.instances, self._cdi.claims(), boot_id)
+        for repair in found:
+            try:
+                self._repair(repair, boot_id)
+            except (PluginError, HardwareError) as error:
+                _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
+        return found
+
+    def _planned(self, preparation: Preparation, claim: AllocatedClaim) -> Plan:
+        """Resolve a claim. A device that is not known may have come since the node was read."""
+        snapshot = self._node.snapshot
+        try:
+            return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
+        except UnknownDevice:
+            snapshot = self._node.read_again()
+            return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
+
+    def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
+        earlier = preparation.earlier
+        gpus = plan.record.gpus | (earlier.gpus if earlier else frozenset())
+        with self._gpus_locked(gpus, f"prepare claim {preparation.ref}"):
+            if earlier is not None:
+                if self._steps.keep_or_undo(earlier, plan):
+                    return answer(self._steps.confirm(earlier, plan))
+                preparation.earlier = None
+            self._steps.refuse(plan)
+            # The placeholder's file is durable already, so its next lines need no sync.
+            write = self._store.note if preparation.has_placeholder else self._store.save
+            preparation.has_placeholder = False
+            return answer(self._steps.begin(plan, write))
+
+    def _repair(self, repair: Repair, boot_id: str) -> None:
+        match repair:
+            case ReportForeign(instance=instance):
+                found = instances_text([instance])
+                _log.warning("GPU %s: no claim created %s; it stays", instance.parent, found)
+            case SetAside(uid=uid):
+                with self._locked(uid, f"set aside the record of claim {uid}"):
+                    self._store.load(uid)
+            case Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
+                with self._locked(uid, f"repair claim {uid}"):
+                    self._settle(uid, boot_id)
+
+    def _settle(self, uid: ClaimUid, boot_id: str) -> None:
+        """Undo a claim that is not complete. Another process may have completed it since the census."""
+        record = self._store.load(uid)
+        if record is None:
+            self._cdi.remove(uid)
+            self._store.remove(uid)
+        elif record.state is not State.COMPLETED or record.boot_id != boot_id:
+            with self._gpus_locked(record.gpus, f"repair claim {record.ref}"):
+                self._steps.end(record, boot_id)
+
+    def _locked(self, uid: ClaimUid, purpose: str) -> AbstractContextManager[None]:
+        return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose)
+
+    @contextmanager
+    def _gpus_locked(self, gpus: Iterable[GpuUuid], purpose: str) -> Iterator[None]:
+        """Lock GPUs in one order for everybody, so that two claims never wait for each other."""
+        known = self._node.snapshot.gpus
+        with ExitStack() as held:
+            for uuid in sorted(gpus):
+                gpu = known.get(uuid)
+                subject = gpu_text(gpu) if gpu else f"GPU {uuid}"
+                held.enter_context(self._locks.hold(f"gpu-{uuid}", subject, purpose))
+            yield

@@ -1,0 +1,72 @@
+"""PURE: whether a plan's devices are free of every other claim's, counted as the scheduler counts.
+
+Records, the node's devices and a plan enter; nothing or an error with the holder's name leaves. A scheduler
+race or a force-deleted pod can allocate a device that is still prepared: the plugin refuses it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+
+from agent.inventory.model import NodeDevices, gpus_of
+from agent.inventory.names import gpu_name
+from plugin.base.errors import ClaimUnusable, DeviceHeld
+from plugin.claim.record import Record
+from plugin.machine.claimed_device import ClaimedDevice, ClaimedMigPartition
+from scheduler_core.base.errors import Overdrawn
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.model.device import DeviceName
+
+
+def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -> None:
+    """Check a plan against all records, whatever their state.
+
+    Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
+            devices overlap.
+    """
+    ledger = copy(node.books)
+    for record in records:
+        if record.uid != plan.uid:
+            _record_all(ledger, record, node)
+    for device in plan.devices:
+        try:
+            ledger.take(DeviceName(device.device), f"claim {plan.ref}")
+        except Overdrawn as error:
+            _refuse_own_overlap(plan, node)
+            subject = f"device {device.device} for claim {plan.ref}"
+            raise DeviceHeld("prepare", subject, error.reason) from error
+
+
+def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
+    """Check a plan against itself alone: waiting for another claim's end would not help it."""
+    ledger = copy(node.books)
+    for device in plan.devices:
+        try:
+            ledger.take(DeviceName(device.device), "the claim itself")
+        except Overdrawn as error:
+            subject = f"device {device.device} for claim {plan.ref}"
+            raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
+
+
+def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
+    """Count a record's devices by their hardware: their names may have changed since.
+
+    A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
+    """
+    for device in record.devices:
+        name = node.by_hardware.get(device.hardware)
+        for held in _remaining_gpus(device, node) if name is None else [name]:
+            ledger.record(held, f"claim {record.ref} ({record.state})")
+
+
+def _remaining_gpus(device: ClaimedDevice, node: NodeDevices) -> set[DeviceName]:
+    """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
+    if isinstance(device, ClaimedMigPartition):
+        return set()
+    return {
+        gpu_name(gpu.minor)
+        for published in node.by_name.values()
+        for gpu in gpus_of(published)
+        if gpu.uuid in device.gpus
+    }

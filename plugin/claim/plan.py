@@ -1,0 +1,149 @@
+"""PURE: an allocated claim and the node's devices to what has to be prepared.
+
+A claim enters; a record in the state ``started`` leaves, in which no instance is known yet: plan and record
+are the same type. Results of other drivers and other pools are skipped. Every device of this driver that
+cannot be prepared is refused by name. The same input gives the same plan, also after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.inventory.model import GpuPartition, MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from plugin.base.claim_uid import checked_uid
+from plugin.base.errors import ClaimUnusable, UnknownDevice
+from plugin.cdi import names
+from plugin.claim.record import Record
+from plugin.claim.states import State
+from plugin.machine.claimed_device import (
+    ClaimedDevice,
+    ClaimedGpu,
+    ClaimedGpuPartition,
+    ClaimedMigPartition,
+)
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
+from scheduler_core.model.device import DeviceName
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDevice:
+    """One device of the kubelet's answer."""
+
+    requests: tuple[str, ...]
+    pool: str
+    device: str
+    cdi_ids: tuple[str, ...]
+
+
+def placeholder(uid: ClaimUid, ref: ClaimRef, driver: str, boot_id: str) -> Record:
+    """Return the record of a claim that the kubelet asked for, before its devices are known."""
+    return Record(
+        claim_uid=uid,
+        namespace=ref.namespace,
+        name=ref.name,
+        driver=driver,
+        boot_id=boot_id,
+        state=State.STARTED,
+        devices=(),
+    )
+
+
+def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
+    """Return what to prepare for ``claim`` on a node.
+
+    Shape: devices in the order of the results; none where no result is of this driver and pool.
+    Raises: UnknownDevice; ClaimUnusable for devices of a kind that cannot be prepared, shared or named
+            twice, parameters for this driver, or a UID that cannot be used.
+    """
+    uid = checked_uid(claim.uid or "", claim.ref)
+    driver, pool = node.pool.id.driver, node.pool.id.name
+    ours = [one for one in claim.results if one.device.driver == driver and one.device.pool == pool]
+    _refuse_parameters(claim, driver)
+    _refuse_sharing(claim, ours)
+    _refuse_twins(claim, ours)
+    start = placeholder(uid, claim.ref, driver, boot_id)
+    return start.with_devices(_claimed(start, result, node) for result in ours)
+
+
+def is_same_allocation(record: Record, plan: Record) -> bool:
+    """Whether a record is of the plan's allocation. A claim may have been allocated anew since."""
+    return plan.devices == tuple(device.without_instance() for device in record.devices)
+
+
+def answer(record: Record) -> tuple[PreparedDevice, ...]:
+    """Return the kubelet's answer: the same for the same record, however often it asks."""
+    return tuple(
+        PreparedDevice(device.requests, device.pool, device.device, (device.cdi_id,))
+        for device in record.devices
+    )
+
+
+def _refuse_parameters(claim: AllocatedClaim, driver: str) -> None:
+    if any(config.driver == driver for config in claim.configs):
+        raise ClaimUnusable(
+            "prepare",
+            f"claim {claim.ref}",
+            f"it has opaque parameters for {driver}, which takes none",
+            "the user removes them from the claim, or the administrator from the class",
+        )
+
+
+def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
+    """Refuse shared devices: unpreparing one claim would take the device from another that still uses it."""
+    for result in results:
+        if result.admin_access or result.share_id is not None:
+            reason = "this version prepares no admin access and no shares of a device"
+            subject = f"device {result.device} of claim {claim.ref}"
+            raise ClaimUnusable("prepare", subject, reason, "the user asks for a device of their own")
+
+
+def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
+    seen: set[DeviceName] = set()
+    for result in results:
+        if result.device.device in seen:
+            reason = f"its allocation names device {result.device} twice"
+            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, "allocate the claim anew")
+        seen.add(result.device.device)
+
+
+def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> ClaimedDevice:
+    subject = f"device {result.device} of claim {start.ref}"
+    name = result.device.device
+    requests, pool = (result.request.partition("/")[0],), result.device.pool
+    cdi_id = names.device_id(start.driver, start.uid, name)
+    match node.by_name.get(name):
+        case WholeGpu(gpu=gpu):
+            return ClaimedGpu(requests=requests, pool=pool, device=name, cdi_id=cdi_id, gpu_uuid=gpu.uuid)
+        case GpuPartition(gpus=gpus):
+            uuids = tuple(gpu.uuid for gpu in gpus)
+            return ClaimedGpuPartition(
+                requests=requests, pool=pool, device=name, cdi_id=cdi_id, gpu_uuids=uuids
+            )
+        case MigPartition(spec=spec):
+            return ClaimedMigPartition(
+                requests=requests,
+                pool=pool,
+                device=name,
+                cdi_id=cdi_id,
+                parent_uuid=spec.parent,
+                profile_id=spec.profile_id,
+                start=spec.placement.start,
+                size=spec.placement.size,
+            )
+        case WholeNic():
+            raise _unsupported_kind(subject, "a NIC (physical function)")
+        case NicVf():
+            raise _unsupported_kind(subject, "a NIC's virtual function")
+        case None:
+            raise UnknownDevice("prepare", subject, _why_unknown(name, node))
+
+
+def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
+    told = (sentence for sentence in node.left_out if sentence.startswith(f"{name}: "))
+    return next(told, "this node has no such device")
+
+
+def _unsupported_kind(subject: str, kind: str) -> ClaimUnusable:
+    reason = f"it is {kind}, a kind that this version cannot prepare"
+    return ClaimUnusable("prepare", subject, reason, "the user asks for a GPU or a MIG partition instead")

@@ -1,0 +1,35 @@
+"""One claim's prepare: what its steps share, from the kubelet's question to the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plugin.claim.holder_wait import HolderWait
+from plugin.claim.record import Record
+from plugin.machine.node import NodeSnapshot
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+
+@dataclass(slots=True, kw_only=True)
+class Preparation:
+    """A claim that is being prepared. Its lock is held as long as this is in use.
+
+    Shape: ``boot_id`` of the machine now; ``earlier`` the record that earlier calls left, None once it was
+           undone; ``has_placeholder`` whether the claim's file holds no more than this call's placeholder;
+           ``wait`` how long other claims may take to release its devices, None for no time at all.
+    """
+
+    uid: ClaimUid
+    ref: ClaimRef
+    boot_id: str
+    earlier: Record | None
+    wait: HolderWait | None
+    has_placeholder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a preparation is to reach. Shape: ``record`` started, and resolved on ``node``."""
+
+    record: Record
+    node: NodeSnapshot

@@ -1,0 +1,107 @@
+"""PURE: which repairs are due at the start, from the records and what is on the machine.
+
+Records, instances, boot id and CDI files enter; repairs leave, which the driver does under the locks of each
+claim. An instance that no record names is logged and never destroyed: somebody else created it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from agent.hardware.types import GpuInstance, GpuUuid
+from plugin.claim.record import Record
+from plugin.claim.record_store import Census
+from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.machine.mig import is_ours
+from scheduler_core.model.claim import ClaimUid
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """A claim that a crash left half prepared or half undone: it is undone."""
+
+    uid: ClaimUid
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """A claim of an earlier boot: its instances are gone, its CDI document and record are removed."""
+
+    uid: ClaimUid
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A CDI document or a half-written file whose claim has no record: it is removed."""
+
+    uid: ClaimUid
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A record that cannot be read: its file is renamed."""
+
+    uid: ClaimUid
+
+
+@dataclass(frozen=True, slots=True)
+class ReportForeign:
+    """An instance that no record names: it is logged."""
+
+    instance: GpuInstance
+
+
+Repair = Undo | Forget | Sweep | SetAside | ReportForeign
+
+
+def repairs(
+    census: Census,
+    instances: Mapping[GpuUuid, Iterable[GpuInstance]],
+    documents: frozenset[ClaimUid],
+    boot_id: str,
+) -> tuple[Repair, ...]:
+    """Return the repairs: claims first, then files without a claim, then instances to log.
+
+    Shape: ``instances`` of the GPUs that could be read; ``documents`` the claims that have a CDI file.
+           Nothing is done for a claim whose record is of a newer version.
+    """
+    return (
+        *(SetAside(uid) for uid in census.corrupt),
+        *_of_claims(census.records, boot_id),
+        *(Sweep(uid) for uid in sorted(_ownerless(census, documents))),
+        *(ReportForeign(instance) for instance in _foreign(census.records, instances, boot_id)),
+    )
+
+
+def _of_claims(records: Iterable[Record], boot_id: str) -> Iterator[Repair]:
+    for record in records:
+        if record.boot_id != boot_id:
+            yield Forget(record.uid)
+        elif record.state is not State.COMPLETED:
+            yield Undo(record.uid)
+
+
+def _ownerless(census: Census, documents: frozenset[ClaimUid]) -> frozenset[ClaimUid]:
+    known = {record.uid for record in census.records}
+    known |= {error.claim_uid for error in census.too_new if error.claim_uid is not None}
+    # The claim of a corrupt record may have a container that still runs: unprepare removes its document.
+    known |= {*census.corrupt, *census.set_aside}
+    return (documents | frozenset(census.unfinished)) - known
+
+
+def _foreign(
+    records: Iterable[Record], instances: Mapping[GpuUuid, Iterable[GpuInstance]], boot_id: str
+) -> Iterator[GpuInstance]:
+    held = [
+        device
+        for record in records
+        if record.boot_id == boot_id
+        for device in record.devices
+        if isinstance(device, ClaimedMigPartition)
+    ]
+    for found in instances.values():
+        for instance in found:
+            if not any(is_ours(instance, device) for device in held):
+                yield instance

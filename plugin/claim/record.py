@@ -1,0 +1,62 @@
+"""PURE: what the plugin records of one claim. The fields are the format on disk.
+
+A record is changed by ``replace`` and never built anew, so that no field of it is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from agent.hardware.types import GpuUuid
+from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedDevice
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim on this node and its state.
+
+    Shape: ``devices`` in the order of the allocation's results, this driver's only; empty before the
+           allocation is known (a placeholder).
+    """
+
+    claim_uid: str
+    namespace: str
+    name: str
+    driver: str
+    boot_id: str
+    state: State
+    devices: tuple[ClaimedDevice, ...]
+
+    def __post_init__(self) -> None:
+        if self.state is State.ABSENT or (self.state is State.COMPLETED and not self.devices):
+            raise ValueError("a record has a stored state, and once completed at least one device")
+
+    @property
+    def uid(self) -> ClaimUid:
+        """Return the claim's UID."""
+        return ClaimUid(self.claim_uid)
+
+    @property
+    def ref(self) -> ClaimRef:
+        """Return how people name the claim."""
+        return ClaimRef(self.namespace, self.name)
+
+    @property
+    def gpus(self) -> frozenset[GpuUuid]:
+        """Return the GPUs that the claim's devices are, or are cut from."""
+        return frozenset(gpu for device in self.devices for gpu in device.gpus)
+
+    def in_state(self, state: State) -> Record:
+        """Return the record in another state."""
+        return msgspec.structs.replace(self, state=state)
+
+    def with_device(self, device: ClaimedDevice) -> Record:
+        """Return the record with one device replaced by what is now known of it."""
+        return self.with_devices(device if old.device == device.device else old for old in self.devices)
+
+    def with_devices(self, devices: Iterable[ClaimedDevice]) -> Record:
+        """Return the record with all its devices replaced."""
+        return msgspec.structs.replace(self, devices=tuple(devices))

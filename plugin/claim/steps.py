@@ -1,0 +1,169 @@
+"""The steps of a claim's life that change something: begin, confirm, undo, forget.
+
+Plans and records enter, records in their next state leave. Every step is recorded before the machine changes,
+so that a crash at any moment leaves a record from which the next call reaches the right end. The caller holds
+the locks of the claim and of its GPUs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.hardware.errors import HardwareError
+from agent.hardware.ports import Machine
+from plugin.base.errors import PluginError
+from plugin.cdi import document
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.overlap import refuse_overlap
+from plugin.claim.plan import is_same_allocation
+from plugin.claim.preparation import Plan
+from plugin.claim.record import Record
+from plugin.claim.record_store import RecordStore
+from plugin.claim.states import Event, State, next_state
+from plugin.machine.claimed_device import ClaimedDevice
+from plugin.machine.injection import injections
+from plugin.machine.node import Node
+from plugin.machine.setup import DeviceSetup
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSteps:
+    """Changes the records, devices and CDI documents of one node.
+
+    Shape: ``host_root`` where the host's files are seen from here.
+    """
+
+    machine: Machine
+    node: Node
+    store: RecordStore
+    cdi: CdiFolder
+    setup: DeviceSetup
+    host_root: Path
+
+    def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
+        """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
+
+        Raises: HardwareError, StorageFailed.
+        """
+        boot_id = plan.record.boot_id
+        if earlier.boot_id != boot_id or not is_same_allocation(earlier, plan.record):
+            self.end(earlier, boot_id)
+            return False
+        if next_state(earlier.state, Event.PREPARE) is State.COMPLETED:
+            return True
+        self.undo(earlier, Event.PREPARE)
+        return False
+
+    def refuse(self, plan: Plan) -> None:
+        """Check that a plan can be begun; change nothing.
+
+        Raises: DeviceHeld, PlacementTaken, ClaimUnusable, RecordTooNew; HardwareError.
+        """
+        census = self.store.census()
+        for error in census.too_new:
+            raise error
+        alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
+        refuse_overlap(plan.record, alive, plan.node.devices)
+        self.setup.refuse_occupied(plan.record.devices, plan.node.gpus)
+        next_state(State.ABSENT, Event.PREPARE)
+
+    def begin(self, plan: Plan, write: Callable[[Record], None]) -> Record:
+        """Record a plan with ``write``, carry it out and return the completed record.
+
+        Raises: PluginError, HardwareError; what was begun is undone then.
+        """
+        try:
+            write(plan.record)
+            return self._move(self._real(plan.record, plan), Event.DONE)
+        except (PluginError, HardwareError) as error:
+            self._roll_back(plan.record, error)
+            raise
+
+    def confirm(self, record: Record, plan: Plan) -> Record:
+        """Make sure that a completed claim is still set up; what is missing is made again.
+
+        Raises: PluginError, HardwareError.
+        """
+        found = self._real(record, plan)
+        if found != record:
+            self.store.note(found)
+        return found
+
+    def undo(self, record: Record, event: Event) -> None:
+        """Undo a claim of this boot and remove its record.
+
+        The CDI document goes first, so that no container starts with devices that are about to vanish.
+        Raises: HardwareError, StorageFailed. A second call goes on from there.
+        """
+        undoing = self._move(record, event)
+        self.cdi.remove(record.uid)
+        self.setup.take_down(record.devices)
+        self._turn_off_unused_mig_modes(record)
+        next_state(undoing.state, Event.UNDONE)
+        self.store.remove(record.uid)
+        _log.info("claim %s (%s): absent", record.ref, record.uid)
+
+    def end(self, record: Record, boot_id: str) -> None:
+        """Undo a claim. Of an earlier boot only files are left, and perhaps the MIG mode.
+
+        Raises: HardwareError, StorageFailed.
+        """
+        if record.boot_id == boot_id:
+            self.undo(record, Event.UNPREPARE)
+            return
+        self.cdi.remove(record.uid)
+        self._turn_off_unused_mig_modes(record)
+        self.store.remove(record.uid)
+        _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
+
+    def remove_placeholder(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Remove a claim's placeholder, or the temporary file of a write that failed; an error is logged."""
+        try:
+            self.store.remove(uid)
+        except PluginError as error:  # the caller raises why the claim was not prepared: that matters more
+            _log.error("claim %s: %s; the next start of the plugin removes it", ref, error)
+
+    def _real(self, record: Record, plan: Plan) -> Record:
+        """Set every device up and write the CDI document; what is so already stays.
+
+        Postcondition: every instance is alive by its UUID, every device node is there or can be made, the
+        document on disk is the one that was meant.
+        """
+
+        def note(devices: Sequence[ClaimedDevice]) -> None:
+            self.store.note(record.with_devices(devices))
+
+        devices = self.setup.set_up(record.devices, plan.node.gpus, note)
+        found = injections(self.machine, record.uid, devices, self.host_root)
+        self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
+        self.setup.refuse_dead(devices)
+        return record.with_devices(devices)
+
+    def _roll_back(self, plan: Record, cause: Exception) -> None:
+        try:
+            record = self.store.load(plan.uid)
+            if record is None:
+                self.store.remove(plan.uid)  # a write that failed may have left its temporary file
+            else:
+                self.undo(record, Event.UNPREPARE)
+        except (PluginError, HardwareError) as error:
+            _log.error("claim %s: %s; what was begun is not undone yet: %s", plan.ref, cause, error)
+
+    def _turn_off_unused_mig_modes(self, record: Record) -> None:
+        self.setup.turn_off_unused_mig_modes(record.gpus, self.node.snapshot.gpus)
+
+    def _move(self, record: Record, event: Event) -> Record:
+        state = next_state(record.state, event)
+        if state is record.state:
+            return record
+        moved = record.in_state(state)
+        self.store.note(moved)
+        if state is State.COMPLETED:  # one line for each call: the record tells what is between
+            _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
+        return moved

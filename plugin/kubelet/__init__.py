@@ -1,0 +1,1 @@
+"""The kubelet's side: sockets, registration, the services that the kubelet calls."""

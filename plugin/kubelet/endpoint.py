@@ -1,0 +1,87 @@
+"""One served unix socket: opened where nobody serves, removed only where it is still ours."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import grpc
+
+from plugin.base import files
+from plugin.base.errors import PluginError, SocketTaken
+
+# Calls may wait for another claim's hardware. What is cut off after this time, the next plugin finishes.
+_GRACE_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A served socket. Shape: ``identity`` is the device and inode of the socket that we made."""
+
+    server: grpc.Server
+    path: Path
+    identity: tuple[int, int]
+
+    def close(self) -> None:
+        """Remove the socket if it is still ours, stop listening, let calls finish within the grace time."""
+        if _identity(self.path) == self.identity:
+            self.path.unlink(missing_ok=True)
+        self.server.stop(_GRACE_S).wait()
+
+
+def serve(server: grpc.Server, path: Path) -> Endpoint:
+    """Serve a socket at ``path``.
+
+    It is made under a name of its own and moved into place: when gRPC stops, it unlinks the name it was
+    given, whoever has a socket there by then. The kubelet ignores names that begin with a dot.
+    Raises: SocketTaken, StorageFailed.
+    """
+    private = path.with_name(f".{secrets.token_hex(4)}")  # in pods every process has the same id
+    try:
+        server.add_insecure_port(f"unix:{private}")
+    except RuntimeError as error:
+        raise SocketTaken("serve", str(path), str(error), "the operator checks the folder") from error
+    server.start()
+    try:
+        files.move(private, path)
+    except PluginError:
+        server.stop(None).wait()
+        raise
+    found = path.lstat()
+    return Endpoint(server, path, (found.st_dev, found.st_ino))
+
+
+def refuse_taken(path: Path) -> None:
+    """Remove a socket that nobody serves; leave everything else where it is.
+
+    Raises: SocketTaken where a process answers at ``path``, or where it is no socket.
+    """
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise SocketTaken("serve", str(path), "it is there and is no socket", "the operator removes it")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            reason = f"whether somebody serves it cannot be found out: {error.strerror}"
+            raise SocketTaken("serve", str(path), reason, "the operator looks who does") from error
+    raise SocketTaken("serve", str(path), "another process serves it", "stop that plugin first")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,160 @@
+"""The two sockets of a plugin, opened in the order that the kubelet needs and closed in reverse.
+
+A driver, a reader of claims and paths enter; a running plugin leaves, to be used in a ``with`` block. The
+kubelet may call as soon as the registration socket exists, so the DRA socket is served before it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import grpc
+
+from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
+from plugin._pb.dra_v1beta1 import api_pb2_grpc as v1beta1_grpc
+from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
+from plugin.base import files, folders
+from plugin.base.errors import PluginError, SocketTaken
+from plugin.claim.driver import Driver
+from plugin.claim.ports import ClaimReader
+from plugin.kubelet import sockets
+from plugin.kubelet.dra_grpc import DraV1, DraV1Beta1
+from plugin.kubelet.dra_service import Service
+from plugin.kubelet.endpoint import Endpoint, refuse_taken, serve
+from plugin.kubelet.health_streams import POLL_S, HealthStreams
+from plugin.kubelet.paths import PluginPaths
+from plugin.kubelet.registration import RegistrationServicer
+from plugin.telling.ports import ClaimObserver, NoObserver
+
+# Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
+_WORKERS: Final = 64
+_REGISTRATION_WORKERS: Final = 2
+# gRPC does not measure the bandwidth: its pings would go back and forth just when a call begins.
+_OPTIONS: Final = (("grpc.http2.bdp_probe", 0),)
+_FOLDER_MODE: Final = 0o750
+_log = logging.getLogger(__name__)
+
+
+class Running:
+    """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
+
+    def __init__(self, dra: Endpoint, registration: Endpoint, streams: HealthStreams) -> None:
+        self._dra = dra
+        self._registration = registration
+        self._streams = streams
+
+    def stop(self) -> None:
+        """Deregister first, so that the kubelet calls no server that is going away."""
+        self._registration.close()
+        self._streams.close()
+        self._dra.close()
+        _log.info("stopped serving %s", self._dra.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start(
+    driver: Driver,
+    claims: ClaimReader,
+    paths: PluginPaths,
+    observer: ClaimObserver | None = None,
+    *,
+    wall_clock: Callable[[], float] = time.time,
+    health_poll_s: float = POLL_S,
+) -> Running:
+    """Repair what earlier runs left, serve, then announce the plugin to the kubelet.
+
+    One plugin at a time starts on a node, whatever their versions: the others wait.
+    Units: ``wall_clock`` seconds since 1970; ``health_poll_s`` how long a device's failure may go unnoticed.
+    Raises: PluginError, HardwareError; whatever was opened is then closed again, and folders that were
+            missing are missing again.
+    """
+    refuse_unusable(paths)
+    with (
+        folders.made((paths.data_dir,), _FOLDER_MODE) as fresh,
+        driver.starting(),
+        _lock_file_removed_on_failure(paths.lock_file, is_ours=paths.data_dir in fresh),
+        folders.made(paths.folders, _FOLDER_MODE),
+    ):
+        refuse_taken(paths.dra_socket)
+        refuse_taken(paths.registration_socket)
+        _remove_dead_sockets(paths)
+        driver.reconcile()
+        streams = HealthStreams(driver.health, wall_clock, health_poll_s)
+        return _served(Service(driver, claims, observer or NoObserver()), streams, paths)
+
+
+def refuse_unusable(paths: PluginPaths) -> None:
+    """Check that the folders can be written and that nobody serves our sockets; make nothing.
+
+    Raises: StorageFailed, SocketTaken.
+    """
+    folders.refuse_unwritable(paths.folders)
+    refuse_taken(paths.dra_socket)
+    refuse_taken(paths.registration_socket)
+
+
+@contextmanager
+def _lock_file_removed_on_failure(lock_file: Path, *, is_ours: bool) -> Iterator[None]:
+    """Remove the lock file of a start that fails in a folder of its own.
+
+    The start's lock is held: another start that uses the folder waits for it and looks at the path again.
+    """
+    try:
+        yield
+    except BaseException:
+        if is_ours:
+            lock_file.unlink(missing_ok=True)
+        raise
+
+
+def _remove_dead_sockets(paths: PluginPaths) -> None:
+    """Remove the sockets of instances that died without doing it themselves."""
+    for name in files.names(paths.data_dir):
+        pod_uid = sockets.instance(name)
+        if pod_uid is None:
+            continue
+        registration = sockets.registration(paths.registry_dir, paths.driver_name, pod_uid or None)
+        for path in (paths.data_dir / name, registration):
+            with suppress(SocketTaken):
+                refuse_taken(path)
+
+
+def _served(service: Service, streams: HealthStreams, paths: PluginPaths) -> Running:
+    dra = serve(_dra_server(service, streams), paths.dra_socket)
+    try:
+        registration = serve(_registration_server(paths), paths.registration_socket)
+    except PluginError:
+        streams.close()
+        dra.close()
+        raise
+    _log.info("driver %s serves %s", paths.driver_name, paths.dra_socket)
+    return Running(dra, registration, streams)
+
+
+def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:
+    server = grpc.server(ThreadPoolExecutor(_WORKERS, thread_name_prefix="dra"), options=_OPTIONS)
+    newest = DraV1(service)
+    v1_grpc.add_DRAPluginServicer_to_server(newest, server)
+    v1beta1_grpc.add_DRAPluginServicer_to_server(DraV1Beta1(newest), server)
+    streams.add_to(server)
+    return server
+
+
+def _registration_server(paths: PluginPaths) -> grpc.Server:
+    server = grpc.server(ThreadPoolExecutor(_REGISTRATION_WORKERS, thread_name_prefix="registration"))
+    registration_grpc.add_RegistrationServicer_to_server(RegistrationServicer(paths), server)
+    return server

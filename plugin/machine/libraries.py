@@ -1,0 +1,43 @@
+"""A cache of the driver's libraries: searching all library folders takes longer than preparing a claim.
+
+The port of a machine's files enters; the same port leaves, with its answer about libraries cached as long as
+the driver's version is the same and every file still exists.
+"""
+
+from __future__ import annotations
+
+from agent.hardware.ports import DriverFiles
+from agent.hardware.types import DeviceNode, HostFile
+
+
+class RememberedFiles:
+    """Implements ``DriverFiles``. Device nodes are not cached."""
+
+    def __init__(self, files: DriverFiles) -> None:
+        self._files = files
+        self._found: tuple[str, tuple[HostFile, ...]] | None = None
+
+    def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the nodes of a whole GPU."""
+        return self._files.gpu_nodes(minor)
+
+    def control_nodes(self) -> tuple[DeviceNode, ...]:
+        """Return the nodes that every consumer of a GPU needs."""
+        return self._files.control_nodes()
+
+    def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
+        """Return the capability nodes of a GI and its CI."""
+        return self._files.instance_nodes(minor, gi_id, ci_id)
+
+    def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
+        """Return the driver's libraries and tools of this version."""
+        known = self._found
+        if known is not None and known[0] == driver_version and _all_there(known[1]):
+            return known[1]
+        found = self._files.libraries(driver_version)
+        self._found = driver_version, found
+        return found
+
+
+def _all_there(found: tuple[HostFile, ...]) -> bool:
+    return all(path.exists() for path in {file.host_path for file in found})

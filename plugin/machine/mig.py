@@ -1,0 +1,148 @@
+"""MIG partitions: created with their own undo, destroyed only where they are provably ours.
+
+A claimed MIG partition and the instances of its GPU enter. The driver reuses the ids of instances, never
+their UUIDs, so nothing is destroyed or taken over by id alone. The caller holds the GPU's lock, so a listing
+of the instances stays true until the caller changes them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
+from agent.hardware.ports import Gpus
+from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec, Placement
+from plugin.base.errors import PlacementTaken, PluginError
+from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.machine.texts import gpu_text, instances_text, mig_partition_text
+
+_log = logging.getLogger(__name__)
+
+Note = Callable[[int | None], None]
+"""Makes the id of a GI durable; None says that there is none. Whatever it raises stops the work."""
+
+
+def is_ours(instance: GpuInstance, claimed: ClaimedMigPartition) -> bool:
+    """Whether a GI is the one of a claimed MIG partition.
+
+    A GI's id is recorded before a CI is created in it. So a GI that has a CI, but no recorded id, was made by
+    somebody else. So was one whose CI has another UUID than the recorded one: the driver reused our id.
+    """
+    if instance.spec != claimed.spec:
+        return False
+    uuids = {compute.uuid for compute in instance.compute_instances}
+    if claimed.gi_id is None:
+        return not uuids
+    return instance.gi_id == claimed.gi_id and (
+        not uuids or claimed.mig_uuid is None or claimed.mig_uuid in uuids
+    )
+
+
+def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bool:
+    """Whether the MIG device that a claimed MIG partition names by UUID is among the instances of its GPU."""
+    instance = _ours(present, claimed)
+    return instance is not None and any(
+        compute.uuid == claimed.mig_uuid for compute in instance.compute_instances
+    )
+
+
+def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:
+    """Check that no instance, whoever created it, is at a placement. Raises: PlacementTaken."""
+    _refuse_in_the_way(_at(present, claimed.spec), gpu, claimed.spec)
+
+
+def ensure(
+    gpus: Gpus, present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition, note: Note
+) -> MigInstance:
+    """Return the instance of a claimed MIG partition: the one that exists, else a new one. MIG mode is on.
+
+    Shape: ``present`` the instances of the GPU before any of this claim is created.
+    Raises: PlacementTaken; HardwareError. What was created here is then undone.
+    """
+    others = (one for one in _at(present, claimed.spec) if not is_ours(one, claimed))
+    _refuse_in_the_way(others, gpu, claimed.spec)
+    existing = _ours(present, claimed)
+    if existing is None:
+        if claimed.gi_id is not None:
+            _log.warning("%s of %s no longer exists and is created again", claimed.device, gpu_text(gpu))
+            note(None)
+        return _create(gpus, gpu, claimed.spec, note)
+    for compute in existing.compute_instances:
+        if claimed.mig_uuid in {None, compute.uuid}:
+            return MigInstance(claimed.spec, existing.gi_id, compute.ci_id, compute.uuid)
+    return _fill(gpus, claimed.spec, existing.gi_id, note)
+
+
+def destroy(gpus: Gpus, claimed: ClaimedMigPartition) -> None:
+    """Destroy the CIs and the GI of a claimed MIG partition; what is gone already is no error.
+
+    Raises: HardwareError, InUse while a process uses it. A second call goes on from there.
+    """
+    try:
+        instance = _ours(gpus.gpu_instances(claimed.gpu), claimed)
+        if instance is None:
+            return
+        for compute in instance.compute_instances:
+            _ignore_gone(gpus.destroy_compute_instance, claimed.gpu, instance.gi_id, compute.ci_id)
+        _ignore_gone(gpus.destroy_gpu_instance, claimed.gpu, instance.gi_id)
+        if _ours(gpus.gpu_instances(claimed.gpu), claimed) is not None:
+            raise HardwareFault("destroy", instances_text([instance]), "it still exists")
+    except NotFound as error:
+        # The GPU itself is no longer there, and its instances went with it.
+        _log.warning("%s: nothing to destroy, its GPU is gone: %s", claimed.device, error)
+
+
+def _ours(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> GpuInstance | None:
+    return next((found for found in present if is_ours(found, claimed)), None)
+
+
+def _at(present: Sequence[GpuInstance], spec: MigSpec) -> Iterable[GpuInstance]:
+    return (one for one in present if _overlap(one.placement, spec.placement))
+
+
+def _refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> None:
+    in_the_way = tuple(found)
+    if in_the_way:
+        reason = f"{instances_text(in_the_way)} is there, which no claim of this driver created"
+        raise PlacementTaken("create", mig_partition_text(spec, gpu), reason)
+
+
+def _create(gpus: Gpus, gpu: Gpu, spec: MigSpec, note: Note) -> MigInstance:
+    try:
+        gi_id = gpus.create_gpu_instance(spec)
+    except InsufficientResources as error:
+        present = instances_text(gpus.gpu_instances(spec.parent))
+        reason = f"{error.reason}; on the GPU: {present or 'no instance'}"
+        raise PlacementTaken("create", mig_partition_text(spec, gpu), reason) from error
+    return _fill(gpus, spec, gi_id, note)
+
+
+def _fill(gpus: Gpus, spec: MigSpec, gi_id: int, note: Note) -> MigInstance:
+    """Create the CI of a GI that has none; the GI is destroyed where that fails."""
+    try:
+        note(gi_id)
+        compute = gpus.create_compute_instance(spec.parent, gi_id)
+    except (HardwareError, PluginError):
+        _destroy_empty(gpus, spec.parent, gi_id)
+        raise
+    return MigInstance(spec, gi_id, compute.ci_id, compute.uuid)
+
+
+def _destroy_empty(gpus: Gpus, parent: GpuUuid, gi_id: int) -> None:
+    try:
+        gpus.destroy_gpu_instance(parent, gi_id)
+    except HardwareError as error:
+        # The record names the GI: unpreparing the claim finds it again.
+        _log.warning("GI %d of %s could not be destroyed yet: %s", gi_id, parent, error)
+
+
+def _ignore_gone(destroy_instance: Callable[..., None], *identity: GpuUuid | int) -> None:
+    try:
+        destroy_instance(*identity)
+    except NotFound as error:
+        _log.info("already destroyed: %s", error)
+
+
+def _overlap(one: Placement, other: Placement) -> bool:
+    return one.start < other.start + other.size and other.start < one.start + one.size

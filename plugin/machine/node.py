@@ -1,0 +1,58 @@
+"""The devices of this node: the agent's inventory, read once and again where it must be.
+
+Readers enter, a snapshot leaves. Reading touches every GPU, a slow one too. So no claim waits for it, unless
+the claim names a device that the last snapshot lacks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from agent.hardware.ports import Readers
+from agent.hardware.types import Gpu, GpuInstance, GpuUuid
+from agent.inventory.describe import describe
+from agent.inventory.discover import discover
+from agent.inventory.model import LinkedGpus, NodeDevices
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSnapshot:
+    """One reading of the node.
+
+    Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
+           each of them.
+    """
+
+    devices: NodeDevices
+    gpus: Mapping[GpuUuid, Gpu]
+    instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
+
+
+class Node:
+    """The node of one driver. Shape: ``linked`` the table of partitions that the agent has too, or None."""
+
+    def __init__(self, readers: Readers, name: str, driver: str, linked: LinkedGpus | None = None) -> None:
+        self._readers = readers
+        self._name = name
+        self._driver = driver
+        self._linked = linked
+        self._reading = threading.Lock()
+        self._snapshot: NodeSnapshot | None = None
+
+    @property
+    def snapshot(self) -> NodeSnapshot:
+        """Return the last reading; the first is made here."""
+        return self._snapshot or self.read_again()
+
+    def read_again(self) -> NodeSnapshot:
+        """Read the node anew. Concurrent callers read one after the other."""
+        with self._reading:
+            inventory = replace(discover(self._readers, self._name), linked=self._linked)
+            self._snapshot = NodeSnapshot(
+                describe(inventory, self._driver),
+                {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
+                {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+            )
+            return self._snapshot

@@ -1,0 +1,33 @@
+"""PURE: how messages name GPUs, instances and placements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.hardware.types import Gpu, GpuInstance, MigSpec, Placement
+
+
+def gpu_text(gpu: Gpu) -> str:
+    """Return a GPU's number and UUID."""
+    return f"GPU {gpu.minor} ({gpu.uuid})"
+
+
+def instances_text(instances: Iterable[GpuInstance]) -> str:
+    """Return instances by id, memory slices and the UUIDs of their MIG devices."""
+    return ", ".join(_instance_text(instance) for instance in instances)
+
+
+def mig_partition_text(spec: MigSpec, gpu: Gpu) -> str:
+    """Return a wanted MIG partition by its memory slices."""
+    return f"a MIG partition at memory slices {_memory_slices(spec.placement)} of {gpu_text(gpu)}"
+
+
+def _instance_text(instance: GpuInstance) -> str:
+    uuids = ", ".join(compute.uuid for compute in instance.compute_instances)
+    return (
+        f"GI {instance.gi_id} (memory slices {_memory_slices(instance.placement)}, {uuids or 'without a CI'})"
+    )
+
+
+def _memory_slices(placement: Placement) -> str:
+    return f"{placement.start}-{placement.start + placement.size - 1}"

@@ -1,0 +1,1 @@
+"""What users learn about their claims: status, events, log lines."""

@@ -1,0 +1,66 @@
+"""Log lines of a call, written once its answer is out.
+
+A line on a container's output wakes the container's shim and the runtime's daemon, which then compete with
+the call for the node's processors. So a line that a thread logs within a call is kept until the call ends; it
+has the time at which it was logged. A warning is written at once, after the lines that were logged before it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_calls: Final = threading.local()
+
+
+class DeferredLines:
+    """The lines of one call that are not written yet."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[logging.Handler, logging.LogRecord]] = []
+
+    def keep(self, handler: logging.Handler, line: logging.LogRecord) -> None:
+        """Keep a line that ``handler`` is to write."""
+        self._kept.append((handler, line))
+
+    def write(self) -> None:
+        """Write the kept lines. Call it once the call is over."""
+        kept, self._kept = self._kept, []
+        for handler, line in kept:
+            handler.handle(line)
+
+
+@contextmanager
+def deferred() -> Iterator[DeferredLines]:
+    """Keep this thread's lines within a ``with`` block; the caller writes them some time after it."""
+    _calls.lines = DeferredLines()
+    try:
+        yield _calls.lines
+    finally:
+        _calls.lines = None
+
+
+class DeferLines(logging.Filter):
+    """The filter that keeps the lines of calls back from one handler."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        super().__init__()
+        self._handler = handler
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line is written now."""
+        lines: DeferredLines | None = getattr(_calls, "lines", None)
+        if lines is None:
+            return True
+        if record.levelno < logging.WARNING:
+            lines.keep(self._handler, record)
+            return False
+        _calls.lines = None
+        try:
+            lines.write()
+        finally:
+            _calls.lines = lines
+        return True

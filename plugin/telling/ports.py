@@ -1,0 +1,71 @@
+"""What the plugin needs to tell users about claims.
+
+The API server implements ``ClaimWriter`` and ``ClaimEvents``. ``ClaimObserver`` stands between the kubelet's
+calls and both of them, so that no call waits for the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from plugin.base.errors import PluginError
+from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
+
+
+class ClaimWriter(Protocol):
+    """Writes the status of claims."""
+
+    def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
+        """Make ``devices`` the whole of what this driver says in ``status.devices`` of a claim.
+
+        A claim that is gone, or replaced by one of the same name, is left alone. Raises: ReportFailed.
+        """
+        ...
+
+
+class ClaimEvents(Protocol):
+    """Writes events on claims."""
+
+    def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
+        """Write an event on a claim later. Returns at once and never fails."""
+        ...
+
+
+class ClaimObserver(Protocol):
+    """Is told what happened to claims. Its methods return at once and never fail."""
+
+    def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Take note that a claim was prepared or unprepared."""
+        ...
+
+    def failed(
+        self,
+        uid: ClaimUid,
+        ref: ClaimRef,
+        attempted: str,
+        error: PluginError,
+        devices: Sequence[AllocatedDevice] = (),
+    ) -> None:
+        """Take note that preparing or unpreparing a claim failed.
+
+        Shape: ``devices`` are this driver's devices that are not prepared now; empty where they are unknown.
+        """
+        ...
+
+
+class NoObserver:
+    """The observer where claims come from files: there is no status to write."""
+
+    def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Do nothing."""
+
+    def failed(
+        self,
+        uid: ClaimUid,
+        ref: ClaimRef,
+        attempted: str,
+        error: PluginError,
+        devices: Sequence[AllocatedDevice] = (),
+    ) -> None:
+        """Do nothing."""

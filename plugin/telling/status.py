@@ -1,0 +1,88 @@
+"""PURE: a claim's record, or its failure, to the entries of ``status.devices``.
+
+A record and the time at which it was completed enter, or the error that kept a claim from being prepared.
+Source: resource.k8s.io/v1, AllocatedDeviceStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from plugin.claim.record import Record
+from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedDevice
+from scheduler_core.model.claim import AllocatedDevice
+
+_MESSAGE: Final = 1024
+"""The longest message of a condition, in characters. The API accepts 32 times as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a claim's devices are not prepared.
+
+    Shape: ``devices`` as its allocation names them, ours only. Units: ``since_s`` seconds since 1970.
+    """
+
+    devices: tuple[AllocatedDevice, ...]
+    message: str
+    since_s: float
+
+
+def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[str, Any], ...]:
+    """Return the entries of a claim: none unless it is prepared.
+
+    Units: ``completed_at_s`` seconds since 1970.
+    """
+    if record is None or record.state is not State.COMPLETED:
+        return ()
+    since = _time(completed_at_s)
+    return tuple(_status(record.driver, device, since) for device in record.devices)
+
+
+def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:
+    """Return the entries of a claim that could not be prepared: the error, once for each device."""
+    text = failure.message
+    condition = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "PrepareFailed",
+        "message": text if len(text) <= _MESSAGE else f"{text[: _MESSAGE - 3]}...",
+        "lastTransitionTime": _time(failure.since_s),
+    }
+    return tuple({**named, "conditions": [condition]} for named in _named(failure.devices))
+
+
+def _named(devices: Iterable[AllocatedDevice]) -> Iterable[dict[str, str]]:
+    """Return the keys of each device's entry: no two entries may have the same keys."""
+    seen: set[tuple[object, str | None]] = set()
+    for one in devices:
+        if (one.device, one.share_id) in seen:
+            continue
+        seen.add((one.device, one.share_id))
+        share = {} if one.share_id is None else {"shareID": one.share_id}
+        yield {"driver": one.device.driver, "pool": one.device.pool, "device": one.device.device, **share}
+
+
+def _time(at_s: float) -> str:
+    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _status(driver: str, device: ClaimedDevice, since: str) -> dict[str, Any]:
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Prepared",
+        "message": f"containers get it as CDI device {device.cdi_id}",
+        "lastTransitionTime": since,
+    }
+    return {
+        "driver": driver,
+        "pool": device.pool,
+        "device": device.device,
+        "conditions": [ready],
+        "data": {"cdiDeviceIDs": [device.cdi_id], **device.status_data},
+    }

@@ -1,0 +1,151 @@
+"""One decision on one node: which solver answers, and what the bound on its steps leads to.
+
+The tables answer where they cover the claim; the policy then chooses. Else the backtracking search gives
+the first answer in listed order. The plain search is left for nodes whose pools are not in tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.policy.policies import Chooser, Priced
+from scheduler_core.engine.solve.compiled_claim import CompiledClaim
+from scheduler_core.engine.solve.coverage import Covered
+from scheduler_core.engine.solve.plan import NodePlan, Solution
+from scheduler_core.engine.solve.search_solver import SearchSolver
+from scheduler_core.engine.solve.subproblem import BeyondTables
+from scheduler_core.explain.allocate import allocate
+from scheduler_core.model.claim import AllocatedClaim, Claim
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Allocation, Undecided
+from scheduler_core.state.node_class import NodeView
+
+__all__ = ["AnsweredBy", "Decider", "Priced", "Solver"]
+
+
+class Solver(StrEnum):
+    """Who answers."""
+
+    TABLES = "tables"
+    BACKTRACKING = "backtracking search"
+    PLAIN = "plain search"
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredBy:
+    """Which solver answered. Shape: ``gap`` says why the tables did not, None where they did."""
+
+    solver: Solver
+    gap: str | None = None
+
+
+_TABLES: Final = AnsweredBy(Solver.TABLES)
+_PLAIN: Final = AnsweredBy(Solver.PLAIN, "a pool of the node is between two generations")
+Fits = tuple[bool | Undecided, bool]
+"""Whether claims fit, and whether that may be remembered until something changes on the node."""
+
+
+class Decider:
+    """Decides for one engine.
+
+    Shape: ``cluster_of`` gives what the plain search needs to know of a node, ``holders_of`` the claims that
+           hold devices of the pools that concern it; ``located`` adds where a failing expression stands;
+           ``answered_by`` tells of the latest decision.
+    """
+
+    def __init__(
+        self,
+        chooser: Chooser,
+        selector_cache: SelectorCache,
+        effort: Effort,
+        *,
+        cluster_of: Callable[[Node], Cluster],
+        holders_of: Callable[[Node], Sequence[AllocatedClaim]],
+        located: Callable[[SelectorError, Sequence[Claim]], SelectorError],
+    ) -> None:
+        self.answered_by = _TABLES
+        self._chooser = chooser
+        self._effort = effort
+        self._cluster_of = cluster_of
+        self._holders_of = holders_of
+        self._located = located
+        self._search = SearchSolver(selector_cache, effort)
+
+    def decide(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
+    ) -> Priced | Allocation | Undecided | None:
+        """Return the answer with its price, None where the claims do not fit.
+
+        Shape: an allocation where the plain search answers; the price is 0 but where the tables answer.
+        Raises: SelectorError where a selector fails on a device that is looked at.
+        """
+        if not node_view.is_compiled:
+            return self._plain(claims, node_view)
+        self._effort.most = self._effort.steps + DECISION
+        try:
+            coverage = compiled.coverage(node_view)
+            if isinstance(coverage, Covered):
+                try:
+                    found = self._chooser.choose(coverage.plan, node_view.components)
+                    self.answered_by = _TABLES
+                    return found
+                except BeyondTables as beyond:
+                    gap = beyond.reason
+            else:
+                gap = coverage.reason
+            self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
+            solution = self._searched(claims, compiled, node_view)
+        except EffortExceeded:
+            return self._undecided(node_view)
+        return None if solution is None else (0.0, solution)
+
+    def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView) -> Fits:
+        """Whether claims fit on a node. Raises: as ``decide``."""
+        if not node_view.is_compiled:
+            found = self._plain(claims, node_view)
+            return found if isinstance(found, Undecided) else found is not None, False
+        self._effort.most = self._effort.steps + DECISION
+        try:
+            coverage = compiled.coverage(node_view)
+            known = self._fits_tables(coverage.plan, node_view) if isinstance(coverage, Covered) else None
+            if known is not None:
+                return known, True
+            is_fit = self._searched(claims, compiled, node_view) is not None
+        except EffortExceeded:
+            return self._undecided(node_view), False
+        return is_fit, not compiled.space(node_view).fails
+
+    def _fits_tables(self, plan: NodePlan, node_view: NodeView) -> bool | None:
+        try:
+            return plan.fits(node_view.components)
+        except BeyondTables:
+            return None
+
+    def _searched(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
+    ) -> Solution | None:
+        try:
+            return self._search.solve(
+                compiled.space(node_view),
+                node_view,
+                holders=lambda: self._holders_of(node_view.node),
+                may_fit=lambda first, states: compiled.may_fit(node_view, first, states),
+            )
+        except SelectorError as error:
+            raise self._located(error, claims) from None
+
+    def _plain(self, claims: Sequence[Claim], node_view: NodeView) -> Allocation | Undecided | None:
+        self.answered_by = _PLAIN
+        found = allocate(claims, self._cluster_of(node_view.node), node_view.node)
+        return found if isinstance(found, Allocation | Undecided) else None
+
+    def _undecided(self, node_view: NodeView) -> Undecided:
+        why = f"the {self.answered_by.solver} found no end"
+        return Undecided(node=node_view.node.name, steps=DECISION, why=why)

@@ -1,0 +1,202 @@
+"""From a claim on a node to the backtracking search and back: the solver for what the tables do not cover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from scheduler_core.base.effort import Effort
+from scheduler_core.engine.claims.claim_signature import chosen_of
+from scheduler_core.engine.claims.selector_cache import SelectorCache, fail
+from scheduler_core.engine.solve.backtracking import BacktrackingSearch, MayFit
+from scheduler_core.engine.solve.exclusive_scopes import admitted_devices, reserved_devices
+from scheduler_core.engine.solve.neighbour_conflicts import Conflicting, NeighbourConflicts
+from scheduler_core.engine.solve.partial_assignment import Conflicts, PartialAssignment
+from scheduler_core.engine.solve.plan import Solution
+from scheduler_core.engine.solve.search_rules import FixedRule
+from scheduler_core.engine.solve.search_space import Picked, RequestOption, SearchSpace
+from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope
+from scheduler_core.state.node_class import NodeView
+from scheduler_core.tables.component import CompiledPool
+
+_EVERYTHING: Final = FixedRule(-1)
+_LIMIT: Final = 1 << 12  # answers kept per search space before they start afresh
+_POOLS: Final = 1 << 10  # pools whose conflicts are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is in use on a node, as far as a search space is concerned.
+
+    Shape: ``fixed`` the rules that depend on it; ``blocked`` devices that no request may get; ``conflicts``
+           devices that may not stand beside one in use; ``conflicts_of`` asks for those of one device more.
+    """
+
+    fixed: Mapping[int, FixedRule]
+    blocked: int
+    conflicts: int
+    conflicts_of: Conflicts | None
+
+
+class SearchSolver:
+    """Solves claims on nodes by backtracking."""
+
+    def __init__(self, selector_cache: SelectorCache, effort: Effort) -> None:
+        self._selector_cache = selector_cache
+        self._effort = effort
+        self._conflicts: dict[CompiledPool, NeighbourConflicts] = {}
+
+    def solve(
+        self,
+        space: SearchSpace,
+        node_view: NodeView,
+        holders: Callable[[], Sequence[AllocatedClaim]],
+        may_fit: MayFit,
+    ) -> Solution | None:
+        """Return the first answer, None where there is none.
+
+        Shape: ``holders`` gives the claims that hold devices of the node's pools; ``may_fit`` says "no" only
+               where there is no answer, and is asked once the first attempt has failed.
+        Raises: SelectorError where a selector fails on a device that is looked at; EffortExceeded.
+        """
+        blocked = reserved_devices(holders(), node_view, space.to_devices) if node_view.is_sealed else 0
+        fixed = tuple(self._exclusive(space, node_view))
+        in_use, conflicts_of = self._neighbours(space, node_view)
+        key = (
+            tuple([one.state for one in node_view.components]),
+            tuple([tuple(sorted(one.consumed.items())) for one in node_view.components])
+            if space.shareable
+            else (),
+            (blocked, tuple(rule.devices for _, rule in fixed), in_use),
+            node_view.is_complete,
+        )
+        if key in space.answers:
+            picked = space.answers[key]
+        else:
+            picked = self._searched(
+                space, node_view, Situation(dict(fixed), blocked, in_use, conflicts_of), may_fit
+            )
+            if len(space.answers) >= _LIMIT:
+                space.answers.clear()
+            space.answers[key] = picked
+        return None if picked is None else _answer(space, picked)
+
+    def _searched(
+        self, space: SearchSpace, node_view: NodeView, situation: Situation, may_fit: MayFit
+    ) -> Picked | None:
+        """Return the first answer at the most wanted scopes that can be had together.
+
+        A rule that prefers scopes gets the first one with which the claims fit, whatever later rules want;
+        beyond the last scope it asks for nothing.
+        """
+        levels = {rule: space.levels(rule) for rule in space.preferred}
+        picked = self._at(space, node_view, situation, levels, may_fit)
+        if picked is None:
+            return None
+        for rule in space.preferred:
+            for level in range(space.levels(rule)):
+                found = self._at(space, node_view, situation, levels | {rule: level}, may_fit)
+                if found is not None:
+                    picked, levels = found, levels | {rule: level}
+                    break
+        return picked
+
+    def _at(
+        self,
+        space: SearchSpace,
+        node_view: NodeView,
+        situation: Situation,
+        levels: Mapping[int, int],
+        may_fit: MayFit,
+    ) -> Picked | None:
+        """Return the first answer with some preferred scopes."""
+        self._effort.step()
+        rules = tuple(
+            (
+                space.prefer_rule(number, levels[number])
+                if number in levels
+                else rule or situation.fixed.get(number)
+            )
+            or _EVERYTHING
+            for number, rule in enumerate(space.rules)
+        )
+        assignment = PartialAssignment(
+            space,
+            node_view.components,
+            rules,
+            blocked=situation.blocked,
+            conflicts=situation.conflicts,
+            conflicts_of=situation.conflicts_of,
+        )
+        search = BacktrackingSearch(
+            space,
+            rules,
+            assignment,
+            is_complete=node_view.is_complete,
+            is_fixed=node_view.judges,
+            effort=self._effort,
+            may_fit=may_fit,
+            fail=_failing(space, node_view),
+        )
+        return search.first()
+
+    def _exclusive(self, space: SearchSpace, node_view: NodeView) -> Iterator[tuple[int, FixedRule]]:
+        for number in space.exclusive:
+            constraint = space.signature.rules[number]
+            assert isinstance(constraint, ExclusiveScope)
+            yield number, FixedRule(admitted_devices(constraint, node_view, space.to_devices))
+
+    def _neighbours(self, space: SearchSpace, node_view: NodeView) -> tuple[int, Conflicts | None]:
+        """Return the devices in conflict with what is in use, and how to ask for those of one device more."""
+        judging = {
+            component: self._judged(pool)
+            for pool in (node_view.pools if node_view.judges else ())
+            for component in pool.components
+        }
+        numbers = {component: number for number, component in enumerate(node_view.components)}
+
+        def to_devices(conflicting: Conflicting) -> int:
+            found = 0
+            for component, mask in conflicting.items():
+                if component in numbers:
+                    found |= space.to_devices(numbers[component], mask)
+            return found
+
+        def conflicts_of(device: int) -> int:
+            number, position = space.devices[device]
+            component = node_view.components[number]
+            return to_devices(judging[component].of(component, position))
+
+        if not judging:
+            return 0, None
+        in_use = 0
+        for conflicts in dict.fromkeys(judging.values()):
+            in_use |= to_devices(conflicts.with_what_is_in_use())
+        return in_use, conflicts_of
+
+    def _judged(self, pool: CompiledPool) -> NeighbourConflicts:
+        found = self._conflicts.get(pool)
+        if found is None:
+            if len(self._conflicts) >= _POOLS:
+                self._conflicts.clear()
+            found = self._conflicts[pool] = NeighbourConflicts(pool, self._selector_cache)
+        return found
+
+
+def _failing(space: SearchSpace, node_view: NodeView) -> Callable[[RequestOption, int], NoReturn]:
+    def raising(option: RequestOption, device: int) -> NoReturn:
+        number, position = space.devices[device]
+        selectors = space.signature.filters[option.alternative.filter].selectors
+        fail(selectors, node_view.components[number], position)
+
+    return raising
+
+
+def _answer(space: SearchSpace, picked: Picked) -> Solution:
+    alternatives = tuple(
+        options[option].alternative for options, option in zip(space.requests, picked.options, strict=True)
+    )
+    choice = chosen_of(picked.options, alternatives, [len(devices) for devices in picked.devices])
+    picks = tuple(space.devices[device] for devices in picked.devices for device in devices)
+    return Solution(choice, picks, ())

@@ -1,0 +1,82 @@
+"""The machines of the ``tangram`` command: simulated ones, and this machine to be read only.
+
+Implements the ports of ``tangram.machines``. No other module of the command names the simulation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from agent.hardware.open import simulated_hardware, this_machine
+from agent.hardware.ports import Readers
+from agent.hardware.simulated import SimulatedMachine, load_node, node_text, parse_fault, shipped_nodes
+from tangram.machines import NodeSummary
+
+
+class AllMachines:
+    """Simulated machines, shipped and in directories, and this machine."""
+
+    def shipped(self) -> tuple[NodeSummary, ...]:
+        """Return the simulated machines that come with the package, by name."""
+        return tuple(_summary(name) for name in shipped_nodes())
+
+    def text(self, name: str) -> str:
+        """Return the file of a shipped machine."""
+        return node_text(name)
+
+    def simulated(self, name: str, directory: Path) -> Simulated:
+        """Make a machine from a shipped name or a node file, in an empty directory or in its own."""
+        return Simulated(SimulatedMachine.open(load_node(name), directory))
+
+    def attached(self, directory: Path) -> Simulated:
+        """Return the machine that a directory holds."""
+        return Simulated(SimulatedMachine.attach(directory))
+
+    def real(self) -> Readers:
+        """Return the readers of the machine that this process runs on."""
+        return this_machine()
+
+
+class Simulated:
+    """A simulated machine, seen through the real readers of sysfs, procfs and device nodes."""
+
+    def __init__(self, simulated: SimulatedMachine) -> None:
+        self._simulated = simulated
+        self.name = simulated.node.name
+        self.machine = simulated_hardware(simulated)
+
+    def inject(self, faults: Sequence[str]) -> None:
+        """Add faults, all or none of them."""
+        for fault in [parse_fault(text) for text in faults]:
+            self._simulated.inject(fault)
+
+    def faults(self) -> tuple[str, ...]:
+        """Return the present faults in the form that ``inject`` takes."""
+        return tuple(str(fault) for fault in self._simulated.faults())
+
+    def clear_faults(self) -> None:
+        """Remove all faults."""
+        self._simulated.clear_faults()
+
+    def reboot(self) -> str:
+        """Reboot the machine and return its new boot id."""
+        return self._simulated.reboot()
+
+
+def _counts(names: Iterable[str]) -> str:
+    """Return ``8 × connectx-6`` for eight equal names."""
+    return ", ".join(f"{count} × {name}" for name, count in Counter(names).items()) or "none"
+
+
+def _summary(name: str) -> NodeSummary:
+    file = load_node(name)
+    has_mig = any(card.model.is_mig_capable for card in file.cards)
+    return NodeSummary(
+        name=name,
+        gpus=_counts(card.model.product_name for card in file.cards),
+        mig="yes" if has_mig else "no",
+        nics=_counts(nic.model.name for nic in file.nics),
+        topology=file.document.topology,
+    )

@@ -1,0 +1,137 @@
+"""What the agent asks of an API server, over a real socket, and what each failure means for publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_api import Reply, Script, serving, status, write_kubeconfig
+
+from agent.api import ApiShelf, Cluster
+from agent.publishing import errors
+
+SLICE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "node-1-0", "uid": "u1", "resourceVersion": "7"},
+    "spec": {"driver": "tangram.dev"},
+}
+
+
+@pytest.fixture
+def server() -> Iterator[Script]:
+    yield from serving(Script())
+
+
+@pytest.fixture
+def cluster(server: Script, tmp_path: Path) -> Iterator[Cluster]:
+    host, port = server.server_address[:2]
+    file = write_kubeconfig(tmp_path / "kubeconfig", f"http://{host!s}:{port}", {}, {"token": "t"})
+    connected = Cluster.connect(file, None)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture
+def shelf(cluster: Cluster) -> ApiShelf:
+    return cluster.resource_slices("tangram.dev", "node-1")
+
+
+def test_without_a_way_to_an_api_server_nothing_is_connected(tmp_path: Path) -> None:
+    with pytest.raises(errors.ServerError, match="no such file"):
+        Cluster.connect(tmp_path / "missing", None)
+
+
+def test_a_created_object_is_returned_as_the_server_stored_it(server: Script, shelf: ApiShelf) -> None:
+    server.answers(Reply(SLICE))
+
+    assert shelf.create(SLICE) == SLICE
+
+    (request,) = server.requests
+    assert (request.method, request.path) == ("POST", "/apis/resource.k8s.io/v1/resourceslices")
+    assert "dryRun" not in request.query
+
+
+def test_a_dry_run_is_marked_as_one(server: Script, shelf: ApiShelf) -> None:
+    server.answers(Reply(SLICE))
+
+    shelf.create(SLICE, dry_run=True)
+
+    assert server.requests[0].query["dryRun"] == "All"
+
+
+def test_a_deletion_names_the_uid_and_the_version(server: Script, shelf: ApiShelf) -> None:
+    server.answers(Reply(status(200)))
+
+    shelf.delete("node-1-0", "u1", "7")
+
+    (request,) = server.requests
+    assert (request.method, request.path) == ("DELETE", "/apis/resource.k8s.io/v1/resourceslices/node-1-0")
+    assert request.body["preconditions"] == {"uid": "u1", "resourceVersion": "7"}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "meaning"),
+    [
+        (404, "NotFound", errors.NotThere),
+        (409, "Conflict", errors.Outdated),
+        (409, "AlreadyExists", errors.Outdated),
+        (403, "Forbidden", errors.NotAllowed),
+        (422, "Invalid", errors.Refused),
+    ],
+)
+def test_each_failure_has_the_class_that_the_publisher_reacts_to(
+    server: Script, shelf: ApiShelf, code: int, reason: str, meaning: type[errors.ServerError]
+) -> None:
+    server.answers(Reply(status(code, reason, "no"), status=code))
+
+    with pytest.raises(meaning) as refusal:
+        shelf.replace(SLICE)
+
+    assert type(refusal.value) is meaning
+
+
+@pytest.mark.parametrize(
+    ("kind", "selected"),
+    [
+        ("resource_slices", "spec.driver=tangram.dev,spec.nodeName=node-1"),
+        ("composite_slices", "spec.driver=tangram.dev,spec.pool.name=node-1"),
+    ],
+)
+def test_only_the_slices_of_this_driver_on_this_node_are_watched(
+    server: Script, cluster: Cluster, kind: str, selected: str
+) -> None:
+    server.answers(Reply(status(404, "NotFound", "no such kind"), status=404))
+    shelf: ApiShelf = getattr(cluster, kind)("tangram.dev", "node-1")
+
+    with pytest.raises(errors.NotThere):
+        next(shelf.changes(server.over))
+
+    assert server.requests[0].query["fieldSelector"] == selected
+
+
+def test_the_owner_of_the_slices_is_read_by_name(server: Script, cluster: Cluster) -> None:
+    node: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "n1"}}
+    server.answers(Reply(node))
+
+    assert cluster.nodes().uid("node-1") == "n1"
+    assert server.said == ["GET /api/v1/nodes/node-1"]
+
+
+def test_an_event_about_a_node_is_one_that_kubectl_describe_finds(server: Script, cluster: Cluster) -> None:
+    server.answers(Reply({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}))
+    events = cluster.events_of("node-1")
+
+    events.warn("PartitionsNotPublished", "the API server drops sharedCounters")
+    events.close()
+
+    (request,) = server.requests
+    assert request.body["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "name": "node-1",
+        "uid": "node-1",
+    }
+    assert (request.body["type"], request.body["reason"]) == ("Warning", "PartitionsNotPublished")

@@ -1,0 +1,82 @@
+"""Plain documents, whatever the text: every other outcome is one error with a place."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.documents import MAX_BYTES, NotReadable, decode, documents
+
+TEN = ", ".join
+ALIASES = "\n".join(
+    ["a0: &a0 [x]", *(f"a{level}: &a{level} [{TEN([f'*a{level - 1}'] * 10)}]" for level in range(1, 12))]
+)
+MERGES = "\n".join(
+    [
+        "a0: &a0 {k: v}",
+        *(f"a{level}: &a{level} {{<<: [{TEN([f'*a{level - 1}'] * 10)}]}}" for level in range(1, 12)),
+    ]
+)
+HOSTILE = {
+    "a number that is none": ("d: !!int abc", "x.yaml:1:4: is not YAML: invalid literal"),
+    "a date that is none": ("d: !!timestamp 2024-99-99", "x.yaml:1:4: is not YAML"),
+    "a word for a truth value": ("d: !!bool perhaps", "x.yaml:1:4: is not YAML"),
+    "lists within lists": ("[" * 5000, "x.yaml:1: nested deeper than 64 levels"),
+    "lists within lists, closed": ("[" * 300_000 + "]" * 300_000, "nested deeper than 64 levels"),
+    "dashes within dashes": ("- " * 300_000, "nested deeper than 64 levels"),
+    "aliases that unfold": (ALIASES, "repeated beyond 2000000 values"),
+    "a value that contains itself": ("a: &a {b: *a}", "recursive"),
+    "a merged key that is no string": ("{<<: {1: 2}}", "a key must be a string"),
+    "a list for a key": ("{!!str [a]: b}", "a key must be a string"),
+    "a number with too many digits": ("d: " + "9" * 5000, "a number has more than 1024 characters"),
+    "a number in base 60 without end": ("d: 1" + ":1" * 100_000, "a number has more than 1024 characters"),
+    "infinity": ("d: .inf", "x.yaml:1: inf is no value of JSON"),
+    "an object of a language": ("!!python/object:os.system x", "could not determine a constructor"),
+    "an alias of nothing": ("a: *b", "undefined alias"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_text_is_one_error_with_its_place(what: str) -> None:
+    text, message = HOSTILE[what]
+
+    with pytest.raises(NotReadable) as refusal:
+        list(documents("x.yaml", text))
+
+    assert message in str(refusal.value)
+    assert refusal.value.place.startswith("x.yaml")
+
+
+def test_what_looks_like_a_date_is_text() -> None:
+    (document,) = documents("x.yaml", "d: 2024-99-99")
+
+    assert document.content == {"d": "2024-99-99"}
+
+
+def test_merging_overrides_and_never_piles_up() -> None:
+    (simple,) = documents("x.yaml", "{<<: [{a: 1, b: 1}, {a: 2, c: 2}], b: 3}")
+    (piled,) = documents("x.yaml", MERGES)
+
+    assert simple.content == {"a": 1, "b": 3, "c": 2}
+    assert isinstance(piled.content, dict)
+    assert piled.content["a11"] == {"k": "v"}
+
+
+def test_deep_json_is_told_like_deep_yaml() -> None:
+    with pytest.raises(NotReadable, match="nested deeper than 64 levels"):
+        list(documents("x.json", "[" * 300_000))
+
+
+def test_documents_are_told_apart_by_their_line_and_empty_ones_are_left_out() -> None:
+    found = list(documents("x.yaml", "a: 1\n---\n---\n- 2\n"))
+
+    assert [(document.place, document.content) for document in found] == [
+        ("x.yaml:1", {"a": 1}),
+        ("x.yaml:4", [2]),
+    ]
+
+
+def test_bytes_have_a_bound_and_an_encoding() -> None:
+    with pytest.raises(NotReadable, match="x: is larger than 64 MiB"):
+        decode("x", bytes(MAX_BYTES + 1))
+    with pytest.raises(NotReadable, match="x: is not UTF-8 text: byte 1"):
+        decode("x", b"a\xff")

@@ -1,0 +1,111 @@
+"""Durable files: whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from plugin.base import files
+from plugin.base.errors import StorageFailed
+
+
+def test_a_file_is_replaced_whole_and_leaves_no_temporary_file(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+
+    files.replace(path, b"one", 0o600, synced=True)
+    files.replace(path, b"two", 0o600, synced=False)
+
+    assert path.read_bytes() == b"two"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert files.names(path.parent) == ("file",)
+
+
+def test_content_and_name_of_what_must_outlive_a_power_cut_are_on_the_disk_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    synced: list[tuple[str, bytes]] = []
+    fsync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        fsync(descriptor)
+        target = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((str(target), files.read(path)))
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    files.replace(path, b"new", 0o600, synced=True)
+    files.replace(path, b"newer", 0o600, synced=False)
+    files.remove(path)
+
+    assert synced == [(str(path), b"new"), (str(tmp_path), b"new")]
+
+
+@pytest.mark.parametrize("step", ["open", "replace"])
+def test_a_write_that_fails_leaves_the_old_content_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = tmp_path / "file"
+    files.replace(path, b"old", 0o600, synced=True)
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, no_space)
+        with pytest.raises(StorageFailed, match=r"cannot write .*file: No space left.*operator"):
+            files.replace(path, b"new", 0o600, synced=True)
+
+    assert path.read_bytes() == b"old"
+
+
+def test_removing_takes_the_temporary_file_along_and_says_whether_there_was_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    files.replace(path, b"", 0o600, synced=True)
+    files.temporary_path(path).write_bytes(b"half")
+
+    assert files.remove(path)
+    assert not files.remove(path)
+
+    assert files.names(tmp_path) == ()
+
+
+def test_where_nothing_can_be_removed_what_is_not_there_counts_as_removed_and_what_is_there_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str | Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    path = tmp_path / "file"
+    monkeypatch.setattr(os, "unlink", refuse)
+
+    assert not files.remove(path)
+    path.write_bytes(b"there")
+    with pytest.raises(StorageFailed, match="Read-only"):
+        files.remove(path)
+
+
+def test_a_missing_file_or_folder_reads_as_nothing(tmp_path: Path) -> None:
+    assert files.read(tmp_path / "missing") is None
+    assert files.names(tmp_path / "missing") == ()
+
+
+def test_a_temporary_file_leads_back_to_its_name() -> None:
+    temporary = files.temporary_path(Path("/folder/claim.json"))
+
+    assert files.original_name(temporary.name) == "claim.json"
+    assert files.original_name("claim.json") is None
+    assert temporary.suffix not in {".json", ".yaml"}, "a container runtime must not read it"
+
+
+def test_a_link_in_the_place_of_the_temporary_file_is_never_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    files.temporary_path(tmp_path / "file").symlink_to(victim)
+
+    with pytest.raises(StorageFailed):
+        files.replace(tmp_path / "file", b"data", 0o600, synced=True)
+
+    assert victim.read_bytes() == b"precious"

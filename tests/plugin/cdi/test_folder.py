@@ -1,0 +1,82 @@
+"""The folder of CDI documents: only files of this driver, and each with the content that was meant."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.hardware.types import DeviceNode
+from plugin.base.errors import NotReady
+from plugin.cdi import document as cdi
+from plugin.cdi.folder import CdiFolder
+from scheduler_core.model.claim import ClaimUid
+
+UID = ClaimUid("uid-1")
+NODE = DeviceNode("/dev/nvidia0", Path("/dev/nvidia0"))
+DOCUMENT = cdi.claim_document(
+    "tangram.dev",
+    [cdi.Injection(name="uid-1-gpu-0", device="gpu-0", identity="GPU-1", nodes=(NODE,), files=())],
+)
+
+
+def test_a_document_on_disk_that_is_right_is_not_written_again(tmp_path: Path) -> None:
+    folder = CdiFolder(tmp_path, "tangram.dev")
+    folder.ensure(UID, DOCUMENT)
+    before = folder.path(UID).stat()
+
+    folder.ensure(UID, DOCUMENT)
+
+    assert folder.path(UID).stat().st_ino == before.st_ino
+    assert folder.path(UID).name == "tangram.dev-claim_uid-1.json"
+    assert before.st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("damage", ["missing", "edited", "truncated"])
+def test_a_document_on_disk_that_is_wrong_is_written_again(tmp_path: Path, damage: str) -> None:
+    folder = CdiFolder(tmp_path, "tangram.dev")
+    folder.ensure(UID, DOCUMENT)
+    path = folder.path(UID)
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:20] if damage == "truncated" else b"{}")
+
+    folder.ensure(UID, DOCUMENT)
+
+    assert path.read_bytes() == cdi.encode(DOCUMENT)
+
+
+def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = CdiFolder(tmp_path, "tangram.dev")
+    replace = os.replace
+
+    def somebody_writes_after_us(path: str, target: Path) -> None:
+        replace(path, target)
+        target.write_bytes(b"{}")
+
+    monkeypatch.setattr(os, "replace", somebody_writes_after_us)
+
+    with pytest.raises(NotReady, match=r"claim_uid-1\.json: its content is not what was written"):
+        folder.ensure(UID, DOCUMENT)
+
+
+def test_only_files_of_this_driver_are_ours(tmp_path: Path) -> None:
+    folder = CdiFolder(tmp_path, "tangram.dev")
+    folder.ensure(UID, DOCUMENT)
+    for name in (
+        "nvidia.json",
+        "other.dev-claim_uid-2.json",
+        "tangram.dev-claim_a b.json",
+        "tangram.dev.json",
+    ):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / ".tangram.dev-claim_uid-3.json.tmp").write_text("{")
+
+    assert folder.claims() == {"uid-1", "uid-3"}
+    assert folder.remove(UID)
+    assert not folder.remove(ClaimUid("uid-2"))
+    assert (tmp_path / "other.dev-claim_uid-2.json").exists()

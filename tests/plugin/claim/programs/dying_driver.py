@@ -1,0 +1,117 @@
+"""Processes that prepare or unprepare one claim and kill themselves at their n-th step on the disk.
+
+Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
+step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
+fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
+removed, or a part half appended, appended. One program for many deeds, because starting an interpreter
+takes longer than all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from agent.hardware.open import simulated_hardware
+from agent.hardware.simulated import SimulatedMachine
+from agent.inventory.model import LinkedGpus
+from plugin.assembly import assemble
+from plugin.base import files
+from plugin.options import Options
+from scheduler_core.frontends.partitions.table import table_of
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
+from scheduler_core.model.device import DeviceId, DeviceName
+
+REF = ClaimRef("default", "claim-u1")
+PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
+
+
+class Steps:
+    """Counts what happens to records and documents, and ends the process when the number is reached."""
+
+    def __init__(self, options: Options, last: int) -> None:
+        self.folders = (options.claims_dir, options.cdi_dir)
+        self.count = 0
+        self.last = last
+
+    def concern(self, path: str | Path) -> bool:
+        return Path(path).parent in self.folders
+
+    def take(self) -> None:
+        self.count += 1
+        if self.count == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self) -> None:
+        replace, unlink, append = os.replace, os.unlink, files.append
+
+        def watched_replace(path: str | Path, target: str | Path) -> None:
+            if self.concern(path):
+                if self.count + 1 == self.last:
+                    os.truncate(path, os.stat(path).st_size // 2)
+                self.take()
+                self.take()
+            replace(path, target)
+            if self.concern(path):
+                self.take()
+
+        def watched_unlink(path: str | Path, *, dir_fd: int | None = None) -> None:
+            is_step = self.concern(path) and os.path.exists(path)
+            if is_step:
+                self.take()
+            unlink(path, dir_fd=dir_fd)
+            if is_step:
+                self.take()
+
+        def watched_append(path: Path, data: bytes, mode: int) -> int:
+            if self.count + 1 == self.last:
+                append(path, data[: len(data) // 2], mode)
+            self.take()
+            length = append(path, data, mode)
+            self.take()
+            return length
+
+        files.append = watched_append
+        os.replace = watched_replace  # type: ignore[assignment]
+        os.unlink = watched_unlink  # type: ignore[assignment]
+
+
+def run(folder: Path, deed: str, device: str, step: int) -> None:
+    simulated = SimulatedMachine.attach(folder / "machine")
+    node = simulated.node.name
+    options = Options(
+        driver_name="tangram.dev",
+        node_name=node,
+        kubelet_dir=folder / "kubelet",
+        cdi_dir=folder / "cdi",
+        linked=PAIR,
+    )
+    machine = simulated_hardware(simulated)
+    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+    Steps(options, step).watch()
+    if deed == "unprepare":
+        driver.unprepare(ClaimUid("u1"), REF)
+        return
+    result = AllocatedDevice("r", DeviceId("tangram.dev", node, DeviceName(device)))
+    driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
+
+
+def status_of(folder: str, deed: str, device: str, step: str) -> int:
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        run(Path(folder), deed, device, int(step))
+    except Exception:  # noqa: BLE001 - the copy must end here and never go on with the parent's loop
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+for line in sys.stdin:
+    sys.stdout.write(f"{status_of(*line.split())}\n")
+    sys.stdout.flush()

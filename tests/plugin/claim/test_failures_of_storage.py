@@ -1,0 +1,173 @@
+"""What must hold when the disk fails, records are lost or broken, or the machine was rebooted."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.hardware.types import MigSpec, Placement
+from plugin.base import files
+from plugin.base.errors import HardwareFailed, RecordTooNew, StorageFailed
+from plugin.claim.reconcile import Forget, ReportForeign, SetAside, Sweep, Undo
+
+SMALL = "gpu-0-mig-1g-5gb-2"
+HALF = "gpu-0-mig-3g-20gb-4-7"
+
+
+class FullDisk:
+    """A disk on which some writes fail, counted from 1."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
+        self.writes = 0
+        self.fails = fails
+        for name in ("replace", "append"):
+            patch.setattr(files, name, self.limited(getattr(files, name)))
+
+    def limited(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        def limited(path: Path, data: bytes, *arguments: Any, **options: Any) -> Any:
+            self.writes += 1
+            if self.fails(self.writes):
+                if write.__name__ == "append":  # as much as there was room for
+                    write(path, data[: len(data) // 2], *arguments, **options)
+                raise StorageFailed("write", "the record", "No space left on device")
+            return write(path, data, *arguments, **options)
+
+        return limited
+
+
+@pytest.mark.parametrize("write", range(1, 6))
+def test_a_disk_that_fails_at_any_write_costs_nothing_but_a_retry(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    with monkeypatch.context() as patch:
+        FullDisk(patch, lambda number: number == write)
+        with pytest.raises(StorageFailed, match="No space left"):
+            bench.prepare("u1", HALF)
+
+    assert bench.leftovers() == []
+    assert bench.prepare("u1", HALF)
+
+
+def test_a_full_disk_during_the_undo_too_is_mended_by_the_next_call(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        FullDisk(patch, lambda number: number > 3)
+        with pytest.raises(StorageFailed):
+            bench.prepare("u1", HALF)
+        assert len(bench.instances()) == 1
+
+    assert bench.prepare("u1", HALF)
+    assert len(bench.instances()) == 1
+
+
+def test_a_lost_record_makes_its_instance_foreign_reported_and_never_destroyed(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.prepare("u1", HALF)
+    (bench.options.claims_dir / "u1.json").unlink()
+
+    with caplog.at_level(logging.WARNING):
+        bench.restart()
+
+    assert len(bench.instances()) == 1
+    assert not bench.document("u1").exists()
+    assert "no claim created GI 1" in caplog.text
+
+
+def test_a_corrupt_record_is_set_aside_at_the_start_and_the_others_go_on(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    second = bench.prepare("u2", SMALL)
+    (bench.options.claims_dir / "u1.json").write_bytes(b'{"version": 1, "checks')
+
+    found = bench.driver.reconcile()
+
+    assert [type(repair) for repair in found] == [SetAside, ReportForeign]
+    assert bench.document("u1").exists(), "its container may still run"
+    assert bench.prepare("u2", SMALL) == second
+    bench.unprepare("u1")
+    assert not bench.document("u1").exists()
+
+
+def test_a_record_of_a_newer_plugin_stops_new_claims_and_not_the_undoing_of_old_ones(bench: Any) -> None:
+    bench.prepare("u1", SMALL)
+    (bench.options.claims_dir / "u9.json").write_text('{"version": 99}\n')
+    bench.restart()
+
+    with pytest.raises(RecordTooNew, match="claim u9"):
+        bench.prepare("u2", HALF)
+    with pytest.raises(RecordTooNew, match="claim u9"):
+        bench.unprepare("u9")
+    bench.unprepare("u1")
+
+    assert bench.records() == ()
+    assert bench.instances() == ()
+
+
+def test_the_cdi_folder_being_emptied_is_repaired_by_the_next_prepare(bench: Any) -> None:
+    first = bench.prepare("u1", HALF)
+    for path in bench.options.cdi_dir.iterdir():
+        path.unlink()
+    bench.restart()
+
+    assert bench.prepare("u1", HALF) == first
+    assert json.loads(bench.document("u1").read_text())["kind"] == "tangram.dev/claim"
+
+
+def test_a_start_after_a_reboot_forgets_every_claim(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    bench.prepare("u2", "gpu-1")
+    bench.simulated.reboot()
+
+    found = bench.driver.reconcile()
+
+    assert {type(repair) for repair in found} == {Forget}
+    assert bench.leftovers() == []
+
+
+def test_a_repair_that_fails_does_not_stop_the_start_and_is_done_later(bench: Any) -> None:
+    bench.inject("gpu-0:create-compute-instance:hardware-fault:1", "gpu-0:destroy-gpu-instance:in-use:3")
+    with pytest.raises(HardwareFailed):
+        bench.prepare("u1", HALF)
+
+    first = bench.driver.reconcile()
+    second = bench.driver.reconcile()
+
+    assert [type(repair) for repair in first] == [Undo]
+    assert [type(repair) for repair in second] == [Undo]
+    assert bench.leftovers() == []
+
+
+def test_half_written_files_are_swept_at_the_start(bench: Any) -> None:
+    bench.driver.reconcile()
+    bench.options.claims_dir.mkdir(parents=True)
+    bench.options.cdi_dir.mkdir()
+    (bench.options.claims_dir / ".u1.json.tmp").write_bytes(b'{"ver')
+    (bench.options.cdi_dir / ".tangram.dev-claim_u2.json.tmp").write_bytes(b"{")
+    bench.document("u3").write_bytes(b"{}")
+
+    found = bench.driver.reconcile()
+
+    assert [type(repair) for repair in found] == [Sweep, Sweep, Sweep]
+    assert bench.leftovers() == []
+
+
+def test_an_instance_of_another_tool_survives_everything(bench: Any) -> None:
+    gpus = bench.simulated.gpus
+    gpus.set_mig_mode(bench.uuid(0), enabled=True)
+    gi_id = gpus.create_gpu_instance(MigSpec(bench.uuid(0), 19, Placement(0, 1)))
+    gpus.create_compute_instance(bench.uuid(0), gi_id)
+    foreign = bench.instances()
+
+    bench.restart()
+    bench.prepare("u1", HALF)
+    bench.unprepare("u1")
+    bench.restart()
+
+    assert bench.instances() == foreign
+    assert bench.is_in_mig_mode()

@@ -1,0 +1,139 @@
+"""An allocated claim to what has to be prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agent.inventory.model import MigPartition, NodeDevices, WholeGpu
+from plugin.base.errors import ClaimUnusable, UnknownDevice
+from plugin.claim.plan import is_same_allocation, resolve
+from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedGpu, ClaimedMigPartition
+from scheduler_core.model.claim import AllocatedClaim, OpaqueConfig
+from scheduler_core.model.device import DeviceName
+
+UID, BOOT = "uid-1", "boot-1"
+Claims = Callable[..., AllocatedClaim]
+
+
+@pytest.fixture
+def node(dgx_devices: NodeDevices) -> NodeDevices:
+    return dgx_devices
+
+
+def test_names_become_gpus_and_placements(node: NodeDevices, claim_of: Claims) -> None:
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-3", "gpu-0-mig-3g-20gb-4-7"]), node, BOOT)
+
+    whole, mig = plan.devices
+    gpu, cut = (node.by_name[DeviceName(device.device)] for device in plan.devices)
+    assert isinstance(gpu, WholeGpu)
+    assert gpu.gpu.minor == 3
+    assert isinstance(whole, ClaimedGpu)
+    assert whole.gpu_uuid == gpu.gpu.uuid
+    assert isinstance(cut, MigPartition)
+    assert cut.profile.name == "3g.20gb"
+    assert isinstance(mig, ClaimedMigPartition)
+    assert (mig.profile_id, mig.start, mig.size) == (cut.profile.profile_id, 4, 4)
+    assert plan.gpus == {gpu.gpu.uuid, cut.gpu.uuid}
+
+
+def test_a_result_of_a_subrequest_answers_its_request(node: NodeDevices, claim_of: Claims) -> None:
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-0"], request="req/sub"), node, BOOT)
+
+    assert plan.devices[0].requests == ("req",)
+
+
+def test_results_of_other_drivers_and_pools_are_passed_over(node: NodeDevices, claim_of: Claims) -> None:
+    foreign = claim_of(UID, "dgx-a100", ["gpu-0"], driver="other.example.com")
+    elsewhere = claim_of(UID, "another-node", ["gpu-0"])
+
+    assert resolve(foreign, node, BOOT).devices == ()
+    assert resolve(elsewhere, node, BOOT).devices == ()
+
+
+def test_an_unknown_device_is_refused_by_name(node: NodeDevices, claim_of: Claims) -> None:
+    with pytest.raises(UnknownDevice, match=r"gpu-77 of claim default/claim-uid-1.*no such device.*agent"):
+        resolve(claim_of(UID, "dgx-a100", ["gpu-77"]), node, BOOT)
+
+
+@pytest.mark.parametrize(("is_kind", "kind"), [("WholeNic", "a NIC"), ("NicVf", "virtual function")])
+def test_a_nic_is_refused_by_kind(node: NodeDevices, claim_of: Claims, is_kind: str, kind: str) -> None:
+    name = next(name for name, device in node.by_name.items() if type(device).__name__ == is_kind)
+
+    with pytest.raises(ClaimUnusable, match=f"{name}.*{kind}"):
+        resolve(claim_of(UID, "dgx-a100", [name]), node, BOOT)
+
+
+def test_parameters_for_this_driver_are_refused_and_those_of_others_are_not(
+    node: NodeDevices, claim_of: Claims
+) -> None:
+    ours = OpaqueConfig(driver="tangram.dev", parameters={"sharing": "yes"})
+    theirs = OpaqueConfig(driver="other.example.com", parameters={"sharing": "yes"})
+
+    with pytest.raises(ClaimUnusable, match=r"opaque parameters for tangram\.dev"):
+        resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs, ours)), node, BOOT)
+    assert resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs,)), node, BOOT).devices
+
+
+def test_a_device_that_is_named_twice_is_refused(node: NodeDevices, claim_of: Claims) -> None:
+    with pytest.raises(ClaimUnusable, match=r"names device .*gpu-0 twice"):
+        resolve(claim_of(UID, "dgx-a100", ["gpu-0", "gpu-0"]), node, BOOT)
+
+
+@pytest.mark.parametrize("sharing", [{"admin_access": True}, {"share_id": "share-1"}])
+def test_a_device_that_others_may_use_too_is_refused(
+    node: NodeDevices, claim_of: Claims, sharing: dict[str, Any]
+) -> None:
+    claim = claim_of(UID, "dgx-a100", ["gpu-0"])
+    shared = replace(claim, results=(replace(claim.results[0], **sharing),))
+
+    with pytest.raises(
+        ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*no admin access and no shares"
+    ):
+        resolve(shared, node, BOOT)
+
+
+def test_a_uid_that_cannot_name_files_is_refused(node: NodeDevices, claim_of: Claims) -> None:
+    with pytest.raises(ClaimUnusable, match="UID"):
+        resolve(claim_of("../../etc", "dgx-a100", ["gpu-0"]), node, BOOT)
+
+
+def test_a_plan_holds_everything_that_undoing_needs(node: NodeDevices, claim_of: Claims) -> None:
+    name = DeviceName("gpu-0-mig-2g-10gb-2-3")
+
+    plan = resolve(claim_of(UID, "dgx-a100", [name, "gpu-1"]), node, BOOT)
+
+    cut, claimed = node.by_name[name], plan.devices[0]
+    assert isinstance(cut, MigPartition)
+    assert isinstance(claimed, ClaimedMigPartition)
+    assert (plan.state, plan.boot_id, plan.driver) == (State.STARTED, BOOT, "tangram.dev")
+    assert claimed.gpu == cut.gpu.uuid
+    assert claimed.spec == cut.spec
+
+
+def test_a_record_is_of_the_allocation_of_its_plan_whatever_instance_it_has(
+    node: NodeDevices, claim_of: Claims
+) -> None:
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-2-3"]), node, BOOT)
+    (claimed,) = plan.devices
+    assert isinstance(claimed, ClaimedMigPartition)
+
+    assert is_same_allocation(plan, plan)
+    assert is_same_allocation(plan.with_device(claimed.with_gpu_instance(7)), plan)
+
+
+def test_a_record_of_another_allocation_does_not_match(node: NodeDevices, claim_of: Claims) -> None:
+    plan = resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-2-3"]), node, BOOT)
+    other = resolve(claim_of(UID, "dgx-a100", ["gpu-0-mig-2g-10gb-4-5"]), node, BOOT)
+
+    assert not is_same_allocation(other, plan)
+
+
+def test_resolving_has_no_memory(node: NodeDevices, claim_of: Claims) -> None:
+    claim = claim_of(UID, "dgx-a100", ["gpu-0"])
+
+    assert resolve(claim, node, BOOT) == resolve(claim, node, BOOT)

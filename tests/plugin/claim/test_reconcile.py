@@ -1,0 +1,130 @@
+"""At the start: records against hardware, boot id and files, to repairs."""
+
+from __future__ import annotations
+
+from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
+from plugin.base.errors import RecordTooNew
+from plugin.claim.reconcile import Forget, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.claim.record import Record
+from plugin.claim.record_store import Census
+from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedMigPartition
+from scheduler_core.model.claim import ClaimUid
+
+GPU = GpuUuid("GPU-1")
+NONE: frozenset[ClaimUid] = frozenset()
+
+
+def mig_partition(start: int = 0, gi_id: int | None = 7, uuid: str | None = "MIG-1") -> ClaimedMigPartition:
+    return ClaimedMigPartition(
+        requests=("r",),
+        pool="node-1",
+        device=f"gpu-0-mig-1g-5gb-{start}",
+        cdi_id=f"tangram.dev/claim=x-{start}",
+        parent_uuid=GPU,
+        profile_id=19,
+        start=start,
+        size=1,
+        gi_id=gi_id,
+        ci_id=None if uuid is None else 0,
+        mig_uuid=uuid,
+    )
+
+
+def record(
+    uid: str, state: State = State.COMPLETED, boot_id: str = "boot-1", held: ClaimedMigPartition | None = None
+) -> Record:
+    return Record(
+        claim_uid=uid,
+        namespace="default",
+        name=uid,
+        driver="tangram.dev",
+        boot_id=boot_id,
+        state=state,
+        devices=(held or mig_partition(),),
+    )
+
+
+def instance(start: int = 0, gi_id: int = 7, uuid: str | None = "MIG-1") -> GpuInstance:
+    compute = () if uuid is None else (ComputeInstance(0, MigUuid(uuid)),)
+    return GpuInstance(GPU, gi_id, 19, Placement(start, 1), compute)
+
+
+def test_half_done_claims_are_undone_and_completed_ones_left_alone() -> None:
+    census = Census(
+        records=(
+            record("a", State.STARTED),
+            record("b", State.UNDOING),
+            record("c", State.COMPLETED),
+        )
+    )
+
+    found = repairs(census, {}, frozenset({ClaimUid("c")}), "boot-1")
+
+    assert found == (Undo(ClaimUid("a")), Undo(ClaimUid("b")))
+
+
+def test_every_claim_of_an_earlier_boot_is_forgotten_in_whatever_state() -> None:
+    census = Census(records=tuple(record(state, state, "boot-0") for state in list(State)[1:]))
+
+    found = repairs(census, {}, NONE, "boot-1")
+
+    assert {type(each) for each in found} == {Forget}
+    assert len(found) == 3
+
+
+def test_documents_and_half_written_files_without_a_record_are_swept() -> None:
+    census = Census(records=(record("kept"),), unfinished=(ClaimUid("kept"), ClaimUid("half")))
+
+    found = repairs(census, {}, frozenset({ClaimUid("kept"), ClaimUid("lone")}), "boot-1")
+
+    assert found == (Sweep(ClaimUid("half")), Sweep(ClaimUid("lone")))
+
+
+def test_the_document_of_a_claim_whose_record_cannot_be_read_stays_for_its_container() -> None:
+    newer = RecordTooNew("read", "the record of claim newer", "version 2")
+    newer.claim_uid = ClaimUid("newer")
+    census = Census(corrupt=(ClaimUid("broken"),), set_aside=(ClaimUid("aside"),), too_new=(newer,))
+    documents = frozenset({ClaimUid("broken"), ClaimUid("aside"), ClaimUid("newer")})
+
+    found = repairs(census, {}, documents, "boot-1")
+
+    assert found == (SetAside(ClaimUid("broken")),)
+
+
+def test_an_instance_that_no_record_names_is_reported() -> None:
+    ours, foreign = instance(0), instance(3, gi_id=9, uuid="MIG-9")
+
+    found = repairs(Census(records=(record("a"),)), {GPU: (ours, foreign)}, NONE, "boot-1")
+
+    assert found == (ReportForeign(foreign),)
+
+
+def test_an_instance_in_our_place_with_another_uuid_is_foreign() -> None:
+    reused = instance(0, gi_id=7, uuid="MIG-2")
+
+    found = repairs(Census(records=(record("a"),)), {GPU: (reused,)}, NONE, "boot-1")
+
+    assert found == (ReportForeign(reused),)
+
+
+def test_a_gpu_instance_without_a_ci_at_a_started_placement_is_ours() -> None:
+    begun = record("a", State.STARTED, held=mig_partition(gi_id=None, uuid=None))
+
+    found = repairs(Census(records=(begun,)), {GPU: (instance(uuid=None),)}, NONE, "boot-1")
+
+    assert found == (Undo(ClaimUid("a")),)
+
+
+def test_an_instance_with_a_ci_at_a_placement_whose_gi_was_never_recorded_is_foreign() -> None:
+    begun = record("a", State.STARTED, held=mig_partition(gi_id=None, uuid=None))
+
+    found = repairs(Census(records=(begun,)), {GPU: (instance(),)}, NONE, "boot-1")
+
+    assert found == (Undo(ClaimUid("a")), ReportForeign(instance()))
+
+
+def test_nothing_to_repair_is_an_empty_answer() -> None:
+    census = Census(records=(record("a"),))
+
+    assert repairs(census, {GPU: (instance(),)}, frozenset({ClaimUid("a")}), "boot-1") == ()

@@ -1,0 +1,167 @@
+"""The form of a record on disk: earlier records stay readable, and are still written in the same way."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugin.claim.record import Record
+from plugin.claim.record_format import decode, encode
+from plugin.claim.states import State
+from plugin.machine.claimed_device import ClaimedDevice, ClaimedGpu, ClaimedGpuPartition, ClaimedMigPartition
+from scheduler_core.model.claim import ClaimUid
+
+UID = ClaimUid("u1")
+MIG = ClaimedMigPartition(
+    requests=("train",),
+    pool="node-1",
+    device="gpu-0-mig-3g-20gb-4-7",
+    cdi_id="tangram.dev/claim=u1-gpu-0-mig-3g-20gb-4-7",
+    parent_uuid="GPU-1",
+    profile_id=9,
+    start=4,
+    size=4,
+)
+
+
+def record(state: State, *devices: ClaimedDevice) -> Record:
+    return Record(
+        claim_uid=UID,
+        namespace="default",
+        name="train",
+        driver="tangram.dev",
+        boot_id="boot-1",
+        state=state,
+        devices=devices,
+    )
+
+
+def line(version: int, checksum: str, state: str, devices: str) -> bytes:
+    claim = (
+        '{"claim_uid":"u1","namespace":"default","name":"train","driver":"tangram.dev","boot_id":"boot-1",'
+        f'"state":"{state}","devices":{devices}}}'
+    )
+    return f'{{"version":{version},"checksum":"{checksum}","claim":{claim}}}\n'.encode()
+
+
+# As earlier versions of the plugin wrote them.
+WRITTEN = {
+    "placeholder": (
+        record(State.STARTED),
+        line(
+            1,
+            "9a63f23c671cf77ce408b0a502eb6b18b44ac24a49fc767b6000da919b453989",
+            "started",
+            "[]",
+        ),
+    ),
+    "whole GPU": (
+        record(
+            State.COMPLETED,
+            ClaimedGpu(
+                requests=("train",),
+                pool="node-1",
+                device="gpu-1",
+                cdi_id="tangram.dev/claim=u1-gpu-1",
+                gpu_uuid="GPU-2",
+            ),
+        ),
+        line(
+            1,
+            "5f8b0a70aaf4acbc967f950e3c9a55eaa997dcd12b98b08f90f244d5db92265e",
+            "completed",
+            '[{"kind":"gpu","requests":["train"],"pool":"node-1","device":"gpu-1","cdi_id":"tangram.d'
+            'ev/claim=u1-gpu-1","gpu_uuid":"GPU-2"}]',
+        ),
+    ),
+    "partition": (
+        record(
+            State.COMPLETED,
+            ClaimedGpuPartition(
+                requests=("train",),
+                pool="node-1",
+                device="gpus-0-1",
+                cdi_id="tangram.dev/claim=u1-gpus-0-1",
+                gpu_uuids=("GPU-1", "GPU-2"),
+            ),
+        ),
+        line(
+            2,
+            "8a8e735b217507bc39941e01bc76d0c63978724018e353971a12ce84798c6498",
+            "completed",
+            '[{"kind":"gpus","requests":["train"],"pool":"node-1","device":"gpus-0-1","cdi_id":"tangr'
+            'am.dev/claim=u1-gpus-0-1","gpu_uuids":["GPU-1","GPU-2"]}]',
+        ),
+    ),
+    "planned MIG partition": (
+        record(State.STARTED, MIG),
+        line(
+            1,
+            "20082e5ffdaaba24903d5431513bfaa873529f7892b92eee6d5ebdd8512b3a1e",
+            "started",
+            '[{"kind":"mig","requests":["train"],"pool":"node-1","device":"gpu-0-mig-3g-20gb-4-7","cd'
+            'i_id":"tangram.dev/claim=u1-gpu-0-mig-3g-20gb-4-7","parent_uuid":"GPU-1","profile_id":9,'
+            '"start":4,"size":4,"gi_id":null,"ci_id":null,"mig_uuid":null}]',
+        ),
+    ),
+    "MIG partition": (
+        record(State.UNDOING, msgspec.structs.replace(MIG, gi_id=1, ci_id=0, mig_uuid="MIG-1")),
+        line(
+            1,
+            "430b7a07e2f4cc7816418759337643527425d4b1c184e2a18732db262bd718b8",
+            "undoing",
+            '[{"kind":"mig","requests":["train"],"pool":"node-1","device":"gpu-0-mig-3g-20gb-4-7","cd'
+            'i_id":"tangram.dev/claim=u1-gpu-0-mig-3g-20gb-4-7","parent_uuid":"GPU-1","profile_id":9,'
+            '"start":4,"size":4,"gi_id":1,"ci_id":0,"mig_uuid":"MIG-1"}]',
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_record_of_every_kind_is_read_and_written_as_earlier_versions_wrote_it(kind: str) -> None:
+    found, written = WRITTEN[kind]
+
+    assert decode(written, UID) == found
+    assert encode(found) == written
+
+
+texts = st.text(min_size=1, max_size=8)
+common = {"requests": st.tuples(texts), "pool": texts, "device": texts, "cdi_id": texts}
+numbers = st.none() | st.integers(min_value=0, max_value=99)
+devices = st.one_of(
+    st.builds(ClaimedGpu, gpu_uuid=texts, **common),
+    st.builds(ClaimedGpuPartition, gpu_uuids=st.tuples(texts, texts), **common),
+    st.builds(
+        ClaimedMigPartition,
+        parent_uuid=texts,
+        profile_id=st.integers(min_value=0, max_value=99),
+        start=st.integers(min_value=0, max_value=7),
+        size=st.integers(min_value=1, max_value=8),
+        gi_id=numbers,
+        ci_id=numbers,
+        mig_uuid=st.none() | texts,
+        **common,
+    ),
+)
+
+
+@given(held=st.lists(devices, max_size=3))
+def test_every_record_comes_back_from_its_line_and_the_last_line_counts(held: list[ClaimedDevice]) -> None:
+    started = record(State.STARTED, *held)
+    undoing = started.in_state(State.UNDOING)
+
+    assert decode(encode(started), UID) == started
+    assert decode(encode(started) + encode(undoing), UID) == undoing
+
+
+@given(held=st.lists(devices, min_size=1, max_size=3))
+def test_a_record_without_its_instances_is_its_plan_again(held: list[ClaimedDevice]) -> None:
+    planned = [device.without_instance() for device in held]
+
+    assert [device.without_instance() for device in planned] == planned
+    assert [(one.device, one.gpus, one.hardware) for one in planned] == [
+        (one.device, one.gpus, one.hardware) for one in held
+    ]

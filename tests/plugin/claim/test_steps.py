@@ -1,0 +1,157 @@
+"""The steps of a claim's life: each is recorded before the machine changes, and can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from plugin.base.errors import DeviceHeld, PlacementTaken, StorageFailed
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.plan import placeholder, resolve
+from plugin.claim.preparation import Plan
+from plugin.claim.record import Record
+from plugin.claim.record_store import RecordStore
+from plugin.claim.states import Event, State
+from plugin.claim.steps import ClaimSteps
+from plugin.machine.node import Node
+from plugin.machine.setup import DeviceSetup
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+
+HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-2"
+
+
+@pytest.fixture
+def steps(bench: Any) -> ClaimSteps:
+    return ClaimSteps(
+        machine=bench.machine,
+        node=Node(bench.machine.readers, bench.node, "tangram.dev"),
+        store=RecordStore(bench.options.claims_dir),
+        cdi=CdiFolder(bench.options.cdi_dir, "tangram.dev"),
+        setup=DeviceSetup(bench.machine.gpus),
+        host_root=Path("/"),
+    )
+
+
+@pytest.fixture
+def plan_of(bench: Any, steps: ClaimSteps) -> Callable[..., Plan]:
+    def plan(uid: str, *devices: str, boot_id: str = "") -> Plan:
+        snapshot = steps.node.snapshot
+        boot = boot_id or bench.machine.boot.boot_id()
+        return Plan(resolve(bench.claim(uid, *devices), snapshot.devices, boot), snapshot)
+
+    return plan
+
+
+def begin(steps: ClaimSteps, plan: Plan) -> Record:
+    return steps.begin(plan, steps.store.save)
+
+
+def test_beginning_completes_a_claim_and_undoing_leaves_nothing(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    completed = begin(steps, plan_of("u1", HALF, "gpu-1"))
+
+    assert completed.state is State.COMPLETED
+    assert bench.records() == (completed,)
+    assert bench.document("u1").exists()
+    steps.undo(completed, Event.UNPREPARE)
+    assert bench.leftovers() == []
+
+
+def test_confirming_changes_nothing_where_nothing_is_missing(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    plan = plan_of("u1", HALF)
+    completed = begin(steps, plan)
+    file = bench.options.claims_dir / "u1.json"
+    before = (file.read_bytes(), bench.instances(), bench.document("u1").read_bytes())
+
+    assert steps.confirm(completed, plan) == completed
+    assert (file.read_bytes(), bench.instances(), bench.document("u1").read_bytes()) == before
+
+
+def test_a_plan_that_cannot_be_recorded_touches_no_hardware(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    def write(record: Record) -> None:
+        raise StorageFailed("write", "the record", "No space left on device")
+
+    with pytest.raises(StorageFailed):
+        steps.begin(plan_of("u1", HALF), write)
+
+    assert bench.leftovers() == []
+
+
+def test_what_cannot_be_undone_at_once_stays_recorded(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    bench.inject("gpu-0:create-compute-instance:hardware-fault:1", "gpu-0:destroy-gpu-instance:in-use:2")
+
+    with pytest.raises(Exception, match="create compute instance"):
+        begin(steps, plan_of("u1", HALF))
+
+    (record,) = bench.records()
+    assert record.state is State.UNDOING
+    steps.end(record, record.boot_id)
+    assert bench.leftovers() == []
+
+
+def test_a_refusal_comes_before_any_change(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    completed = begin(steps, plan_of("u1", HALF))
+    held = plan_of("u2", HALF)
+    with pytest.raises(DeviceHeld, match=r"claim-u1 \(completed\)"):
+        steps.refuse(held)
+    steps.store.remove(completed.uid)
+
+    with pytest.raises(PlacementTaken, match="which no claim of this driver created"):
+        steps.refuse(held)
+
+    assert bench.records() == ()
+    assert len(bench.instances()) == 1
+
+
+def test_an_earlier_record_is_kept_only_where_it_is_complete_and_of_this_boot_and_allocation(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    plan = plan_of("u1", HALF)
+    completed = begin(steps, plan)
+
+    assert steps.keep_or_undo(completed, plan)
+    assert not steps.keep_or_undo(completed, plan_of("u1", SMALL))
+    assert bench.leftovers() == []
+    assert not steps.keep_or_undo(begin(steps, plan).in_state(State.STARTED), plan)
+    assert bench.leftovers() == []
+    assert not steps.keep_or_undo(begin(steps, plan), plan_of("u1", HALF, boot_id="next boot"))
+    assert bench.records() == ()
+
+
+def test_of_an_earlier_boot_only_files_are_removed(
+    bench: Any, steps: ClaimSteps, plan_of: Callable[..., Plan]
+) -> None:
+    completed = begin(steps, plan_of("u1", HALF))
+
+    steps.end(msgspec.structs.replace(completed, boot_id="earlier boot"), completed.boot_id)
+
+    assert len(bench.instances()) == 1
+    assert bench.records() == ()
+    assert not bench.document("u1").exists()
+
+
+def test_a_placeholder_that_cannot_be_removed_is_logged(
+    bench: Any, steps: ClaimSteps, caplog: pytest.LogCaptureFixture
+) -> None:
+    uid, ref = ClaimUid("u1"), ClaimRef("default", "claim-u1")
+    steps.store.save(placeholder(uid, ref, "tangram.dev", "boot-1"))
+    steps.remove_placeholder(uid, ref)
+    assert bench.leftovers() == []
+
+    (bench.options.claims_dir / "u1.json").mkdir()
+    steps.remove_placeholder(uid, ref)
+
+    assert "claim default/claim-u1: cannot remove" in caplog.text

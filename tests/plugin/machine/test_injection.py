@@ -1,0 +1,113 @@
+"""What containers need of a claim's devices, as the host names it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.hardware.types import DeviceNode, GpuUuid, HostFile
+from plugin.base.errors import NotReady
+from plugin.machine.claimed_device import ClaimedDevice, ClaimedGpu, ClaimedGpuPartition, ClaimedMigPartition
+from plugin.machine.injection import injections
+from scheduler_core.model.claim import ClaimUid
+
+UID = ClaimUid("u1")
+
+
+class CountingFiles:
+    """The driver's files of a machine; counts the questions."""
+
+    def __init__(self, files: Any) -> None:
+        self._files = files
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.append(name)
+        return getattr(self._files, name)
+
+
+class FixedFiles:
+    """Driver files that are the same for every GPU."""
+
+    def __init__(self, node: DeviceNode) -> None:
+        self._node = node
+
+    def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        return ()
+
+    def control_nodes(self) -> tuple[DeviceNode, ...]:
+        return (self._node,)
+
+    def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
+        return ()
+
+
+def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:
+    return ClaimedGpu(requests=("r",), pool="n", device=name, cdi_id="x", gpu_uuid=gpu)
+
+
+def test_what_the_devices_of_a_claim_share_is_asked_for_once(bench: Any) -> None:
+    files = CountingFiles(bench.machine.files)
+    devices = [whole(bench.uuid(minor), f"gpu-{minor}") for minor in (0, 1)]
+
+    first, second = injections(replace(bench.machine, files=files), UID, devices, Path("/"))
+
+    assert sorted(files.asked) == ["control_nodes", "gpu_nodes", "gpu_nodes", "libraries"]
+    assert first.files == second.files
+    assert [one.name for one in (first, second)] == ["u1-gpu-0", "u1-gpu-1"]
+    assert [one.identity for one in (first, second)] == [bench.uuid(0), bench.uuid(1)]
+
+
+def test_a_partition_brings_the_nodes_of_all_its_gpus_and_names_them(bench: Any) -> None:
+    uuids = (bench.uuid(0), bench.uuid(1))
+    pair = ClaimedGpuPartition(requests=("r",), pool="n", device="gpus-0-1", cdi_id="x", gpu_uuids=uuids)
+
+    (found,) = injections(bench.machine, UID, [pair], Path("/"))
+
+    assert {"/dev/nvidia0", "/dev/nvidia1"} <= {node.path for node in found.nodes}
+    assert found.identity == ",".join(uuids)
+
+
+def test_files_below_the_hosts_root_are_named_as_the_host_names_them(bench: Any) -> None:
+    root = bench.simulated.root
+
+    (found,) = injections(bench.machine, UID, [whole(bench.uuid(0))], root)
+
+    hosts = [file.host_path for file in found.files]
+    hosts += [node.host_path for node in found.nodes if node.host_path is not None]
+    assert hosts
+    assert not any(path.is_relative_to(root) for path in hosts)
+    assert all((root / path.relative_to("/")).exists() for path in hosts)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (DeviceNode("/dev/a", None), "its numbers are unknown"),
+        (DeviceNode("/dev/a", Path("/nowhere/a")), "/nowhere/a does not exist"),
+    ],
+)
+def test_a_node_that_no_runtime_could_make_is_refused(bench: Any, node: DeviceNode, reason: str) -> None:
+    machine: Any = replace(bench.machine, files=FixedFiles(node))  # type: ignore[arg-type]
+
+    with pytest.raises(NotReady, match=rf"cannot give containers .*/dev/a.*{reason}"):
+        injections(machine, UID, [whole(bench.uuid(0))], Path("/"))
+
+
+def test_a_mig_partition_without_its_instance_is_refused(bench: Any) -> None:
+    planned = ClaimedMigPartition(
+        requests=("r",),
+        pool="n",
+        device="half",
+        cdi_id="x",
+        parent_uuid=bench.uuid(0),
+        profile_id=9,
+        start=4,
+        size=4,
+    )
+
+    with pytest.raises(NotReady, match="device half: its instance is not known yet"):
+        injections(bench.machine, UID, [planned], Path("/"))

@@ -1,0 +1,119 @@
+"""The devices of a claim: set up, checked and taken down together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from agent.hardware.types import GpuInstance, GpuUuid
+from plugin.base.errors import NotReady, StorageFailed
+from plugin.claim.plan import resolve
+from plugin.machine.claimed_device import ClaimedDevice, ClaimedMigPartition
+from plugin.machine.node import Node, NodeSnapshot
+from plugin.machine.setup import DeviceSetup
+
+MIXED = ("gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-0", "gpu-1", "gpu-0-mig-1g-5gb-1")
+Notes = list[tuple[ClaimedDevice, ...]]
+
+
+class CountingGpus:
+    """The GPUs of a machine; counts the calls for each GPU."""
+
+    def __init__(self, gpus: Any) -> None:
+        self._gpus = gpus
+        self.calls: Counter[tuple[str, GpuUuid]] = Counter()
+
+    def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
+        self.calls["gpu_instances", gpu] += 1
+        found: tuple[GpuInstance, ...] = self._gpus.gpu_instances(gpu)
+        return found
+
+    def mig_mode(self, gpu: GpuUuid) -> Any:
+        self.calls["mig_mode", gpu] += 1
+        return self._gpus.mig_mode(gpu)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gpus, name)
+
+
+@pytest.fixture
+def snapshot(bench: Any) -> NodeSnapshot:
+    return Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
+
+
+@pytest.fixture
+def planned(bench: Any, snapshot: NodeSnapshot) -> Callable[..., tuple[ClaimedDevice, ...]]:
+    return lambda *devices: resolve(bench.claim("u1", *devices), snapshot.devices, "boot-1").devices
+
+
+@pytest.fixture
+def gpus(bench: Any) -> CountingGpus:
+    return CountingGpus(bench.simulated.gpus)
+
+
+@pytest.fixture
+def setup(gpus: Any) -> DeviceSetup:
+    return DeviceSetup(gpus)
+
+
+def forget(_: Sequence[ClaimedDevice]) -> None:
+    """Note nothing."""
+
+
+def test_setting_up_twice_equals_once_and_taking_down_leaves_nothing(
+    bench: Any, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+) -> None:
+    once = setup.set_up(planned(*MIXED), snapshot.gpus, forget)
+
+    assert setup.set_up(once, snapshot.gpus, forget) == once
+    setup.refuse_dead(once)
+    assert [device.without_instance() for device in once] == list(planned(*MIXED))
+    for _ in range(2):
+        setup.take_down(once)
+        setup.turn_off_unused_mig_modes({uuid for device in once for uuid in device.gpus}, snapshot.gpus)
+
+    assert bench.leftovers() == []
+
+
+def test_each_step_asks_each_gpu_once_however_many_devices_are_cut_from_it(
+    bench: Any, gpus: CountingGpus, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+) -> None:
+    devices = planned(*(name for name in MIXED if name != "gpu-1"))
+
+    setup.refuse_occupied(devices, snapshot.gpus)
+    found = setup.set_up(devices, snapshot.gpus, forget)
+    setup.refuse_dead(found)
+
+    assert gpus.calls == {("gpu_instances", bench.uuid(0)): 3, ("mig_mode", bench.uuid(0)): 1}
+
+
+def test_whatever_is_noted_holds_everything_that_was_created_before(
+    bench: Any, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+) -> None:
+    notes: Notes = []
+
+    def note(devices: Sequence[ClaimedDevice]) -> None:
+        notes.append(tuple(devices))
+        if len(notes) == 3:
+            raise StorageFailed("write", "the record", "No space left on device")
+
+    with pytest.raises(StorageFailed):
+        setup.set_up(planned(*MIXED), snapshot.gpus, note)
+
+    known = [[one.gi_id for one in note if isinstance(one, ClaimedMigPartition)] for note in notes]
+
+    assert [sum(gi_id is not None for gi_id in ids) for ids in known] == [1, 2, 3]
+    assert {one.gi_id for one in bench.instances()} < set(known[-1])
+
+
+def test_an_instance_that_died_is_named(
+    bench: Any, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+) -> None:
+    found = setup.set_up(planned(MIXED[0]), snapshot.gpus, forget)
+    setup.take_down(found)
+
+    with pytest.raises(NotReady, match=rf"device {MIXED[0]}: there is no MIG device MIG-"):
+        setup.refuse_dead(found)
