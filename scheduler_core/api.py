@@ -39,8 +39,8 @@ from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.mixins import flatten, pools
 from scheduler_core.dialects.project import project
 from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.once import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
-from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, demands, first_fit_choices
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
@@ -54,13 +54,22 @@ from scheduler_core.model.refusal import (
     Obstacle,
     RequestOf,
 )
-from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable
+from scheduler_core.model.result import (
+    Allocation,
+    Answer,
+    Cause,
+    FeasibleNodes,
+    Reason,
+    Unallocatable,
+    Undecided,
+)
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.search.answer import with_share_ids
 
 __all__ = [
     "FIRST_FIT",
     "Allocation",
+    "Answer",
     "BestFitChoice",
     "CannotProject",
     "Cause",
@@ -70,6 +79,7 @@ __all__ = [
     "CoreError",
     "Demand",
     "Engine",
+    "FeasibleNodes",
     "Features",
     "FirstFitChoice",
     "Held",
@@ -91,6 +101,7 @@ __all__ = [
     "Rival",
     "SelectorError",
     "Unallocatable",
+    "Undecided",
     "allocate",
     "allocate_somewhere",
     "best_fit",

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from scheduler_core.base.errors import Overdrawn
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.explain.allocate import books
 from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import Device, DeviceId, DeviceName
 from scheduler_core.model.nodes import AllNodes, OnNode
 from scheduler_core.model.pool import Pool
+from scheduler_core.search.problem import books
 
 Place = tuple[str, str]
 """A node, and what classes call a device there."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-DECISION: Final = 20_000
+DECISION: Final = 10_000
 """Steps that one decision on one node may take: a few tenths of a second at most."""
 
 

@@ -87,11 +87,13 @@ class Ledger:
         """Give a device or a holder's share of it back. Raises: KeyError where it is not taken."""
         if share is None:
             del self._holders[name]
+            if self._shares.get(name):
+                return
         else:
             holders = self._shares[name]
             holders.remove(holder)
             self._consume(name, share, -1)
-            if holders:
+            if holders or name in self._holders:
                 return
         self._count_users(name, -1)
         self._activate(name, -1)
@@ -99,6 +101,8 @@ class Ledger:
     def _enter(self, name: DeviceName, holder: str, share: Share | None) -> None:
         if share is None:
             self._holders[name] = holder
+            if self._shares.get(name):
+                return  # drawn already: somebody has held it twice
         else:
             holders = self._shares.setdefault(name, [])
             holders.append(holder)

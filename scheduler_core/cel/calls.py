@@ -1,6 +1,6 @@
 """Calls of functions and operators.
 
-Where the checker knows the types there is one overload and no question; otherwise the types of the
+Where the checker knows the types there is one overload and nothing to choose; otherwise the types of the
 arguments choose at run time. A call of constants is computed once. Source: cel-go ``interpreter/planner``
 and its optimisations.
 """
@@ -9,157 +9,108 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scheduler_core.base.limits import VALUE_LENGTH
+from scheduler_core.cel.choice import function_of
 from scheduler_core.cel.comparisons import equality, is_set, lookup
-from scheduler_core.cel.cost.actual import NEEDS_RESULT, Charge, call_charge, size_of
-from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
-from scheduler_core.cel.library.operators import OPERATORS
-from scheduler_core.cel.library.patterns import pattern
-from scheduler_core.cel.overloads import Overload, Run, dispatcher, guarded
-from scheduler_core.cel.registry import BY_ID, BY_NAME
-from scheduler_core.cel.steps import Build, Code, Plan, Scope, Slots, Step, charge, constant
-from scheduler_core.cel.tree import DYN, FREE, Call, CelType, Literal
-from scheduler_core.cel.values import TypeValue, type_name
-from scheduler_core.cel.view import DeviceView
+from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
+from scheduler_core.cel.invocations import bounded, counting, quiet
+from scheduler_core.cel.library.patterns import pattern, search_work
+from scheduler_core.cel.overloads import Function
+from scheduler_core.cel.steps import Build, Code, Plan, Scope, Step, constant
+from scheduler_core.cel.tree import DOUBLE, INT, UINT, Call, Literal
+from scheduler_core.cel.weights import call_weight
 
 # Literals in these must be right: Kubernetes refuses the expression otherwise.
-_CONVERSIONS: Final = frozenset(
+CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
 _SEARCHES: Final = frozenset({"matches", "find", "findAll"})
-_SURCHARGE: Final = 4
-_SURCHARGES: Final = {
-    **dict.fromkeys(("format", "semver", "isSemver", "int", "double", "uint", "string"), 20),
-    **dict.fromkeys(("duration", "timestamp", "ip", "cidr", "isIP", "isCIDR", "matches", "find"), 40),
-    **dict.fromkeys(("url", "isURL", "getQuery", "ip.isCanonical", "findAll", "validate"), 60),
-    **dict.fromkeys(("getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate"), 20),
-    **dict.fromkeys(("getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds"), 20),
-}
-"""What Python needs for a call beyond upstream's units. Units: a fifth of a microsecond, about."""
+_NUMBERS: Final = frozenset({INT, UINT, DOUBLE})
+_COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
+_OF_TEXT: Final = frozenset(
+    {"contains", "startsWith", "endsWith", "matches", "find", "lowerAscii", "upperAscii", "trim"}
+)
+_OF_SECOND: Final = frozenset({"startsWith", "endsWith", "@in"})
 
 
 def call(node: Call, scope: Scope, build: Build) -> Step:
     """Compile a call of a function or an operator without control flow."""
     arguments = [build(argument, scope) for argument in node.arguments]
     if node.function == "@in" and is_set(arguments[1]):
-        return lookup(arguments[0], arguments[1].constant)
-    _check_pattern(node)
-    function, price = _function(node), _price(node, scope)
-    cost = sum(argument.cost for argument in arguments)
+        return lookup(*arguments)
+    size = _pattern_size(node, scope.plan)
+    function = function_of(node)
+    weight = call_weight(node) + sum(argument.weight for argument in arguments)
     if all(argument.is_constant for argument in arguments):
-        folded = _folded(node, function, arguments, price, scope.plan)
+        folded = _folded(node, function, arguments, weight, scope.plan)
         if folded is not None:
             return folded
-    if isinstance(price, int):
-        return Step(_code(node, function, arguments), cost + price)
-    if not scope.plan.is_metered:
-        return Step(_code(node, function, arguments))
-    return Step(_metered(node, function, arguments, price), cost)
+    is_short = _is_short(node, arguments)
+    is_bounded = is_short or not function.counts or _is_bounded(node, arguments)
+    scope.plan.counts |= not is_bounded
+    if is_short:
+        weight += VALUE_LENGTH + search_work(size, VALUE_LENGTH)
+    return Step(_code(node, function, arguments, is_bounded), weight, is_short=is_short)
 
 
-def _price(node: Call, scope: Scope) -> int | Charge:
-    """Return what the call itself costs."""
-    price = call_charge(node)
-    extra = scope.surcharge(_SURCHARGES.get(node.function, 0 if node.function in OPERATORS else _SURCHARGE))
-    if isinstance(price, int):
-        return price + extra
-    dynamic = price
-    return (lambda values, result: dynamic(values, result) + extra) if extra else price
+def _is_short(node: Call, arguments: list[Step]) -> bool:
+    """Whether a call works on a text of the device, which is short, and on literals: its work is known."""
+    if node.function not in _OF_TEXT or not arguments[0].is_short:
+        return False
+    return all(argument.is_literal for argument in arguments[1:])
 
 
-def _check_pattern(node: Call) -> None:
-    """Read a literal pattern.
+def _is_bounded(node: Call, arguments: list[Step]) -> bool:
+    """Whether a literal argument, or the type, bounds the work of a call."""
+    if node.function in _COMPARISONS:
+        return any(argument.is_literal for argument in arguments)
+    if node.function == "_+_":
+        return node.type in _NUMBERS
+    return node.function in _OF_SECOND and arguments[1].is_literal
 
-    Raises: CompileError where it is none.
+
+def _pattern_size(node: Call, plan: Plan) -> int:
+    """Compile a literal pattern and return its size, 0 where there is none.
+
+    Raises: CompileError where it is none, or where the patterns of the expression take too much work.
     """
-    if node.function in _SEARCHES and isinstance(wanted := node.arguments[1], Literal):
-        try:
-            pattern(wanted.value)
-        except EvaluationError as error:
-            raise CompileError(str(error)) from None
+    if node.function not in _SEARCHES or not isinstance(wanted := node.arguments[1], Literal):
+        return 0
+    try:
+        return pattern(plan.compiling, wanted.value).size
+    except (EvaluationError, WorkExceeded) as error:
+        raise CompileError(str(error)) from None
 
 
-def _folded(node: Call, function: Run, arguments: list[Step], price: int | Charge, plan: Plan) -> Step | None:
+def _folded(node: Call, function: Function, arguments: list[Step], weight: int, plan: Plan) -> Step | None:
     """Compute a call of constants now; its error is raised when the call is reached, if ever.
 
-    Shape: None where computing it would take long.
+    Shape: None where that takes too much work.
     """
-    cost, values = sum(argument.cost for argument in arguments), tuple(step.constant for step in arguments)
-    is_literal = node.function in _CONVERSIONS and arguments[0].is_literal
-    plan.fold_budget -= price if isinstance(price, int) else max(map(size_of, values), default=0)
-    if not isinstance(price, int) and node.function not in NEEDS_RESULT:
-        price = price(values, None)
-        plan.fold_budget -= price
-    if plan.fold_budget < 0:
-        return None
+    values = [argument.constant for argument in arguments]
+    is_literal = node.function in CONVERSIONS and arguments[0].is_literal
     try:
-        result = function(*values)
-    except CostExceeded:
+        plan.folding.spend(weight)
+        result = function.run(plan.folding, *values) if function.counts else function.run(*values)
+    except WorkExceeded:
         return None
     except EvaluationError as error:
         if is_literal:
             raise CompileError(str(error)) from None
-        return Step(_raising(str(error)), cost + 1)
-    if is_literal:
-        return constant(result, is_literal=True)
-    return constant(result, cost=cost + (price if isinstance(price, int) else price(values, result)))
+        return Step(_raising(str(error)), weight)
+    return constant(result, weight=weight, is_literal=is_literal)
 
 
 def _raising(problem: str) -> Code:
-    def run(_view: DeviceView, _slots: Slots) -> Any:
+    def run(_view: Any, _slots: Any) -> Any:
         raise EvaluationError(problem)
 
     return run
 
 
-def _function(node: Call) -> Run:
-    """Return what a call does with its arguments."""
-    if node.function in OPERATORS:
-        return OPERATORS[node.function]
-    if node.function == "dyn":
-        return lambda value: value
-    if node.function == "type":
-        return lambda value: TypeValue(type_name(value))
-    chosen = [BY_ID[overload] for overload in node.overloads if overload in BY_ID]
-    if len(chosen) == 1:
-        return _one_overload(chosen[0], tuple(argument.type for argument in node.arguments))
-    return dispatcher(node.function, BY_NAME[node.function])
-
-
-def _one_overload(overload: Overload, types: tuple[CelType, ...]) -> Run:
-    """Return the function of an overload, guarded where the checker does not know all types."""
-    return guarded(overload) if any(map(_is_unknown, types)) else overload.run
-
-
-def _is_unknown(type_: CelType) -> bool:
-    return type_ in (DYN, FREE) or any(map(_is_unknown, type_.parameters))
-
-
-def _code(node: Call, function: Run, arguments: list[Step]) -> Code:
+def _code(node: Call, function: Function, arguments: list[Step], is_bounded: bool) -> Code:
     if node.function == "_==_":
-        return equality(node, *arguments)
-    match [argument.run for argument in arguments]:
-        case [first]:
-            return lambda view, slots: function(first(view, slots))
-        case [first, second] if arguments[1].is_constant:
-            known = arguments[1].constant
-            return lambda view, slots: function(first(view, slots), known)
-        case [first, second]:
-            return lambda view, slots: function(first(view, slots), second(view, slots))
-        case reads:
-            return lambda view, slots: function(*[read(view, slots) for read in reads])
-
-
-def _metered(node: Call, function: Run, arguments: list[Step], price: Charge) -> Code:
-    """Return code that charges by the values; before it runs, where the result does not matter."""
-    reads, is_late = [argument.run for argument in arguments], node.function in NEEDS_RESULT
-
-    def run(view: DeviceView, slots: Slots) -> Any:
-        values = tuple([read(view, slots) for read in reads])
-        if not is_late:
-            charge(slots, price(values, None))
-        result = function(*values)
-        if is_late:
-            charge(slots, price(values, result))
-        return result
-
-    return run
+        return equality(node, *arguments, is_bounded=is_bounded)
+    if not function.counts:
+        return quiet(function.run, arguments)
+    return (bounded if is_bounded else counting)(function.run, arguments)

@@ -1,4 +1,4 @@
-"""Equality and membership with what is known at compile time: the hot part of most selectors."""
+"""Equality and membership with values known at compile time: most of what selectors do."""
 
 from __future__ import annotations
 
@@ -12,20 +12,29 @@ from scheduler_core.cel.steps import Code, Slots, Step, constant
 from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, INT, STRING, UINT, Call
 from scheduler_core.cel.values import Uint
 from scheduler_core.cel.view import DeviceView
+from scheduler_core.cel.work import BOUNDED
 
 _HASHED: Final = frozenset({bool, int, Uint, float, str})
-_PLAIN: Final = frozenset({BOOL, INT, UINT, DOUBLE, STRING, BYTES})
+_NUMBERS: Final = frozenset({BOOL, INT, UINT, DOUBLE})
+_TEXTS: Final = frozenset({STRING, BYTES})
 
 
-def equality(node: Call, left: Step, right: Step) -> Code:
-    """Compare plain values directly, and text that is known with whatever comes."""
+def equality(node: Call, left: Step, right: Step, *, is_bounded: bool) -> Code:
+    """Compare plain values directly, and a known value with values of its own type.
+
+    Shape: ``is_bounded`` where a literal bounds the work, so that the comparison need not count.
+    """
     first, second = left.run, right.run
     types = {argument.type for argument in node.arguments}
-    if len(types) == 1 and types <= _PLAIN:
+    if len(types) == 1 and types <= (_NUMBERS | _TEXTS if is_bounded else _NUMBERS):
         return lambda view, slots: first(view, slots) == second(view, slots)
-    if isinstance(right.constant, str):
-        return _attribute_is(left, right.constant) if _is_attribute(left) else _text_is(first, right.constant)
-    return lambda view, slots: equal(first(view, slots), second(view, slots))
+    if not is_bounded:
+        return lambda view, slots: equal(slots[0], first(view, slots), second(view, slots))
+    if isinstance(right.constant, str) and _is_attribute(left):
+        return _attribute_is(left, right.constant)
+    if type(right.constant) in _HASHED:
+        return _is_value(first, right.constant)
+    return lambda view, slots: equal(BOUNDED, first(view, slots), second(view, slots))
 
 
 def _is_attribute(step: Step) -> bool:
@@ -40,28 +49,31 @@ def _attribute_is(left: Step, text: str) -> Code:
         try:
             value = view.attributes[domain][identifier]
         except KeyError:
-            value = read(view, slots)  # raises what belongs here
-        return value == text if type(value) is str else equal(value, text)
+            value = read(view, slots)  # raises the right error
+        return value == text if type(value) is str else equal(BOUNDED, value, text)
 
     return run
 
 
-def _text_is(read: Code, text: str) -> Code:
-    def run(view: DeviceView, slots: Slots) -> bool:
+def _is_value(read: Code, known: Any) -> Code:
+    kind = type(known)
+
+    def run(view: DeviceView, slots: Slots) -> Any:
         value = read(view, slots)
-        return value == text if type(value) is str else equal(value, text)
+        return value == known if type(value) is kind else equal(BOUNDED, value, known)
 
     return run
 
 
 def is_set(step: Step) -> bool:
-    """Whether a step is a list literal of plain values, bytes left out: its elements are looked up."""
+    """Whether a step is a list literal of plain values other than bytes: its elements are looked up."""
     values = step.constant
     return step.is_literal and isinstance(values, list) and all(type(value) in _HASHED for value in values)
 
 
-def lookup(element: Step, values: list[Any]) -> Step:
+def lookup(element: Step, literal: Step) -> Step:
     """Return whether an element is among the values of a literal."""
+    values: list[Any] = literal.constant
     if not values:
         return constant(False, is_literal=True)
     read = element.run
@@ -73,6 +85,6 @@ def lookup(element: Step, values: list[Any]) -> Step:
             return value in texts
         if type(value) is Version:  # upstream looks it up by a hash that it does not have
             raise no_such_overload("@in", value, values)
-        return contains(value, values)
+        return contains(BOUNDED, value, values)
 
-    return Step(run, element.cost)
+    return Step(run, element.weight + literal.weight)

@@ -1,4 +1,4 @@
-"""From the checker's answer, ``Any(cel.expr.CheckedExpr)`` as bytes, to the tree.
+"""Decode the checker's answer, ``Any(cel.expr.CheckedExpr)`` as bytes, to the tree.
 
 Source: cel.expr checked.proto and syntax.proto of the CEL specification.
 """
@@ -20,7 +20,7 @@ from scheduler_core.cel.values import Uint
 ROOT: Final = "device"
 _PRIMITIVES: Final = (tree.DYN, tree.BOOL, tree.INT, tree.UINT, tree.DOUBLE, tree.STRING, tree.BYTES)
 _WELL_KNOWN: Final = ("dyn", "dyn", "google.protobuf.Timestamp", "google.protobuf.Duration")
-TOO_DEEP: Final = "it is nested too deeply: about 32 levels are read"
+TOO_DEEP: Final = "it is nested too deeply: at most about 32 levels are supported"
 
 
 def decode(serialized: bytes) -> Node:
@@ -68,12 +68,12 @@ class _Decoder:
         return tree.DYN if found is None else cel_type(found)
 
     def _resolved(self, expr: syntax_pb2.Expr) -> str:
-        """Return the name that the checker found to be meant, empty where it is as written."""
+        """Return the full name that the checker found, empty where the name is as written."""
         reference = self._references.get(expr.id)
         return "" if reference is None else reference.name
 
     def _named(self, name: str, type_: CelType) -> Node:
-        """``device.capacity`` is one name to the checker, so that its type can be declared."""
+        """Split ``device.capacity``, which is one name to the checker: so its type can be declared."""
         root, dot, field = name.partition(".")
         if root == ROOT and dot:
             return tree.Select(type_, tree.Name(tree.DEVICE, ROOT), field)

@@ -1,8 +1,8 @@
-"""What the type checker knows: the device, the types of Kubernetes, and every function.
+"""The configuration of the type checker: the device, the types of Kubernetes, and every function.
 
-The checker is Google's C++ implementation, configured with one text. The device is a message, so that
-``device == device`` and ``has(device.driver)`` check. ``device.capacity`` is declared once more as a name
-with a dot, because a message cannot say that a map holds maps of quantities.
+The checker is Google's C++ implementation, configured with one text. The device is declared as a message, so
+that ``device == device`` and ``has(device.driver)`` are well typed. ``device.capacity`` is declared again as
+a name with a dot, because a message cannot declare a map of maps of quantities.
 Source: Kubernetes ``pkg/cel/environment`` and ``dynamic-resource-allocation/cel``.
 """
 
@@ -20,7 +20,7 @@ from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.registry import BY_NAME
 
 _EXTENSIONS: Final = ("optional", "bindings", "two-var-comprehensions", "sets", "lists")
-# Declared by the extensions themselves.
+# Declared by the checker's extensions.
 _KNOWN: Final = frozenset(
     {
         *("sets.contains", "sets.equivalent", "sets.intersects"),
@@ -28,7 +28,7 @@ _KNOWN: Final = frozenset(
         *("optional.of", "optional.ofNonZeroValue", "optional.none", "value", "hasValue", "first", "last"),
     }
 )
-# Declared by the standard library, which cannot be added to: left out there, declared here in full.
+# The standard library cannot be extended: these functions are left out there and declared here in full.
 _STANDARD: Final = frozenset(
     {
         *("bool", "bytes", "double", "int", "uint", "string", "duration", "timestamp", "size"),
@@ -93,7 +93,7 @@ def _signature(overload: Overload) -> tuple[str, str, str]:
 
 def _order_signatures(symbol: str, stem: str) -> Iterator[tuple[str, str, str]]:
     """Yield the overloads of a comparison: numbers of any two types, other values of one."""
-    symbol = re.sub("([<>])", r"\\\1", symbol)  # to a signature they are brackets
+    symbol = re.sub("([<>])", r"\\\1", symbol)  # a signature takes them for brackets
     for left, long_left in _NUMBERS.items():
         for right, long_right in _NUMBERS.items():
             suffix = long_left if left == right else f"{long_left}_{long_right}"

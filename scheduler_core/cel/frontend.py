@@ -1,6 +1,6 @@
-"""From text to a checked tree: parser and type checker, and the rules that Kubernetes adds to theirs.
+"""Parse and check a text: the parser, the type checker, and the rules that Kubernetes adds.
 
-What leaves is well typed, with a result that is a bool or known at run time only.
+The result is a well-typed tree whose value is a bool, or of a type known at run time only.
 """
 
 from __future__ import annotations
@@ -17,15 +17,10 @@ from scheduler_core.cel.environment import new_environment
 from scheduler_core.cel.errors import CompileError
 from scheduler_core.cel.plain import plain
 from scheduler_core.cel.rules import check_rules
+from scheduler_core.cel.text import prepared
 from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType, Node
 
 _PROBLEM: Final = re.compile(r"ERROR: <input>:(\d+:\d+: [^\n]*)")
-# ``exists_one`` with two variables is known to the checker as ``existsOne`` only. Strings are passed over.
-_ALIAS: Final = re.compile(
-    r"""(?P<string>[rR]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*)"""
-    r"|(?P<macro>\.\s*)exists_one(?P<rest>\s*\(\s*[A-Za-z_]\w*\s*,\s*[A-Za-z_]\w*\s*,)",
-    re.DOTALL,
-)
 _TOO_DEEP: Final = re.compile(r"recursion (?:depth|limit)", re.IGNORECASE)
 
 
@@ -50,20 +45,15 @@ def check(text: str) -> Node:
 
 
 def _checked(text: str) -> Node:
-    """Have an expression parsed and checked by those who know the whole language."""
+    """Return the tree of any expression, from Google's parser and type checker."""
     try:
-        read = _ALIAS.sub(_renamed, text) if "exists_one" in text else text
-        serialized = _environment().compile(read).serialize()
+        serialized = _environment().compile(prepared(text)).serialize()
     except (RuntimeError, ValueError) as error:
         raise CompileError(_reason(str(error))) from None
     node = decode(serialized)
     _check_result(node.type)
     check_rules(node)
     return node
-
-
-def _renamed(match: re.Match[str]) -> str:
-    return match["string"] or f"{match['macro']}existsOne{match['rest']}"
 
 
 def _check_result(type_: CelType) -> None:

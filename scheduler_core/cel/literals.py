@@ -1,35 +1,35 @@
-"""Constants, and the literals of lists and maps. What is made of constants only is a constant itself."""
+"""Constants, and list and map literals. A literal of constants is a constant itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.cel.cost import LIST, MAP
-from scheduler_core.cel.errors import EvaluationError, no_such_overload
+from scheduler_core.cel.errors import EvaluationError, no_such_overload, shown
+from scheduler_core.cel.library.equality import KEYS
 from scheduler_core.cel.steps import Build, Scope, Slots, Step, constant
 from scheduler_core.cel.tree import ListOf, Literal, MapOf
-from scheduler_core.cel.values import Option, Uint
+from scheduler_core.cel.values import Option
 from scheduler_core.cel.view import DeviceView
-
-_KEYS = (bool, int, Uint, float, str)
+from scheduler_core.cel.weights import list_weight, literal_weight, map_weight
 
 
 def literal(node: Literal) -> Step:
-    """Return a constant."""
-    return constant(node.value, is_literal=True)
+    """Compile a constant."""
+    return constant(node.value, weight=literal_weight(node.value), is_literal=True)
 
 
 def list_of(node: ListOf, scope: Scope, build: Build) -> Step:
-    """Return a list. An element written ``?e`` is left out where it is none."""
+    """Compile a list literal. An element written ``?e`` is left out where ``e`` is none."""
     elements = [build(element, scope) for element in node.elements]
     is_literal = not node.optional and all(element.is_literal for element in elements)
-    cost = 0 if is_literal else sum(element.cost for element in elements) + LIST
+    weight = sum(element.weight for element in elements) + 1
     if not node.optional and all(element.is_constant for element in elements):
         values = [element.constant for element in elements]
-        return constant(values, cost=cost, is_literal=is_literal)
+        return constant(values, weight=weight, is_literal=is_literal)
+    weight += list_weight(len(elements))
     reads = [element.run for element in elements]
     if not node.optional:
-        return Step(lambda view, slots: [read(view, slots) for read in reads], cost=cost)
+        return Step(lambda view, slots: [read(view, slots) for read in reads], weight)
     optional = node.optional
 
     def run(view: DeviceView, slots: Slots) -> list[Any]:
@@ -40,7 +40,7 @@ def list_of(node: ListOf, scope: Scope, build: Build) -> Step:
             for part in (_present(value) if position in optional else (value,))
         ]
 
-    return Step(run, cost=cost)
+    return Step(run, weight)
 
 
 def _present(value: Any) -> tuple[Any, ...]:
@@ -50,11 +50,11 @@ def _present(value: Any) -> tuple[Any, ...]:
 
 
 def map_of(node: MapOf, scope: Scope, build: Build) -> Step:
-    """Return a map. An entry written ``?k: v`` is left out where ``v`` is none."""
+    """Compile a map literal. An entry written ``?k: v`` is left out where ``v`` is none."""
     entries = [(build(entry.key, scope), build(entry.value, scope)) for entry in node.entries]
     has_optional = any(entry.is_optional for entry in node.entries)
     is_literal = not has_optional and all(key.is_literal and value.is_literal for key, value in entries)
-    cost = 0 if is_literal else sum(key.cost + value.cost for key, value in entries) + MAP
+    weight = sum(key.weight + value.weight for key, value in entries) + 1
     reads = [
         (key.run, value.run, entry.is_optional)
         for (key, value), entry in zip(entries, node.entries, strict=True)
@@ -64,12 +64,13 @@ def map_of(node: MapOf, scope: Scope, build: Build) -> Step:
         result: dict[Any, Any] = {}
         for read_key, read_value, is_optional in reads:
             key, value = read_key(view, slots), read_value(view, slots)
-            if type(key) not in _KEYS:
-                raise EvaluationError(f"unsupported key type: {key!r}")
+            if type(key) not in KEYS:
+                raise EvaluationError(f"unsupported key type: {shown(key)}")
             for part in _present(value) if is_optional else (value,):
                 result[key] = part
         return result
 
-    if is_literal and all(type(key.constant) in _KEYS for key, _ in entries):
-        return constant({key.constant: value.constant for key, value in entries}, is_literal=True)
-    return Step(run, cost)
+    if is_literal and all(type(key.constant) in KEYS for key, _ in entries):
+        values = {key.constant: value.constant for key, value in entries}
+        return constant(values, weight=weight, is_literal=True)
+    return Step(run, weight + map_weight(len(entries)))

@@ -1,6 +1,6 @@
 """Control flow: ``&&``, ``||`` and the conditional.
 
-An error on one side of ``&&`` or ``||`` counts for nothing when the other side decides. Source: CEL
+An error on one side of ``&&`` or ``||`` is ignored when the other side decides. Source: CEL
 language definition, logical operators.
 """
 
@@ -9,28 +9,28 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, charged, charging
+from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, work_of
 from scheduler_core.cel.tree import BOOL, Call
 from scheduler_core.cel.view import DeviceView
+from scheduler_core.cel.weights import ERROR
 
 
 def conjunction(node: Call, scope: Scope, build: Build) -> Step:
-    """Return ``left && right``."""
+    """Compile ``left && right``."""
     return _junction(node, scope, build, decides=False)
 
 
 def disjunction(node: Call, scope: Scope, build: Build) -> Step:
-    """Return ``left || right``."""
+    """Compile ``left || right``."""
     return _junction(node, scope, build, decides=True)
 
 
 def _junction(node: Call, scope: Scope, build: Build, *, decides: bool) -> Step:
     left, right = (build(argument, scope) for argument in node.arguments)
-    second = charged(right, scope)
-    are_bools = all(argument.type == BOOL for argument in node.arguments)
-    if not are_bools:
-        return Step(_checked(left.run, second, decides, node.function), cost=left.cost)
-    return Step((_or if decides else _and)(left.run, second), cost=left.cost)
+    weight = left.weight + right.weight + 1
+    if all(argument.type == BOOL for argument in node.arguments):
+        return Step((_or if decides else _and)(left.run, right.run), weight)
+    return Step(_checked(left.run, right.run, decides, node.function), weight)
 
 
 def _and(left: Code, right: Code) -> Code:
@@ -39,7 +39,7 @@ def _and(left: Code, right: Code) -> Code:
             if not left(view, slots):
                 return False
         except EvaluationError:
-            if right(view, slots):
+            if _after_error(right, view, slots):
                 raise
             return False
         return right(view, slots)
@@ -53,7 +53,7 @@ def _or(left: Code, right: Code) -> Code:
             if left(view, slots):
                 return True
         except EvaluationError:
-            if not right(view, slots):
+            if not _after_error(right, view, slots):
                 raise
             return True
         return right(view, slots)
@@ -61,8 +61,15 @@ def _or(left: Code, right: Code) -> Code:
     return run
 
 
+def _after_error(code: Code, view: DeviceView, slots: Slots) -> Any:
+    """Return the value of the right side after an error on the left. Loops count the error too."""
+    if slots and slots[0] is not None:
+        work_of(slots).spend(ERROR)
+    return code(view, slots)
+
+
 def _checked(left: Code, right: Code, decides: bool, symbol: str) -> Code:
-    """The same for values of unknown type: what is no bool is an error."""
+    """The same for values of unknown type: a value that is no bool is an error."""
 
     def side(code: Code, view: DeviceView, slots: Slots) -> bool:
         value = code(view, slots)
@@ -75,7 +82,7 @@ def _checked(left: Code, right: Code, decides: bool, symbol: str) -> Code:
             if side(left, view, slots) is decides:
                 return decides
         except EvaluationError:
-            if side(right, view, slots) is not decides:
+            if side(lambda view, slots: _after_error(right, view, slots), view, slots) is not decides:
                 raise
             return decides
         return side(right, view, slots)
@@ -84,11 +91,9 @@ def _checked(left: Code, right: Code, decides: bool, symbol: str) -> Code:
 
 
 def conditional(node: Call, scope: Scope, build: Build) -> Step:
-    """Return ``condition ? first : second``."""
+    """Compile ``condition ? first : second``."""
     condition, first, second = (build(argument, scope) for argument in node.arguments)
-    choose = condition.run
-    on_true = charging(first.run, scope.price(first.inner_cost))
-    on_false = charging(second.run, scope.price(second.inner_cost))
+    choose, on_true, on_false = condition.run, first.run, second.run
 
     def run(view: DeviceView, slots: Slots) -> Any:
         choice = choose(view, slots)
@@ -98,4 +103,4 @@ def conditional(node: Call, scope: Scope, build: Build) -> Step:
             return on_false(view, slots)
         raise no_such_overload("_?_:_", choice)
 
-    return Step(run, cost=condition.cost, inner=condition.cost)
+    return Step(run, condition.weight + max(first.weight, second.weight) + 1)

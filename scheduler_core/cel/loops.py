@@ -1,25 +1,27 @@
-"""The loop macros, recognised in what they expand to, and ``cel.bind``.
+"""The loop macros, recognised by their expansion, and ``cel.bind``.
 
 Every macro folds a range into an accumulator. Running that literally would copy a growing list at each
-step; each shape has its own loop here instead. Source: CEL macros; cel-go ``ext/comprehensions``.
+step; each macro has its own loop here instead. Each round counts the weight of what it runs.
+Source: CEL macros; cel-go ``ext/comprehensions``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from scheduler_core.cel.cost import LIST
-from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_overload
-from scheduler_core.cel.library.equality import has_key
-from scheduler_core.cel.steps import UNKNOWN, Build, Code, Scope, Slots, Step, charge, charged
+from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_overload, shown
+from scheduler_core.cel.library.equality import KEYS, has_key
+from scheduler_core.cel.steps import UNKNOWN, Build, Code, Scope, Slots, Step, work_of
 from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, Name, Node, is_bind
 from scheduler_core.cel.values import Domains, type_name
 from scheduler_core.cel.view import DeviceView
+from scheduler_core.cel.weights import ERROR, list_weight
+from scheduler_core.cel.work import ELEMENT, ENTRY, Work
 
-_ERROR: Final = 5  # what an error takes Python longer than an answer
+_ROUND: Final = 3
 _UNKNOWN_MACRO: Final = "a loop of an unknown macro"
-Rounds = Callable[[DeviceView, Slots], Iterator[bool]]
+Rounds = Callable[[DeviceView, Slots], Iterator[None]]
 Collect = Callable[[Any, DeviceView, Slots], None]
 
 
@@ -40,7 +42,8 @@ def fold(node: Fold, scope: Scope, build: Build) -> Step:
 
 def _bind(node: Fold, scope: Scope, build: Build) -> Step:
     """``cel.bind(name, value, result)``: the value is computed when it is first used, if ever."""
-    inner, slot = scope.bind_lazily(node.accumulator, charged(build(node.initial, scope), scope))
+    initial = build(node.initial, scope)
+    inner, slot = scope.bind_lazily(node.accumulator, initial.run)
     result = build(node.result, inner)
     read = result.run
 
@@ -48,7 +51,7 @@ def _bind(node: Fold, scope: Scope, build: Build) -> Step:
         slots[slot] = UNKNOWN
         return read(view, slots)
 
-    return Step(run, cost=result.cost)
+    return Step(run, initial.weight + result.weight + 1)
 
 
 def _variables(node: Fold, scope: Scope) -> tuple[Scope, tuple[int, ...]]:
@@ -60,31 +63,26 @@ def _variables(node: Fold, scope: Scope) -> tuple[Scope, tuple[int, ...]]:
     return inner, (first, second)
 
 
-def _rounds(read: Code, variables: tuple[int, ...], cost: int) -> Rounds:
-    """Return what puts the elements of a range into their slots, one after the other, for ``cost`` each.
+def _rounds(read: Code, variables: tuple[int, ...], weight: int) -> Rounds:
+    """Return what puts the elements of a range into their slots, one after the other.
 
-    Shape: yields whether there is another element behind this one.
+    Each round counts ``weight`` units of work before it begins.
     """
     first = variables[0]
 
-    def one(view: DeviceView, slots: Slots) -> Iterator[bool]:
-        values = _iterable(read(view, slots))
-        size = len(values)
-        for position, item in enumerate(values, 1):
-            if cost:
-                charge(slots, cost)
+    def one(view: DeviceView, slots: Slots) -> Iterator[None]:
+        spend = work_of(slots).spend
+        for item in _iterable(read(view, slots)):
+            spend(weight)
             slots[first] = item
-            yield position < size
+            yield
 
-    def two(view: DeviceView, slots: Slots) -> Iterator[bool]:
-        values = _iterable(read(view, slots))
-        size = len(values)
-        pairs = enumerate(values) if isinstance(values, list) else values.items()
-        for position, (key, value) in enumerate(pairs, 1):
-            if cost:
-                charge(slots, cost)
+    def two(view: DeviceView, slots: Slots) -> Iterator[None]:
+        spend, values = work_of(slots).spend, _iterable(read(view, slots))
+        for key, value in enumerate(values) if isinstance(values, list) else values.items():
+            spend(weight)
             slots[first], slots[first + 1] = key, value
-            yield position < size
+            yield
 
     return one if len(variables) == 1 else two
 
@@ -98,52 +96,55 @@ def _iterable(value: Any) -> list[Any] | dict[Any, Any]:
 def _quantifier(node: Fold, test: Node, decides: bool, scope: Scope, build: Build) -> Step:
     """``all`` and ``exists``: an error counts only where no element decides."""
     inner, variables = _variables(node, scope)
+    scope.plan.counts = True
     range_, verdict = build(node.range, scope), build(test, inner)
-    condition_cost = scope.price(3 if decides else 2)
-    rounds = _rounds(range_.run, variables, condition_cost + scope.price(1 + verdict.cost))
-    judge, undecided, penalty = verdict.run, not decides, scope.surcharge(_ERROR)
+    rounds = _rounds(range_.run, variables, verdict.weight + _ROUND)
+    judge, undecided = verdict.run, not decides
 
     def run(view: DeviceView, slots: Slots) -> bool:
         problem: EvaluationError | None = None
-        for has_next in rounds(view, slots):
+        for _ in rounds(view, slots):
             try:
                 answer: object = judge(view, slots)
             except EvaluationError as error:
                 problem = error
-                charge(slots, penalty)
+                work_of(slots).spend(ERROR)
                 continue
             if answer is decides:
-                if has_next:
-                    charge(slots, condition_cost)
-                return bool(decides)
+                return decides
             if answer is not undecided:
                 problem = no_such_overload("_||_" if decides else "_&&_", answer)
         if problem is not None:
             raise problem
         return undecided
 
-    return Step(run, cost=range_.cost + 1)
+    return Step(run, range_.weight + _ROUND)
 
 
 def _collector(node: Fold, step: Call, wanted: Node | None, scope: Scope, build: Build) -> Step:
     """``exists_one``, ``map``, ``filter`` and the transforming macros: what they do with an element."""
     inner, variables = _variables(node, scope)
+    scope.plan.counts = True
     range_ = build(node.range, scope)
     choice = None if wanted is None else build(wanted, inner)
     start: Callable[[], Any] = list
     finish: Callable[[Any], Any] = _itself
     match step:
         case Call(function="_+_", arguments=(Name(), ListOf(elements=(element,)))):
-            collect = _append(build(element, inner), scope)
+            added = build(element, inner)
+            collect, weight = _append(added), added.weight + ELEMENT
         case Call(function="_+_", arguments=(Name(), Literal(value=1) as one)):
-            collect, finish = _append(build(one, inner), scope), _is_single
+            collect, weight, finish = _append(build(one, inner)), ELEMENT, _is_single
         case Call(function="cel.@mapInsert", arguments=(Name(), *parts)):
-            collect, start = _insert([build(part, inner) for part in parts], scope), dict
+            built = [build(part, inner) for part in parts]
+            collect, start = _insert(built), dict
+            weight = sum(part.weight for part in built)
         case _:
             raise CompileError(_UNKNOWN_MACRO)
-    rounds = _rounds(range_.run, variables, 0 if choice is None else scope.price(choice.cost))
+    weight += _ROUND + (0 if choice is None else choice.weight)
+    rounds = _rounds(range_.run, variables, weight)
     code = _collecting(rounds, None if choice is None else choice.run, collect, start, finish)
-    return Step(code, cost=range_.cost + (1 if finish is _itself else 2))
+    return Step(code, range_.weight + list_weight(0))
 
 
 def _collecting(
@@ -168,32 +169,46 @@ def _collecting(
     return run
 
 
-def _append(element: Step, scope: Scope) -> Collect:
+def _append(element: Step) -> Collect:
     read = element.run
-    cost = scope.price(2 if element.is_literal else element.cost + LIST + 2)
 
     def collect(result: Any, view: DeviceView, slots: Slots) -> None:
-        if cost:
-            charge(slots, cost)
         result.append(read(view, slots))
 
     return collect
 
 
-def _insert(parts: list[Step], scope: Scope) -> Collect:
+def _insert(parts: list[Step]) -> Collect:
     """Insert a key with its value, or all entries of a map."""
-    reads, cost = [part.run for part in parts], scope.price(sum(part.cost for part in parts) + 2)
+    reads = [part.run for part in parts]
 
     def collect(result: Any, view: DeviceView, slots: Slots) -> None:
-        if cost:
-            charge(slots, cost)
-        values = [read(view, slots) for read in reads]
-        for key, value in values[0].items() if len(values) == 1 else (values,):
-            if has_key(result, key):
-                raise EvaluationError(f"insert failed: key {key} already exists")
-            result[key] = value
+        inserted(work_of(slots), result, *[read(view, slots) for read in reads])
 
     return collect
+
+
+def inserted(work: Work, result: dict[Any, Any], *values: Any) -> dict[Any, Any]:
+    """Put a key with its value, or all entries of a map, into a map that nobody else sees.
+
+    Raises: EvaluationError for a key that is there already.
+    """
+    for key, value in _entries(values):
+        work.spend(ENTRY)
+        if has_key(work, result, key):
+            raise EvaluationError(f"insert failed: key {shown(key)} already exists")
+        result[key] = value
+    return result
+
+
+def _entries(values: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
+    match values:
+        case [dict() as entries]:
+            return entries.items()
+        case [key, value] if type(key) in KEYS:
+            return ((key, value),)
+        case _:
+            raise no_such_overload("cel.@mapInsert", *values)
 
 
 def _itself(result: Any) -> Any:

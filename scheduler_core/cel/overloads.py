@@ -1,6 +1,6 @@
 """An overload: its declaration for the type checker and its meaning, in one place.
 
-A signature is written as the checker's configuration has it: ``quantity(string)`` for a function,
+A signature is written as in the checker's configuration: ``quantity(string)`` for a function,
 ``string.find(string)`` for a member, ``~A`` for a type parameter, ``ip\\.isCanonical(string)`` for a
 name with a dot.
 """
@@ -8,7 +8,7 @@ name with a dot.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,18 +23,29 @@ Run = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """What a call does with its arguments. Shape: with ``counts`` it takes the ``Work`` before them."""
+
+    run: Run
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Overload:
     """One meaning of a function.
 
-    Shape: ``run`` takes the receiver of a member first; ``accepts`` has the Python types of each
-           parameter, None where it takes any; ``is_known`` says that the checker declares it itself.
+    Shape: ``run`` takes the receiver of a member first, and before it the ``Work`` where ``counts`` is
+           True: where the values decide how much there is to do. ``parameters`` are the types of the
+           arguments, the receiver first; ``accepts`` has the Python types of each, None where it takes any.
     """
 
     id: str
     signature: str
     returns: str
     run: Run
+    counts: bool = False
     name: str = field(init=False)
+    parameters: tuple[str, ...] = field(init=False)
     accepts: tuple[frozenset[type] | None, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,48 +54,79 @@ class Overload:
         parameters = [match["receiver"]] if match["receiver"] else []
         parameters += _split(match["rest"])
         object.__setattr__(self, "name", match["name"].replace("\\", ""))
+        object.__setattr__(self, "parameters", tuple(parameters))
         object.__setattr__(self, "accepts", tuple(map(_accepted, parameters)))
 
-    def takes(self, arguments: tuple[Any, ...]) -> bool:
+    def takes(self, arguments: Sequence[Any]) -> bool:
         """Whether the arguments have the types of the parameters."""
         return len(arguments) == len(self.accepts) and all(
             accepted is None or type(argument) in accepted
             for argument, accepted in zip(arguments, self.accepts, strict=True)
         )
 
+    @property
+    def has_known_result(self) -> bool:
+        """Whether the result is always of the type that ``returns`` names."""
+        return not self.returns.startswith(_ANY)
 
-def guarded(overload: Overload) -> Run:
+
+def unguarded(overload: Overload) -> Function:
+    """Return the function of an overload, for arguments whose types are known to be right."""
+    return Function(overload.run, overload.counts)
+
+
+def guarded(overload: Overload) -> Function:
     """Return the function of an overload, for arguments whose types are not known.
 
-    Raises: EvaluationError where it does not take them.
+    It raises an EvaluationError for arguments that the overload does not take.
     """
-    run, name = overload.run, overload.name
     match overload.accepts:
         case (frozenset() as wanted,):
-
-            def unary(value: Any) -> Any:
-                if type(value) in wanted:
-                    return run(value)
-                raise no_such_overload(name, value)
-
-            return unary
-        case (frozenset() as wanted, frozenset() as wanted_too):
-
-            def binary(left: Any, right: Any) -> Any:
-                if type(left) in wanted and type(right) in wanted_too:
-                    return run(left, right)
-                raise no_such_overload(name, left, right)
-
-            return binary
+            return Function(_guarded_unary(overload, wanted), overload.counts)
+        case (frozenset() as first, frozenset() as second):
+            return Function(_guarded_binary(overload, first, second), overload.counts)
         case _:
-            return dispatcher(name, (overload,))
+            return dispatcher(overload.name, (overload,))
 
 
-def dispatcher(name: str, overloads: tuple[Overload, ...]) -> Run:
+def _guarded_unary(overload: Overload, wanted: frozenset[type]) -> Run:
+    run, name = overload.run, overload.name
+
+    def unary(value: Any) -> Any:
+        if type(value) in wanted:
+            return run(value)
+        raise no_such_overload(name, value)
+
+    def counting(work: Any, value: Any) -> Any:
+        if type(value) in wanted:
+            return run(work, value)
+        raise no_such_overload(name, value)
+
+    return counting if overload.counts else unary
+
+
+def _guarded_binary(overload: Overload, first: frozenset[type], second: frozenset[type]) -> Run:
+    run, name = overload.run, overload.name
+
+    def binary(left: Any, right: Any) -> Any:
+        if type(left) in first and type(right) in second:
+            return run(left, right)
+        raise no_such_overload(name, left, right)
+
+    def counting(work: Any, left: Any, right: Any) -> Any:
+        if type(left) in first and type(right) in second:
+            return run(work, left, right)
+        raise no_such_overload(name, left, right)
+
+    return counting if overload.counts else binary
+
+
+def dispatcher(name: str, overloads: tuple[Overload, ...]) -> Function:
     """Return a function that chooses among overloads by the types of its arguments.
 
-    Raises: EvaluationError where none takes them.
+    It raises an EvaluationError where no overload takes them.
     """
+    counts = any(overload.counts for overload in overloads)
 
     def dispatch(*arguments: Any) -> Any:
         for overload in overloads:
@@ -92,11 +134,17 @@ def dispatcher(name: str, overloads: tuple[Overload, ...]) -> Run:
                 return overload.run(*arguments)
         raise no_such_overload(name, *arguments)
 
-    return dispatch
+    def counting(work: Any, *arguments: Any) -> Any:
+        for overload in overloads:
+            if overload.takes(arguments):
+                return overload.run(work, *arguments) if overload.counts else overload.run(*arguments)
+        raise no_such_overload(name, *arguments)
+
+    return Function(counting if counts else dispatch, counts)
 
 
 def _split(parameters: str) -> list[str]:
-    """Split at the commas that stand outside angle brackets."""
+    """Split at the commas outside angle brackets."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(parameters):
         depth += (character == "<") - (character == ">")

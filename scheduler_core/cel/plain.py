@@ -1,8 +1,8 @@
-"""The reader of plain expressions: comparisons of what a device says, joined by and, or and not.
+"""The reader of plain expressions: comparisons of values of the device, joined by and, or and not.
 
-Nearly all selectors are no more than that. Reading them here takes a fraction of what the parser and type
-checker take, which also need some milliseconds to come up. What is read here makes the tree that those would
-make; for any other text, wrong ones among them, the answer is None and they are asked.
+Nearly all selectors are plain. Reading them here takes a fraction of the time of the parser and type checker,
+which also need some milliseconds to start. The tree is the one that they would make. For any other text, a
+wrong one included, the answer is None, and the parser and type checker read it.
 Source: grammar, reserved words and balanced logical operators of CEL, as cel-cpp has them.
 """
 
@@ -29,7 +29,7 @@ _RESERVED: Final = frozenset({
     *("in", "true", "false", "null", "as", "break", "const", "continue", "else", "for", "function", "if"),
     *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
 })  # fmt: skip
-_MOST: Final = 64  # tokens, and a few parentheses inside each other: what has more is not plain
+_MOST: Final = 64  # tokens; an expression with more is not plain
 _DEEPEST: Final = 4
 _DOMAIN: Final = CelType("map", (STRING, DYN))
 _ATTRIBUTES: Final = Select(CelType("map", (STRING, _DOMAIN)), Name(DEVICE, "device"), "attributes")
@@ -46,7 +46,7 @@ _Token = Node | str
 
 
 class _NotPlain(Exception):
-    """Somebody else must read this."""
+    """The text is no plain expression."""
 
 
 def plain(text: str) -> Node | None:
@@ -105,7 +105,7 @@ class _Reader:
         return _condition(node)
 
     def _junction(self, symbol: str) -> Node:
-        """Read alternatives, or with ``&&`` what one of them consists of."""
+        """Read terms joined by ``||``, or by ``&&``."""
         terms = [self._term(symbol)]
         while self._tokens[self._next] == symbol:
             self._next += 1
@@ -140,7 +140,7 @@ class _Reader:
                 return token
 
     def _negated(self) -> Node:
-        """Read what a ``!`` stands before; the parser takes several of them for one or none."""
+        """Read the operand of ``!``. Several ``!`` in a row are left to the parser, which drops pairs."""
         if self._tokens[self._next] == "!":
             raise _NotPlain
         return self._value()
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def _condition(node: Node) -> Node:
-    """Return a node that is a bool, or known at run time only. Raises: _NotPlain for any other."""
+    """Return a node whose value is a bool, or of unknown type. Raises: _NotPlain for any other."""
     if node.type is BOOL or node.type is DYN:
         return node
     raise _NotPlain

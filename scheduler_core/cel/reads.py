@@ -1,6 +1,6 @@
-"""What an expression reads of a device, where its text alone says so.
+"""Which values of a device an expression reads, where the text alone determines it.
 
-Two devices that agree in all of it get the same answer: whoever has the one need not compute the other.
+Two devices with the same values there get the same answer, so a caller may compute it once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ACCESS: Final = ("_[_]", "_?._", "_[?_]")
 
 
 class _Dynamic(Exception):
-    """What is read depends on the device."""
+    """The expression computes the key of what it reads."""
 
 
 def reads_of(node: Node) -> frozenset[Read] | None:
@@ -45,7 +45,7 @@ def reads_of(node: Node) -> frozenset[Read] | None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Collects reads. ``names`` are the variables in sight, each with what it stands for of the device."""
+    """Collects reads. ``names`` maps each variable to the path in the device that it stands for."""
 
     found: set[Read] = field(default_factory=set)
 
@@ -61,7 +61,7 @@ class _Reader:
                 self.value(child, names)
 
     def _take(self, path: _Path) -> None:
-        """Note what is read by using the value at ``path``; less than a single value is too much."""
+        """Record that the value at ``path`` is read. Raises: _Dynamic for a path to a whole map."""
         match path:
             case (_,):
                 raise _Dynamic

@@ -1,7 +1,7 @@
-"""Rules on a checked expression that the type checker does not know.
+"""Rules of Kubernetes that the type checker does not know.
 
-Kubernetes wants the elements of a list literal, and keys and values of a map literal, of one type, and
-the arguments of a template such as ``"%d"`` of the types that its clauses take.
+The elements of a list literal, the keys of a map literal and its values must each be of one type; the
+arguments of a format template such as ``"%d"`` must be of the types that its clauses take.
 Literal patterns, durations and timestamps are read when the expression is compiled (see ``calls``).
 Source: ``cel.HomogeneousAggregateLiterals`` in Kubernetes' base environment.
 """
@@ -75,7 +75,7 @@ def _check_one_type(types: Iterable[CelType]) -> None:
 
 
 def _check_nested(type_: CelType) -> None:
-    """The checker lets ``flatten`` pass on a list that has no lists inside."""
+    """Refuse ``flatten`` on a list without lists inside, which the checker accepts."""
     if type_.parameters and type_.parameters[0].name not in ("list", DYN.name, FREE.name):
         raise CompileError(f"found no matching overload for 'flatten' applied to '{type_}'")
 

@@ -1,9 +1,10 @@
-"""The parts that a compiled expression is made of.
+"""The parts of a compiled expression.
 
 A *step* is a closure with what is known about it. A closure takes the device and the slots of this
-evaluation: slot 0 holds what is left of the budget, the others the loop variables. ``cost`` is what the
-step costs whenever it runs; whoever runs it charges that, so that a row of steps is charged once. An
-expression that cannot pass the limit on any device is not charged at all.
+evaluation: slot 0 holds the work that is left, or None where nothing counts; the others hold the variables.
+``weight`` is the work of one run of a step. The weights of all steps are counted before the expression runs,
+those inside a loop at each round; only functions whose work depends on their values count while they run. So
+an expression without loops and without such functions counts nothing while it runs.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from scheduler_core.cel.errors import CostExceeded, EvaluationError
+from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.tree import Node
 from scheduler_core.cel.view import DeviceView
+from scheduler_core.cel.work import Work
 
 Slots = list[Any]
 Code = Callable[[DeviceView, Slots], Any]
@@ -26,58 +28,50 @@ class _Unknown:
 
 UNKNOWN: Final = _Unknown()
 COST_LIMIT: Final = 1_000_000
-"""Source: resource.k8s.io/v1, CELSelectorExpressionMaxCost."""
-BUDGET: Final = 300_000
-"""What an expression may cost on one device if it could pass the limit on some: Python's tenth of a second.
+"""The highest estimated cost that the API server admits. Units: CEL cost units.
 
-Below the limit the API server admits expressions, and they are evaluated to the end; above it, it refuses
-them, so that only those lose by this that never reached a scheduler.
+Source: resource.k8s.io/v1, CELSelectorExpressionMaxCost.
 """
-TOO_EXPENSIVE: Final = (
-    f"actual cost limit exceeded: it may cost more than {COST_LIMIT} units, and took {BUDGET}"
-)
+_FOLDING: Final = 50_000
+"""The most work for calls of constants when an expression is compiled; the others run on each device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A compiled node.
 
-    Shape: ``constant`` is UNKNOWN but for values known at compile time; ``is_literal`` says that a
-           constant costs nothing; ``inner`` is what a name, field or index costs as the beginning of a
-           longer one, None for other nodes; ``path`` is (field, domain) or (field, domain, identifier)
-           where the step reads just that of the device, else empty.
+    Shape: ``constant`` is UNKNOWN but for values known at compile time; ``is_literal`` says that such a
+           value is written in the text; ``path`` is (field, domain) or (field, domain, identifier) where
+           the step reads just that of the device, else empty; ``is_short`` says that a text is one of the
+           device, at most as long as the API allows.
+    Units: ``weight`` in units of work.
     """
 
     run: Code
-    cost: int = 0
+    weight: int = 1
     constant: Any = UNKNOWN
     is_literal: bool = False
-    inner: int | None = None
     path: tuple[str, ...] = ()
+    is_short: bool = False
 
     @property
     def is_constant(self) -> bool:
         """Whether the value is known at compile time."""
         return self.constant is not UNKNOWN
 
-    @property
-    def inner_cost(self) -> int:
-        """Return what the step costs inside another that reaches through it."""
-        return self.cost if self.inner is None else self.inner
-
 
 @dataclass(slots=True)
 class Plan:
-    """What belongs to one compilation: its slots, and whether evaluation is charged for.
+    """What belongs to one compilation.
 
-    Shape: ``has_surcharges`` adds to upstream's costs what Python needs longer for; ``fold_budget`` is what
-           calls of constants may still cost that are computed at compile time.
+    Shape: ``slots`` is the number of slots so far; ``counts`` is True where a step counts while it runs;
+           ``compiling`` is the work of literal patterns, ``folding`` of calls of constants.
     """
 
-    is_metered: bool
-    has_surcharges: bool = True
     slots: int = 1
-    fold_budget: int = 50_000
+    counts: bool = False
+    compiling: Work = field(default_factory=Work)
+    folding: Work = field(default_factory=lambda: Work(_FOLDING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +96,12 @@ class Scope:
         scope, slot = self.bind(name)
         return replace(scope, lazy={**self.lazy, slot: _lazy(slot, initial)}), slot
 
-    def price(self, cost: int) -> int:
-        """Return ``cost``, or nothing where evaluation is not charged for."""
-        return cost if self.plan.is_metered else 0
 
-    def surcharge(self, cost: int) -> int:
-        """Return what Python needs beyond upstream's units, or nothing where that is not charged for."""
-        return cost if self.plan.is_metered and self.plan.has_surcharges else 0
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """The error of a variable, kept for each use."""
+
+    problem: str
 
 
 def _lazy(slot: int, initial: Code) -> Code:
@@ -118,10 +111,10 @@ def _lazy(slot: int, initial: Code) -> Code:
             try:
                 value = slots[slot] = initial(view, slots)
             except EvaluationError as error:
-                slots[slot] = error
+                slots[slot] = _Failed(str(error))
                 raise
-        if type(value) is EvaluationError:
-            raise value
+        if type(value) is _Failed:
+            raise EvaluationError(value.problem)
         return value
 
     return run
@@ -130,33 +123,12 @@ def _lazy(slot: int, initial: Code) -> Code:
 Build = Callable[[Node, Scope], Step]
 
 
-def constant(value: Any, *, cost: int = 0, is_literal: bool = False) -> Step:
+def constant(value: Any, *, weight: int = 1, is_literal: bool = False) -> Step:
     """Return a step that is a value."""
-    return Step(lambda _view, _slots: value, cost, value, is_literal)
+    return Step(lambda _view, _slots: value, weight, value, is_literal)
 
 
-def charge(slots: Slots, cost: int) -> None:
-    """Take ``cost`` from the budget.
-
-    Raises: CostExceeded where it is used up.
-    """
-    slots[0] -= cost
-    if slots[0] < 0:
-        raise CostExceeded(TOO_EXPENSIVE)
-
-
-def charged(step: Step, scope: Scope) -> Code:
-    """Return the code of a step that does not always run: it charges its own cost."""
-    return charging(step.run, scope.price(step.cost))
-
-
-def charging(run: Code, cost: int) -> Code:
-    """Return code that charges ``cost`` and then runs ``run``."""
-    if not cost:
-        return run
-
-    def metered(view: DeviceView, slots: Slots) -> Any:
-        charge(slots, cost)
-        return run(view, slots)
-
-    return metered
+def work_of(slots: Slots) -> Work:
+    """Return the work that is left of this evaluation."""
+    left: Work = slots[0]
+    return left

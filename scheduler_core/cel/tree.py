@@ -1,6 +1,6 @@
 """A checked expression as a tree: every node with its type, every call with the overloads that may apply.
 
-Made by ``decode`` from the checker's answer, read by ``compiler`` and ``cost``. Macros are expanded and
+``decode`` makes it from the checker's answer; ``compiler`` and ``cost`` read it. Macros are expanded, and
 ``device.x`` is a selection on ``device``, however the checker resolved the name.
 """
 
@@ -31,7 +31,7 @@ STRING: Final = CelType("string")
 BYTES: Final = CelType("bytes")
 NULL: Final = CelType("null_type")
 FREE: Final = CelType("free")
-"""The type of elements that an empty literal does not have."""
+"""The type of the elements of an empty literal."""
 DEVICE: Final = CelType("kubernetes.DRADevice")
 
 
@@ -112,9 +112,9 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What every loop macro expands to: fold the range into the accumulator, then take the result.
+    """The expansion of every loop macro: fold the range into the accumulator, then take the result.
 
-    Shape: ``second`` is empty but in the macros with two variables, where ``first`` is index or key.
+    Shape: ``second`` is empty except in the macros with two variables, where ``first`` is index or key.
     """
 
     type: CelType
@@ -132,7 +132,7 @@ Node = Literal | Name | Select | Presence | Call | ListOf | MapOf | Fold
 
 
 def is_bind(node: Fold) -> bool:
-    """Whether a fold is no loop, but ``cel.bind``: a range without elements."""
+    """Whether a fold is ``cel.bind``, which expands to a loop over an empty range."""
     is_empty = isinstance(node.range, ListOf) and not node.range.elements
     return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
 

@@ -1,7 +1,8 @@
-"""What CEL values are in Python.
+"""The Python types of CEL values.
 
-bool, int, float, str, bytes, None, list and dict stand for themselves (a list or dict is never changed
-once another value can see it); quantities and versions are the core's own. The rest is here.
+bool, int, float, str, bytes, None, list and dict represent the CEL types of those names (a list or dict is
+never changed once another value refers to it); quantities and versions are those of the core. The other
+types are defined here.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Uint(int):
 
 
 class Domains(dict[str, dict[str, Any]]):
-    """Values by domain: an unknown domain reads as empty, but is not a member. Source: Kubernetes."""
+    """Values by domain. An unknown domain reads as an empty map, but is not a member. Source: Kubernetes."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What an expression sees of a device."""
+"""The device as an expression sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler_core.cel.values import TYPE_NAMES, Domains
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceView:
-    """A device, prepared once for any number of evaluations; equal to itself only.
+    """A device, prepared once for any number of evaluations. A view equals itself only.
 
     Shape: ``attributes`` and ``capacity`` are maps of domain to identifier to value; ``name`` is for
            messages only, no expression sees it.
@@ -23,7 +23,7 @@ class DeviceView:
     name: str = ""
 
     def field(self, name: str) -> Any:
-        """Return what ``device.<name>`` is; the checker lets no other name pass."""
+        """Return the value of ``device.<name>``; the checker refuses any other name."""
         return getattr(self, FIELDS[name])
 
 

@@ -120,7 +120,7 @@ class Decider:
             is_fit = self._searched(claims, compiled, node_view) is not None
         except EffortExceeded:
             return self._undecided(node_view), False
-        return is_fit, not compiled.space(node_view).fails
+        return is_fit, not compiled.search(node_view).space.fails
 
     def _fits_tables(self, plan: NodePlan, node_view: NodeView) -> bool | None:
         try:
@@ -133,7 +133,7 @@ class Decider:
     ) -> Solution | None:
         try:
             return self._search.solve(
-                compiled.space(node_view),
+                compiled.search(node_view),
                 node_view,
                 holders=lambda: self._holders_of(node_view.node),
                 may_fit=lambda first, states: compiled.may_fit(node_view, first, states),

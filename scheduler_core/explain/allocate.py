@@ -1,7 +1,8 @@
-"""Allocate claims: which devices each request gets, or why none fit.
+"""Allocate claims with the plain search: the reference that the engine is held to.
 
-Everything is a value: claims, classes, pools, a node and what is already held go in, an ``Allocation`` or
-an ``Unallocatable`` comes out. Claims of one call fit together or not at all.
+Everything is a value: claims, classes, pools, a node and what is already held go in, an ``Allocation``, an
+``Unallocatable`` or an ``Undecided`` comes out. Claims of one call fit together or not at all. Users of the
+core call ``scheduler_core.api.allocate``, which answers the same from tables.
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
-from scheduler_core.search.answer import ShareIds, allocation, combined
+from scheduler_core.search.answer import ShareIds, allocation
 from scheduler_core.search.candidates import located
 from scheduler_core.search.depth_first import Problem, Search
-from scheduler_core.search.problem import books, problem_of
-
-__all__ = ["allocate", "allocate_somewhere", "books", "combined", "feasible_nodes"]
+from scheduler_core.search.problem import problem_of
 
 
 def allocate(

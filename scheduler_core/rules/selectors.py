@@ -14,12 +14,13 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.cel.compiler import compile_tree
 from scheduler_core.cel.cost.estimate import estimate
-from scheduler_core.cel.errors import CompileError, CostExceeded, EvaluationError
+from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
 from scheduler_core.cel.frontend import check
 from scheduler_core.cel.reads import reads_of
-from scheduler_core.cel.steps import BUDGET, Slots
+from scheduler_core.cel.steps import COST_LIMIT, Slots
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
+from scheduler_core.cel.work import Work
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
 from scheduler_core.model.names import domain_and_identifier
 
@@ -53,19 +54,17 @@ def _by_domain(values: Mapping[QualifiedName, Any]) -> Domains:
     return domains
 
 
-_NO_SLOTS: Final[Slots] = []
-
-
 class Selector:
     """A compiled expression. Any number of threads may evaluate it.
 
-    Shape: ``text`` as given; ``max_cost`` the most that it can cost on any device, in CEL cost units: the
-           API server takes expressions up to 1,000,000; ``reads`` what the answer depends on, as
-           ("attributes" or "capacity", domain, identifier), other fields as ("driver", "", ""), None where
-           the expression computes what it reads.
+    A selector may be one that the API server refuses for its estimated cost (``compile_selector`` refuses it
+    too). Every evaluation ends: it takes a bounded amount of work, whatever the estimate says.
+
+    Shape: ``text`` as given; ``reads`` what the answer depends on, as ("attributes" or "capacity", domain,
+           identifier), other fields as ("driver", "", ""), None where the expression computes what it reads.
     """
 
-    __slots__ = ("_code", "_max_cost", "_slots", "_tree", "reads", "text")
+    __slots__ = ("_code", "_max_cost", "_tree", "_variables", "_work", "reads", "text")
 
     def __init__(self, text: str) -> None:
         """Compile ``text``.
@@ -81,24 +80,37 @@ class Selector:
         self._max_cost = program.max_cost
         self._tree = tree
         self.reads = reads_of(tree)
-        self._code, self._slots = program.code, program.slots
+        self._code, self._work = program.code, program.work
+        self._variables = (None,) * program.variables
 
     @property
     def max_cost(self) -> int:
-        """Return the most that the expression can cost, counted when first asked for where it is plain."""
-        if self._max_cost is None:
+        """Return the most that the expression can cost on any device, as the API server estimates it.
+
+        Units: CEL cost units.
+        """
+        if self._max_cost is None:  # a plain expression: nobody asks for it but for a picture
             self._max_cost = estimate(self._tree).high
         return self._max_cost
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the API server admits the expression: its estimated cost is within the limit."""
+        return self._max_cost is None or self._max_cost <= COST_LIMIT
 
     def matches(self, view: DeviceView) -> bool:
         """Whether the device is chosen.
 
-        Raises: SelectorError where the expression fails on it, or becomes too expensive.
+        Raises: SelectorError where the expression fails on it, or takes more work than one evaluation may.
         """
-        slots: Slots = [BUDGET, *[None] * (self._slots - 1)] if self._slots else _NO_SLOTS
+        slots = _NO_SLOTS
+        if self._work is not None:
+            slots = [Work(self._work), *self._variables]
+        elif self._variables:
+            slots = [None, *self._variables]
         try:
             answer = self._code(view, slots)
-        except (EvaluationError, CostExceeded) as error:
+        except (EvaluationError, WorkExceeded) as error:
             raise SelectorError(self.text, str(error), view.name) from None
         if isinstance(answer, Option):
             answer = answer.value
@@ -111,10 +123,17 @@ class Selector:
         return f"Selector({self.text!r})"
 
 
+_NO_SLOTS: Final[Slots] = []
+
+
 @lru_cache(maxsize=1024)
 def compile_selector(text: str) -> Selector:
-    """Compile an expression, or return it as compiled before.
+    """Compile an expression that an API server admits, or return it as compiled before.
 
-    Raises: SelectorError saying what is wrong and where.
+    Raises: SelectorError saying what is wrong and where, or that the estimated cost is over the API's limit.
     """
-    return Selector(text)
+    selector = Selector(text)
+    if not selector.is_admitted:
+        reason = f"its estimated cost of {selector.max_cost} exceeds the limit of {COST_LIMIT}"
+        raise SelectorError(text, reason)
+    return selector

@@ -19,6 +19,7 @@ from tangram.bench.many_nodes import changing, compiling, filtering
 from tangram.bench.nested import nesting
 from tangram.bench.placement import placing
 from tangram.bench.report import Report
+from tangram.bench.searched import searching
 from tangram.bench.settings import Settings
 from tangram.bench.single import filling, seed_claim, worst_cases
 from tangram.bench.stream import streaming
@@ -37,6 +38,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B8": joining,
     "B9": placing,
     "B10": agreeing,
+    "B11": searching,
 }
 QUICK: Final = ("B1", "B1b", "B3", "B5", "B7", "B10")
 ALL: Final = "all"

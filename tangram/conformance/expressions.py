@@ -10,10 +10,10 @@ from typing import Any, Final
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
-from scheduler_core.cel.measure import measured_cost
+from scheduler_core.cel.measured import measured_cost
 from scheduler_core.model.device import AttributeValue, Device, DeviceName
 from scheduler_core.model.names import qualified
-from scheduler_core.rules.selectors import DeviceView, compile_selector, view
+from scheduler_core.rules.selectors import DeviceView, Selector, view
 from tangram.conformance.runs import unequal
 
 _ESTIMATES: Final = ("maxCost", "upstreamCost")
@@ -60,7 +60,7 @@ def evaluated(content: Mapping[str, Any]) -> Expression:
     """Evaluate the expression of a case against its device."""
     text, device = content["expression"], _device(content["device"])
     try:
-        selector = compile_selector(text)
+        selector = Selector(text)
     except SelectorError as error:
         return Expression(content, {"compileError": error.reason})
     costs = {"maxCost": selector.max_cost, "upstreamCost": selector.max_cost}

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.explain.allocate import books
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceName
+from scheduler_core.search.problem import books
 from tangram.errors import BadInput
 
 _HOLDER = "a step"

@@ -15,11 +15,11 @@ from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
+from scheduler_core.api import allocate
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.mixins import pools as pools_of
-from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
@@ -116,7 +116,7 @@ def _devices(devices: NodeDevices) -> Station:
 
 def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     cluster = Cluster(pools=decision.pools, classes=asked.classes)
-    made_by = "scheduler_core.explain.allocate.allocate(claims, cluster, node)"
+    made_by = "scheduler_core.api.allocate(claims, cluster, node)"
     decision.answer = answer = allocate(asked.claims, cluster, Node(decision.node))
     if isinstance(answer, Unallocatable):
         return Station("allocation", made_by, refusal_picture(answer), refusal_value(answer), is_end=True)

@@ -21,11 +21,12 @@ from scheduler_core.codec.selections import write_selection
 from scheduler_core.dialects.mixins import pools
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT, best_fit
-from scheduler_core.explain.allocate import allocate, allocate_somewhere, books, feasible_nodes
+from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import AllNodes, Node, OnNode
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.search.answer import with_share_ids
+from scheduler_core.search.problem import books
 from tangram.conformance.allocations import Feasible, Listed
 from tangram.conformance.answering import answer_of
 from tangram.conformance.properties import failing

@@ -1,8 +1,8 @@
-"""What an expression costs: at most, before any device is seen; and on one device, while it is evaluated.
+"""The cost of an expression in upstream's units: an estimate for any device, and the cost of each call.
 
-Both follow Kubernetes unit by unit, because the API server refuses expressions by the first figure and the
-scheduler stops them by the second. Source: cel-go ``checker/cost`` and ``interpreter/runtimecost``;
-apiserver ``pkg/cel/library/cost``.
+Both follow Kubernetes unit by unit: the API server refuses expressions by the estimate, and the cases of
+conformance compare both figures. The cost bounds no evaluation here; ``cel.work`` does.
+Source: cel-go ``checker/cost`` and ``interpreter/runtimecost``; apiserver ``pkg/cel/library/cost``.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""What one call costs on the values it is given: a number, or a function of arguments and result."""
+"""The cost of one call on its values: a number, or a function of arguments and result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call_charge(node: Call) -> int | Charge:
 
 
 def size_of(value: Any) -> int:
-    """Return the size that a value counts with: characters, bytes, elements, else 1."""
+    """Return the size of a value for the cost: characters, bytes or elements, else 1."""
     kind = type(value)
     if kind in _SIZED:
         return len(value)
@@ -41,7 +41,8 @@ def size_of(value: Any) -> int:
     return 1 if size is None else size(value)
 
 
-_SIZED: Final = frozenset({str, bytes, list, dict, Domains})
+_WITH_PARTS: Final = frozenset({list, dict, Domains})
+_SIZED: Final = frozenset({str, bytes, *_WITH_PARTS})
 _SIZES: Final[dict[type, Callable[[Any], int]]] = {
     IPv4Address: lambda _address: 4,
     IPv6Address: lambda _address: 16,
@@ -64,16 +65,35 @@ def _elements(arguments: tuple[Any, ...], _result: Any) -> int:
 
 
 def _traversal(value: Any) -> int:
-    """One unit for each scalar inside, and a tenth for each byte of text."""
+    """One unit for each scalar inside, a tenth for each byte of text.
+
+    A part that occurs many times is visited once.
+    """
+    sizes: dict[int, int] = {}
+    open_ = [value]
+    while open_:
+        parts = _parts(open_[-1])
+        unknown = [part for part in parts if type(part) in _WITH_PARTS and id(part) not in sizes]
+        if unknown:
+            open_ += unknown
+            continue
+        known = open_.pop()
+        sizes[id(known)] = sum(sizes[id(part)] if id(part) in sizes else _scalar(part) for part in parts)
+    return sizes[id(value)] if type(value) in _WITH_PARTS else _scalar(value)
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, list) else []
+
+
+def _scalar(value: Any) -> int:
     match value:
         case str():
             return int(len(value.encode(errors="replace")) * cost.TRAVERSAL)
         case bytes():
             return int(len(value) * cost.TRAVERSAL)
-        case list():
-            return sum(map(_traversal, value))
-        case dict():
-            return sum(_traversal(key) + _traversal(part) for key, part in value.items())
         case _:
             return 1
 
@@ -95,13 +115,13 @@ def _contains(arguments: tuple[Any, ...], _result: Any) -> int:
     return _pass(size_of(arguments[0])) * _pass(size_of(arguments[1]))
 
 
-def _network(extra: bool) -> Charge:
+def _network(*, has_extra: bool = False, is_text: bool = False) -> Charge:
     def charge(arguments: tuple[Any, ...], _result: Any) -> int:
         network, other = map(size_of, arguments)
         total = _pass(network * 2)
-        if extra:
+        if has_extra:
             total += _pass(network) + 1
-        return total + (_pass(other) if isinstance(arguments[1], str) else 0)
+        return total + (_pass(other) if is_text else 0)
 
     return charge
 
@@ -117,11 +137,6 @@ def _concatenation(arguments: tuple[Any, ...], _result: Any) -> int:
 
 def _new_list(_arguments: tuple[Any, ...], result: Any) -> int:
     return size_of(result) + cost.CALL + cost.LIST
-
-
-def _range(arguments: tuple[Any, ...], _result: Any) -> int:
-    size = arguments[0] if isinstance(arguments[0], int) else 0
-    return int(max(size, 0)) + cost.CALL + cost.LIST
 
 
 def _flatten(arguments: tuple[Any, ...], _result: Any) -> int:
@@ -150,10 +165,12 @@ def _joined(_arguments: tuple[Any, ...], result: Any) -> int:
 
 
 _BY_OVERLOAD: Final[dict[str, Charge]] = {
+    "cidr_contains_ip_string": _network(is_text=True),
+    "cidr_contains_cidr_string": _network(has_extra=True, is_text=True),
     "list_slice": _new_list,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
-    "list_range": _range,
+    "list_range": _new_list,
     "list_reverse": _new_list,
     "list_distinct": _self_compare(0),
     **{f"list_{t}_sort": _self_compare(0) for t in (*_COMPARABLE, *_TIMES)},
@@ -171,8 +188,8 @@ _BY_FUNCTION: Final[dict[str, Charge]] = {
     "findAll": _pattern,
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip"), _reading(0)),
     "ip.isCanonical": _reading(0, 2 * cost.TRAVERSAL),
-    "containsIP": _network(extra=False),
-    "containsCIDR": _network(extra=True),
+    "containsIP": _network(),
+    "containsCIDR": _network(has_extra=True),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _reading(0)),
     "validate": _validate,
 }
@@ -197,5 +214,3 @@ _STANDARD: Final[dict[str, Charge]] = {
     "matches_string": _pattern,
     "contains_string": _contains,
 }
-NEEDS_RESULT: Final = frozenset({"join", "slice", "reverse"})
-"""Functions whose result decides their cost; all others are charged before they run."""

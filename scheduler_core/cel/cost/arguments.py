@@ -1,4 +1,4 @@
-"""What the estimate of one call works on."""
+"""The arguments of a call, and the estimate of its cost."""
 
 from __future__ import annotations
 

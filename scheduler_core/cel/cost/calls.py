@@ -1,4 +1,4 @@
-"""What one call can cost at most, by its function and overload."""
+"""The highest cost of one call, by its function and overload."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMAT_LENGTH: Final = 64
 
 
 def call_cost(node: Call, overload: str, arguments: Arguments) -> CallCost:
-    """Return what an overload costs: by its identity, by its function, or one unit."""
+    """Return the estimate for an overload: by its id, else by its function, else one unit."""
     known = _BY_OVERLOAD.get(overload)
     if known is None and (node.function != "ip" or overload != "cidr_ip"):
         known = _BY_FUNCTION.get(node.function)
@@ -35,7 +35,7 @@ def _contains_network(node: Call, overload: str, arguments: Arguments) -> CallCo
 
 
 def _equality(node: Call, _overload: str, arguments: Arguments) -> CallCost:
-    """One pass over the smaller side; one unit for what has a fixed size."""
+    """One pass over the smaller side; one unit for types of fixed size."""
     left, right = arguments
     if node.function == "_==_" and left.type == right.type:
         match left.type.name:

@@ -1,4 +1,4 @@
-"""How large the parts of a device can be. Source: limits of resource.k8s.io/v1 ResourceSlice."""
+"""The largest sizes of the parts of a device. Source: limits of resource.k8s.io/v1 ResourceSlice."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The most that an expression can cost, on any device within the limits of the API.
+"""The highest cost of an expression on any device within the limits of the API, as upstream estimates it.
 
-Upstream's estimate, node by node: what is not known counts as unlimited, so a high estimate does not say
-that an expression is expensive, a low one says that it is not.
+A size that is not known counts as unlimited, so an expression with a high estimate may be cheap. One with a
+low estimate may be expensive: see decision 0034.
 """
 
 from __future__ import annotations

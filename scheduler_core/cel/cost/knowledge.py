@@ -1,4 +1,4 @@
-"""What an estimate knows of the nodes that it has seen: where a value comes from, and how large it can be."""
+"""What an estimate knows of each node: which part of the device it reads, and how large its value can be."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Knowledge:
-    """What is known of nodes, by their identity, and of the variables in sight, innermost last."""
+    """What is known of nodes, by their identity, and of the variables in scope, innermost last."""
 
     paths: dict[int, Path] = field(default_factory=dict)
     sizes: dict[int, Range] = field(default_factory=dict)
@@ -46,11 +46,11 @@ class Knowledge:
     variables: dict[str, list[Variable]] = field(default_factory=dict)
 
     def push(self, name: str, variable: Variable) -> None:
-        """Bring a variable into sight."""
+        """Add a variable to the scope."""
         self.variables.setdefault(name, []).append(variable)
 
     def pop(self, name: str) -> None:
-        """Take the innermost variable of a name out of sight."""
+        """Remove the innermost variable of a name from the scope."""
         self.variables[name].pop()
 
     def _seen(self, node: Node) -> Variable | None:

@@ -1,7 +1,7 @@
-"""Expressions so plain that nobody need count: each node costs a unit or so, each text is read once.
+"""Plain expressions, which need no estimate: each node costs about one unit, and each text is read once.
 
-That is nearly all of them. An expression is at most as long as the API allows, so a plain one is far below
-the limit of costs, whatever the device.
+Nearly all selectors are plain. The API limits the length of an expression, so a plain one is far below the
+cost limit, whatever the device.
 """
 
 from __future__ import annotations

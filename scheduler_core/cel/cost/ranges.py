@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs, without overflow: what passes 64 bits stays at their largest number."""
+"""Ranges of sizes and costs. Amounts saturate at the largest number of 64 bits, as upstream's do."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def exactly(amount: int) -> Range:
 NOTHING: Final = exactly(0)
 ONE: Final = exactly(1)
 UNKNOWN: Final = Range(0, LARGEST)
-"""A size that nobody knows."""
+"""The size of a value of unknown size."""
 EMPTY: Final = Range(LARGEST, 0)
 """The union of no ranges."""

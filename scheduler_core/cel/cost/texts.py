@@ -1,4 +1,4 @@
-"""What functions on strings cost at most, and how long their results can be."""
+"""The highest cost of functions on strings, and the longest results."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time taken apart. Shape: ``date`` is year, month, day, the last two from 1."""
+    """The parts of a point in time. Shape: ``date`` is year, month, day, the last two from 1."""
 
     days: int
     date: tuple[int, int, int]
@@ -42,7 +42,7 @@ class Moment:
 
     @classmethod
     def of(cls, nanoseconds: int) -> Moment:
-        """Take apart a time given in nanoseconds since 1970."""
+        """Return the parts of a time given in nanoseconds since 1970."""
         seconds, nanosecond = divmod(nanoseconds, 10**9)
         days, rest = divmod(seconds, DAY)
         return cls(days, date_of(days), rest // 3600, rest // 60 % 60, rest % 60, nanosecond)

@@ -1,13 +1,14 @@
 """Equality and order of values, as cel-go has them.
 
 Numbers are equal across their types, other values of different types are not equal. Values of the
-Kubernetes libraries refuse to be compared with anything but their own kind. Source: cel-go
-``common/types``; the ``Equal`` methods of apiserver ``pkg/cel``.
+Kubernetes libraries refuse to be compared with anything but their own kind. One value may be inside another
+many times over, so a comparison counts each value that it visits. Source: cel-go ``common/types``; the
+``Equal`` methods of apiserver ``pkg/cel``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isnan
 from operator import ge, gt, le, lt
 from typing import Any, Final
@@ -16,128 +17,180 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
 from scheduler_core.cel.values import Domains, Duration, Option, Timestamp, Uint
+from scheduler_core.cel.work import Work
 
 _NUMBERS: Final = frozenset({int, Uint, float})
-_PLAIN: Final = frozenset({bool, int, Uint, float, str, bytes, Duration, Timestamp})
+_TEXTS: Final = frozenset({str, bytes})
+_PLAIN: Final = frozenset({bool, *_NUMBERS, *_TEXTS, Duration, Timestamp})
 _MAPS: Final = frozenset({dict, Domains})
+_STRUCTURES: Final = frozenset({list, Option, *_MAPS})
+_KEY: Final = 24
+COMPARED: Final = 8
+_MISSING: Final = object()
+_Pairs = Iterator[tuple[Any, Any]]
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(work: Work, left: Any, right: Any) -> bool:
     """Whether two values are equal.
 
     Raises: EvaluationError where a value of a Kubernetes library meets another type on its right.
     """
     kind, other = type(left), type(right)
     if kind is other and kind in _PLAIN:
+        if kind in _TEXTS:
+            work.read(len(left))
         return bool(left == right)
+    if kind is Option:
+        return _options_equal(work, left, right)
+    if kind in _STRUCTURES:
+        return _structures_equal(work, left, right)
     if left is None or right is None:
         return left is right
     compare = EQUALS.get(kind)
-    return (kind is other and bool(left == right)) if compare is None else compare(left, right)
+    return (kind is other and bool(left == right)) if compare is None else compare(work, left, right)
+
+
+def _options_equal(work: Work, left: Option, right: Any) -> bool:
+    if not isinstance(right, Option):
+        return False
+    if not left.is_present or not right.is_present:
+        return left.is_present is right.is_present
+    work.spend(COMPARED)
+    return equal(work, left.value, right.value)
+
+
+def _structures_equal(work: Work, left: Any, right: Any) -> bool:
+    """Whether two structures are equal: walk through both at once, without recursion."""
+    open_: list[_Pairs] = [iter(((left, right),))]
+    while open_:
+        for one, other in open_[-1]:
+            work.spend(COMPARED)
+            if type(one) in _STRUCTURES:
+                inside = _inside(work, one, other)
+                if inside is None:
+                    return False
+                open_.append(inside)
+                break
+            if not is_same(work, one, other):
+                return False
+        else:
+            open_.pop()
+    return True
+
+
+def _inside(work: Work, left: Any, right: Any) -> _Pairs | None:
+    """Return the pairs that must be equal for two structures to be equal, None where they cannot be."""
+    kind, other = type(left), type(right)
+    if kind is Option:
+        if other is not Option or left.is_present is not right.is_present:
+            return None
+        return iter(((left.value, right.value),))
+    if kind is list:
+        return zip(left, right, strict=True) if other is list and len(left) == len(right) else None
+    if other not in _MAPS or len(left) != len(right):
+        return None
+    return ((value, right[key] if has_key(work, right, key) else _MISSING) for key, value in left.items())
 
 
 def make_strict(kind: type) -> None:
-    """Make equality of a type with any other an error, as the Kubernetes libraries have it."""
+    """Make the comparison of a type with any other an error, as the Kubernetes libraries have it."""
     EQUALS[kind] = _strictly_equal
 
 
-def _strictly_equal(left: Any, right: Any) -> bool:
+def _strictly_equal(_work: Work, left: Any, right: Any) -> bool:
     if type(left) is not type(right):
         raise no_such_overload("_==_", left, right)
     return bool(left == right)
 
 
-def quantities_equal(left: Quantity, right: Any) -> bool:
+def quantities_equal(_work: Work, left: Quantity, right: Any) -> bool:
     """Whether two amounts are equal, however they are held."""
     if not isinstance(right, Quantity):
         raise no_such_overload("_==_", left, right)
     return left.nano == right.nano
 
 
-def _numbers_equal(left: Any, right: Any) -> bool:
+def _numbers_equal(_work: Work, left: Any, right: Any) -> bool:
     return type(right) in _NUMBERS and bool(left == right)
 
 
-def _options_equal(left: Option, right: Any) -> bool:
-    if not isinstance(right, Option):
-        return False
-    if not left.is_present or not right.is_present:
-        return left.is_present is right.is_present
-    return equal(left.value, right.value)
-
-
-def _lists_equal(left: list[Any], right: Any) -> bool:
-    return type(right) is list and len(left) == len(right) and all(map(is_same, left, right))
-
-
-def _maps_equal(left: dict[Any, Any], right: Any) -> bool:
-    if type(right) not in _MAPS or len(left) != len(right):
-        return False
-    return all(has_key(right, key) and is_same(value, right[key]) for key, value in left.items())
-
-
-EQUALS: Final[dict[type, Callable[[Any, Any], bool]]] = {
+EQUALS: Final[dict[type, Callable[[Work, Any, Any], bool]]] = {
     **dict.fromkeys(_NUMBERS, _numbers_equal),
-    **dict.fromkeys(_MAPS, _maps_equal),
-    list: _lists_equal,
-    Option: _options_equal,
     Quantity: quantities_equal,
     Version: _strictly_equal,
 }
 """Equality by the type on the left, where it is more than Python's; libraries add their types."""
 
 
-def has_key(mapping: dict[Any, Any], key: Any) -> bool:
+def has_key(work: Work, mapping: dict[Any, Any], key: Any) -> bool:
     """Whether a map holds a key. Python takes True for 1, CEL does not."""
-    if type(key) not in _KEYS or key not in mapping:
+    if type(key) not in KEYS:
+        return False
+    if type(key) is str:
+        work.read(len(key))
+        return key in mapping
+    if key not in mapping:
         return False
     if key in (0, 1):
+        work.spend(len(mapping))
         is_bool = type(key) is bool
         return any(other == key and (type(other) is bool) is is_bool for other in mapping)
     return True
 
 
-def is_same(left: Any, right: Any) -> bool:
+def is_same(work: Work, left: Any, right: Any) -> bool:
     """Whether two values are equal; values that cannot be compared are not."""
     try:
-        return equal(left, right)
+        return equal(work, left, right)
     except EvaluationError:
         return False
 
 
-def key_of(value: Any) -> Any:
+def differs(work: Work, left: Any, right: Any) -> bool:
+    """Whether two values are not equal; values that cannot be compared are not."""
+    return not is_same(work, left, right)
+
+
+def key_of(work: Work, value: Any, depth: int = 0) -> Any:
     """Return something hashable that is equal for equal values only."""
+    work.descend(depth)
+    work.spend(_KEY)
     kind = type(value)
     if kind is list:
-        return ("list", *map(key_of, value))
+        return ("list", *(key_of(work, part, depth + 1) for part in value))
     if kind in _MAPS:
-        return ("map", frozenset((key_of(key), key_of(part)) for key, part in value.items()))
+        entries = ((key_of(work, key, depth + 1), key_of(work, value[key], depth + 1)) for key in value)
+        return ("map", frozenset(entries))
     if kind in _NUMBERS:
         return object() if isnan(value) else value  # NaN equals nothing
     if kind is Option:
-        return ("optional", value.is_present, key_of(value.value))
+        return ("optional", value.is_present, key_of(work, value.value, depth + 1))
     if isinstance(value, Quantity):
         return ("quantity", value.nano)
+    if kind in _TEXTS:
+        work.read(len(value))
     return (kind, value)
 
 
-_KEYS: Final = frozenset({bool, int, Uint, float, str})
+KEYS: Final = frozenset({bool, int, Uint, float, str})
 _Order = Callable[[Any, Any], bool]
 
 
-def _ordered(symbol: str, compare: _Order) -> _Order:
-    def ordered(left: Any, right: Any) -> bool:
+def _ordered(symbol: str, compare: _Order) -> Callable[[Work, Any, Any], bool]:
+    def ordered(work: Work, left: Any, right: Any) -> bool:
         kind, other = type(left), type(right)
         if (kind is other and kind in _PLAIN) or (kind in _NUMBERS and other in _NUMBERS):
             if (kind is float or other is float) and (isnan(left) or isnan(right)):
                 raise EvaluationError("NaN values cannot be ordered")
+            if kind in _TEXTS:
+                work.read(min(len(left), len(right)))
             return compare(left, right)
         raise no_such_overload(symbol, left, right)
 
     return ordered
 
 
-ORDER: Final[dict[str, _Order]] = {
+ORDER: Final[dict[str, Callable[[Work, Any, Any], bool]]] = {
     "_<_": _ordered("_<_", lt),
     "_<=_": _ordered("_<=_", le),
     "_>_": _ordered("_>_", gt),

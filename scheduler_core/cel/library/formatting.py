@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.numbers import bool_text, double_text, string_of_bytes
-from scheduler_core.cel.library.operators import sized
 from scheduler_core.cel.library.time_texts import duration_text, timestamp_text
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import Domains, Duration, Timestamp, TypeValue, Uint, type_name
+from scheduler_core.cel.work import Work
 
 _CLAUSE: Final = re.compile(r"%(?:\.(?P<precision>[0-9]*))?(?P<kind>.?)", re.DOTALL)
+_CLAUSE_WORK: Final = 10
+_STRUCTURES: Final = frozenset({list, dict, Domains})
 _PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -28,7 +30,7 @@ _SPECIAL_TEXTS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -ma
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One ``%`` clause, after the text before it. Shape: ``kind`` is a letter, empty at the end."""
+    """One ``%`` clause, after the text before it. Shape: ``kind`` is a letter, empty for text alone."""
 
     text: str
     kind: str = ""
@@ -36,23 +38,24 @@ class Clause:
 
 
 def clauses(template: str, available: int) -> Iterator[Clause]:
-    """Yield the clauses of a template with ``available`` arguments.
+    """Yield the clauses of a template with ``available`` arguments; text before ``%%`` is one of its own.
 
     Raises: EvaluationError where it is malformed, or asks for more arguments.
     """
-    position, text, used = 0, "", 0
+    position, used = 0, 0
     while (start := template.find("%", position)) >= 0:
-        text += template[position:start]
+        text = template[position:start]
         if template.startswith("%%", start):
-            text, position = text + "%", start + 2
+            yield Clause(text + "%")
+            position = start + 2
             continue
         match = _CLAUSE.match(template, start)
         assert match is not None
         if used >= available:
             raise EvaluationError(f"index {used} out of range")
         yield Clause(text, _kind(match), _precision(match))
-        text, position, used = "", match.end(), used + 1
-    yield Clause(text + template[position:])
+        position, used = match.end(), used + 1
+    yield Clause(template[position:])
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -72,15 +75,17 @@ def _precision(match: re.Match[str]) -> int:
     return int(digits)
 
 
-def format_text(template: str, arguments: list[Any]) -> str:
-    """Put the arguments in the place of the clauses."""
-    result, size = [], 0
+def format_text(work: Work, template: str, arguments: list[Any]) -> str:
+    """Replace the clauses by the arguments."""
+    work.read(len(template))
+    result: list[str] = []
     values = iter(arguments)
     for clause in clauses(template, len(arguments)):
+        work.spend(_CLAUSE_WORK)
         result.append(clause.text)
         if clause.kind:
-            result.append(_WRITERS[clause.kind](next(values), clause.precision))
-        size = sized(size + sum(map(len, result[-2:])))
+            result.append(_WRITERS[clause.kind](work, next(values), clause.precision))
+        work.write(sum(map(len, result[-2:])))
     return "".join(result)
 
 
@@ -88,31 +93,49 @@ def _refused(what: str, value: Any) -> EvaluationError:
     return EvaluationError(f"error during formatting: {what}, was given {type_name(value)}")
 
 
-def _string(value: Any, _precision: int = 0) -> str:
+def _string(work: Work, value: Any, _precision: int = 0) -> str:
+    if type(value) in _STRUCTURES:
+        return _nested(work, value, 0)
+    if isinstance(value, bytes):
+        return string_of_bytes(work, value)
     write = _TEXTS.get(type(value))
     if write is None:
         raise _refused("string clause can only be used on values with a text", value)
     return write(value)
 
 
-def _nested(value: Any) -> str:
+def _nested(work: Work, value: Any, depth: int) -> str:
     """Write a value inside a list or map: as a CEL literal."""
+    work.descend(depth)
     match value:
         case list():
-            return "[" + ", ".join(map(_nested, value)) + "]"
+            parts = [_nested(work, part, depth + 1) for part in value]
+            work.write(_written(parts))
+            return "[" + ", ".join(parts) + "]"
         case dict() | Domains():
-            entries = sorted((_nested(key), _nested(part)) for key, part in value.items())
-            return "{" + ", ".join(f"{key}:{part}" for key, part in entries) + "}"
+            return _nested_map(work, value, depth)
         case str():
+            work.write(2 * len(value))
             return _quoted(value)
         case bytes():
-            return "b" + _quoted(string_of_bytes(value))
+            return "b" + _quoted(string_of_bytes(work, value))
         case Duration() | Timestamp():
-            return f'{type(value).__name__.lower()}("{_string(value)}")'
+            return f'{type(value).__name__.lower()}("{_string(work, value)}")'
         case float():
             return f"{value:.6f}" if math.isfinite(value) else f'"{double_text(value)}"'
         case _:
-            return _string(value)
+            return _string(work, value)
+
+
+def _nested_map(work: Work, value: dict[Any, Any], depth: int) -> str:
+    written = [(_nested(work, key, depth + 1), _nested(work, part, depth + 1)) for key, part in value.items()]
+    work.write(sum(map(_written, written)))
+    return "{" + ", ".join(f"{key}:{part}" for key, part in sorted(written)) + "}"
+
+
+def _written(parts: Sequence[str]) -> int:
+    """Return the length of some texts, with what stands between them."""
+    return sum(map(len, parts)) + 2 * len(parts)
 
 
 def _quoted(text: str) -> str:
@@ -131,18 +154,18 @@ def _quoted(text: str) -> str:
     return '"' + "".join(map(shown, text)) + '"'
 
 
-def _decimal(value: Any, _precision: int) -> str:
+def _decimal(_work: Work, value: Any, _precision: int) -> str:
     if type(value) in (int, Uint):
         return str(int(value))
     raise _refused("decimal clause can only be used on integers", value)
 
 
-def _fixed(value: Any, precision: int) -> str:
+def _fixed(_work: Work, value: Any, precision: int) -> str:
     number = _real("fixed-point", value)
     return _special(number) or f"{number:,.{precision}f}"
 
 
-def _scientific(value: Any, precision: int) -> str:
+def _scientific(_work: Work, value: Any, precision: int) -> str:
     """Write a power of ten; a precision is a width here, an oddity of cel-go."""
     number = _real("scientific", value)
     mantissa, _, exponent = f"{number:.{_PRECISION}e}".partition("e")
@@ -164,23 +187,25 @@ def _special(number: float) -> str:
     return "" if math.isfinite(number) else "∞" if number > 0 else "-∞"
 
 
-def _binary(value: Any, _precision: int) -> str:
+def _binary(_work: Work, value: Any, _precision: int) -> str:
     if isinstance(value, int):
         return f"{int(value):b}"
     raise _refused("only integers and bools can be formatted as binary", value)
 
 
-def _octal(value: Any, _precision: int) -> str:
+def _octal(_work: Work, value: Any, _precision: int) -> str:
     if type(value) in (int, Uint):
         return f"{int(value):o}"
     raise _refused("octal clause can only be used on integers", value)
 
 
-def _hexadecimal(value: Any, _precision: int) -> str:
+def _hexadecimal(work: Work, value: Any, _precision: int) -> str:
     match value:
         case str():
+            work.write(4 * len(value))
             return value.encode(errors="replace").hex()
         case bytes():
+            work.write(2 * len(value))
             return value.hex()
         case int() if not isinstance(value, bool):
             return f"{int(value):x}"
@@ -188,27 +213,23 @@ def _hexadecimal(value: Any, _precision: int) -> str:
             raise _refused("only integers, bytes and strings can be formatted as hex", value)
 
 
-_WRITERS: Final[dict[str, Callable[[Any, int], str]]] = {
+_WRITERS: Final[dict[str, Callable[[Work, Any, int], str]]] = {
     "s": _string,
     "d": _decimal,
     "f": _fixed,
     "e": _scientific,
     "b": _binary,
     "x": _hexadecimal,
-    "X": lambda value, precision: _hexadecimal(value, precision).upper(),
+    "X": lambda work, value, precision: _hexadecimal(work, value, precision).upper(),
     "o": _octal,
 }
 _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
-    list: _nested,
-    dict: _nested,
-    Domains: _nested,
     type(None): lambda _value: "null",
     str: str,
     bool: bool_text,
     int: str,
     Uint: str,
     float: double_text,
-    bytes: string_of_bytes,
     Duration: duration_text,
     Timestamp: timestamp_text,
     TypeValue: lambda value: value.name,
@@ -228,4 +249,6 @@ TAKES: Final[dict[str, frozenset[str]]] = {
 }
 """The types that each clause takes, where they are known at compile time."""
 
-OVERLOADS: Final = (Overload("string_format", "string.format(list<dyn>)", "string", format_text),)
+OVERLOADS: Final = (
+    Overload("string_format", "string.format(list<dyn>)", "string", format_text, counts=True),
+)

@@ -12,9 +12,10 @@ from typing import Final
 
 from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.library.time_texts import is_date
-from scheduler_core.cel.library.urls import is_url
+from scheduler_core.cel.library.urls import reads_as_url
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import NONE, TYPE_NAMES, Option, some
+from scheduler_core.cel.work import Work
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN: Final = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
@@ -33,7 +34,7 @@ Check = Callable[[str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A format. Shape: ``pattern_size`` is what one check counts as, in characters of a pattern."""
+    """A format. Shape: ``pattern_size`` is the length of a pattern that one check counts as."""
 
     name: str
     check: Check
@@ -102,7 +103,7 @@ FORMATS: Final = {
     "labelValue": NamedFormat(
         "LabelValue", _pattern(_LABEL_VALUE, 63, "must be letters, digits, '-', '_' and '.'"), 40
     ),
-    "uri": NamedFormat("URI", _condition(is_url, "must be an absolute URI or path"), 1103),
+    "uri": NamedFormat("URI", _condition(reads_as_url, "must be an absolute URI or path"), 1103),
     "uuid": NamedFormat(
         "uuid", _condition(lambda text: bool(_UUID.fullmatch(text)), "does not match the UUID format"), 70
     ),
@@ -117,8 +118,9 @@ def named(name: str) -> Option:
     return some(FORMATS[name]) if name in FORMATS else NONE
 
 
-def validate(format_: NamedFormat, text: str) -> Option:
+def validate(work: Work, format_: NamedFormat, text: str) -> Option:
     """Return what is wrong with a text, none where nothing is."""
+    work.write(len(text))
     problems = format_.check(text)
     return some(problems) if problems else NONE
 
@@ -133,5 +135,7 @@ OVERLOADS: Final = (
         for name, format_ in FORMATS.items()
     ),
     Overload("format-named", r"format\.named(string)", f"optional_type<{_FORMAT}>", named),
-    Overload("format-validate", f"{_FORMAT}.validate(string)", "optional_type<list<string>>", validate),
+    Overload(
+        "format-validate", f"{_FORMAT}.validate(string)", "optional_type<list<string>>", validate, counts=True
+    ),
 )

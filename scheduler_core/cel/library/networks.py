@@ -16,6 +16,7 @@ _Address = IPv4Address | IPv6Address
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 _LINK_LOCAL_4: Final = (169 << 8) + 254
 _LINK_LOCAL_6: Final = 0xFE80 >> 6
+_MAX_TEXT: Final = 128  # addresses are shorter
 _IP: Final = "net.IP"
 _CIDR: Final = "net.CIDR"
 
@@ -44,9 +45,11 @@ for _kind, _name in ((IPv4Address, _IP), (IPv6Address, _IP), (Network, _CIDR)):
 def parse_ip(text: str) -> _Address:
     """Read an address; zones and IPv4 addresses in IPv6 form are refused."""
     try:
-        address = ip_address(text)
+        address = ip_address(text) if len(text) <= _MAX_TEXT else None
     except ValueError:
-        raise EvaluationError(f"IP address {text[:64]!r} must be IPv4 or IPv6") from None
+        address = None
+    if address is None:
+        raise EvaluationError(f"IP address {text[:64]!r} must be IPv4 or IPv6")
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             raise EvaluationError(f"IP address {text[:64]!r} with zone value is not allowed")
@@ -57,8 +60,8 @@ def parse_ip(text: str) -> _Address:
 
 def parse_network(text: str) -> Network:
     """Read an address with the length of a prefix."""
-    head, slash, length = text.rpartition("/")
-    if not slash or not _LENGTH.fullmatch(length):
+    head, slash, length = text[:_MAX_TEXT].rpartition("/")
+    if len(text) > _MAX_TEXT or not slash or not _LENGTH.fullmatch(length):
         raise EvaluationError(f"network {text[:64]!r} must be an address, '/' and a prefix length")
     address = parse_ip(head)
     if int(length) > address.max_prefixlen:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
+from scheduler_core.cel.work import Work
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UNSIGNED: Final = re.compile(r"[0-9]+", re.ASCII)
@@ -89,8 +90,9 @@ def uint_of_double(value: float) -> Uint:
     return Uint(value)
 
 
-def double_of_string(text: str) -> float:
+def double_of_string(work: Work, text: str) -> float:
     """Read a double."""
+    work.spend(len(text))
     try:
         if _HEXADECIMAL.fullmatch(text):
             return float.fromhex(text)
@@ -140,8 +142,15 @@ def plain_text(digits: str, exponent: int) -> str:
     return f"{whole}.{part}" if part else whole
 
 
-def string_of_bytes(value: bytes) -> str:
+def bytes_of_string(work: Work, text: str) -> bytes:
+    """Write UTF-8."""
+    work.write(len(text))
+    return text.encode()
+
+
+def string_of_bytes(work: Work, value: bytes) -> str:
     """Read UTF-8."""
+    work.write(len(value))
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -152,10 +161,10 @@ OVERLOADS: Final = (
     Overload("bool_to_bool", "bool(bool)", "bool", same),
     Overload("string_to_bool", "bool(string)", "bool", bool_of_string),
     Overload("bytes_to_bytes", "bytes(bytes)", "bytes", same),
-    Overload("string_to_bytes", "bytes(string)", "bytes", str.encode),
+    Overload("string_to_bytes", "bytes(string)", "bytes", bytes_of_string, counts=True),
     Overload("double_to_double", "double(double)", "double", same),
     Overload("int64_to_double", "double(int)", "double", float),
-    Overload("string_to_double", "double(string)", "double", double_of_string),
+    Overload("string_to_double", "double(string)", "double", double_of_string, counts=True),
     Overload("uint64_to_double", "double(uint)", "double", float),
     Overload("int64_to_int64", "int(int)", "int", same),
     Overload("double_to_int64", "int(double)", "int", int_of_double),
@@ -167,7 +176,7 @@ OVERLOADS: Final = (
     Overload("string_to_uint64", "uint(string)", "uint", uint_of_string),
     Overload("string_to_string", "string(string)", "string", same),
     Overload("bool_to_string", "string(bool)", "string", bool_text),
-    Overload("bytes_to_string", "string(bytes)", "string", string_of_bytes),
+    Overload("bytes_to_string", "string(bytes)", "string", string_of_bytes, counts=True),
     Overload("double_to_string", "string(double)", "string", double_text),
     Overload("int64_to_string", "string(int)", "string", str),
     Overload("uint64_to_string", "string(uint)", "string", str),

@@ -1,4 +1,4 @@
-"""Arithmetic, negation and membership: the operators that are no control flow.
+"""Arithmetic, negation and membership: the operators without control flow.
 
 Integers have 64 bits and overflow is an error; division and remainder truncate towards zero.
 Source: the CEL specification; cel-go ``common/types``.
@@ -10,13 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from scheduler_core.cel.errors import CostExceeded, EvaluationError, no_such_overload
-from scheduler_core.cel.library.equality import ORDER, equal, has_key, is_same
+from scheduler_core.cel.errors import EvaluationError, no_such_overload
+from scheduler_core.cel.library.equality import COMPARED, ORDER, differs, equal, has_key, is_same
 from scheduler_core.cel.library.times import add_times, subtract_times
+from scheduler_core.cel.overloads import Function
 from scheduler_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, Domains, Duration, Timestamp, Uint
-
-MAX_SIZE: Final = 1 << 20
-"""The most characters or elements of one value: above it memory, not time, would be the limit."""
+from scheduler_core.cel.work import Work
 
 _TIMES: Final = frozenset({Duration, Timestamp})
 
@@ -35,17 +34,7 @@ def in_range(amount: int, kind: type) -> int:
     raise EvaluationError("integer overflow")
 
 
-def sized(size: int) -> int:
-    """Return ``size`` when a value may be that large.
-
-    Raises: CostExceeded above MAX_SIZE.
-    """
-    if size > MAX_SIZE:
-        raise CostExceeded(f"a value of {size} characters or elements; at most {MAX_SIZE}")
-    return size
-
-
-def add(left: Any, right: Any) -> Any:
+def add(work: Work, left: Any, right: Any) -> Any:
     """Add numbers or times, join strings, bytes or lists."""
     kind, other = type(left), type(right)
     if kind in _TIMES and other in _TIMES:
@@ -56,8 +45,11 @@ def add(left: Any, right: Any) -> Any:
         return in_range(int(left) + int(right), kind)
     if kind is float:
         return left + right
-    if kind in (str, bytes, list):
-        sized(len(left) + len(right))
+    if kind is str or kind is bytes:
+        work.write(len(left) + len(right))
+        return left + right
+    if kind is list:
+        work.copy(len(left) + len(right))
         return left + right
     raise no_such_overload("_+_", left, right)
 
@@ -147,27 +139,31 @@ def logical_not(value: Any) -> bool:
     raise no_such_overload("!_", value)
 
 
-def contains(element: Any, container: Any) -> bool:
+def contains(work: Work, element: Any, container: Any) -> bool:
     """Return ``element in container``, for a list or the keys of a map."""
     kind = type(container)
     if kind is dict or kind is Domains:
-        return has_key(container, element)
+        return has_key(work, container, element)
     if kind is list:
-        return any(is_same(element, other) for other in container)
+        for other in container:
+            work.spend(COMPARED)
+            if is_same(work, element, other):
+                return True
+        return False
     raise no_such_overload("@in", element, container)
 
 
-OPERATORS: Final[dict[str, Callable[..., Any]]] = {
-    "_+_": add,
-    "_-_": subtract,
-    "_*_": multiply,
-    "_/_": divide,
-    "_%_": remainder,
-    "-_": negate,
-    "!_": logical_not,
-    "@in": contains,
-    "_==_": equal,
-    "_!=_": lambda left, right: not is_same(left, right),
-    **ORDER,
+OPERATORS: Final[dict[str, Function]] = {
+    "_+_": Function(add, counts=True),
+    "_-_": Function(subtract),
+    "_*_": Function(multiply),
+    "_/_": Function(divide),
+    "_%_": Function(remainder),
+    "-_": Function(negate),
+    "!_": Function(logical_not),
+    "@in": Function(contains, counts=True),
+    "_==_": Function(equal, counts=True),
+    "_!=_": Function(differs, counts=True),
+    **{symbol: Function(compare, counts=True) for symbol, compare in ORDER.items()},
 }
-"""By the checker's name of the operator. Values that cannot be compared are not equal to ``_!=_``."""
+"""By the checker's name of the operator."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import NONE, Duration, Option, some
+from scheduler_core.cel.work import Work
 
 _EMPTY: Final = (False, 0, 0.0, "", b"", None, Duration(0))
 
@@ -24,8 +25,9 @@ def of_non_zero(value: Any) -> Option:
     return NONE if is_zero else some(value)
 
 
-def unwrap(options: list[Option]) -> list[Any]:
+def unwrap(work: Work, options: list[Option]) -> list[Any]:
     """Return the values of the optionals that hold one."""
+    work.copy(2 * len(options))
     for option in options:
         if not isinstance(option, Option):
             raise no_such_overload("unwrap", option)
@@ -39,6 +41,6 @@ OVERLOADS: Final = (
     Overload("optional_none", r"optional\.none()", _O, lambda: NONE),
     Overload("optional_value", f"{_O}.value()", "~V", value_of),
     Overload("optional_hasValue", f"{_O}.hasValue()", "bool", lambda option: option.is_present),
-    Overload("optional_unwrap", f"optional\\.unwrap(list<{_O}>)", "list<~V>", unwrap),
-    Overload("optional_unwrapOpt", f"list<{_O}>.unwrapOpt()", "list<~V>", unwrap),
+    Overload("optional_unwrap", f"optional\\.unwrap(list<{_O}>)", "list<~V>", unwrap, counts=True),
+    Overload("optional_unwrapOpt", f"list<{_O}>.unwrapOpt()", "list<~V>", unwrap, counts=True),
 )

@@ -1,7 +1,7 @@
 """Quantities: exact amounts with Kubernetes' suffixes.
 
-Kubernetes holds an amount as an integer only if it was written as one and is short enough; ``asInteger``
-refuses the others, even where the amount is whole. ``LooseQuantity`` is such an amount.
+Kubernetes stores an amount as an integer only if it was written as one and is short enough. ``asInteger``
+refuses all other amounts, even whole ones; ``LooseQuantity`` is such an amount.
 Source: the Kubernetes quantity library; apimachinery ``resource.ParseQuantity``.
 """
 
@@ -15,12 +15,13 @@ from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.equality import EQUALS, quantities_equal
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import INT_MAX, INT_MIN, TYPE_NAMES
+from scheduler_core.cel.work import Work
 
 _Q: Final = "kubernetes.Quantity"
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SYNTAX: Final = re.compile(
-    r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
+    r"(?P<sign>[+-]?)0*+(?P<whole>[0-9]*+)(?:\.(?P<part>[0-9]*))?"
     r"(?:(?P<binary>[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]+)|(?P<decimal>[numkMGTPE]?))",
     re.ASCII,
 )
@@ -29,6 +30,7 @@ _MAX_EXPONENT: Final = 10_000  # larger ones count as this: the amount stays bey
 _EXACT_DIGITS: Final = 18
 _EXACT_BINARY_DIGITS: Final = 14
 _SURELY_EXACT: Final = 10**12 * NANO
+_BITS: Final = 4  # sixteen binary digits of an amount are written for one unit
 
 
 class LooseQuantity(Quantity):
@@ -60,6 +62,16 @@ def parse(text: str) -> Quantity:
     return kind(-nano if match["sign"] == "-" else nano, family)
 
 
+def quantity(work: Work, text: str) -> Quantity:
+    """Read a quantity, and count how large it is."""
+    return _counted(work, parse(text))
+
+
+def _counted(work: Work, amount: Quantity) -> Quantity:
+    work.spend(amount.nano.bit_length() >> _BITS)
+    return amount
+
+
 def _power(match: re.Match[str]) -> int:
     if match["exponent"] is None:
         return _DECIMAL[match["decimal"] or ""]
@@ -79,10 +91,10 @@ def _fits(nano: int) -> bool:
     return nano % NANO == 0 and INT_MIN <= nano // NANO <= INT_MAX
 
 
-def is_quantity(text: str) -> bool:
+def is_quantity(work: Work, text: str) -> bool:
     """Whether a string reads as a quantity."""
     try:
-        parse(text)
+        quantity(work, text)
     except EvaluationError:
         return False
     return True
@@ -130,8 +142,12 @@ def as_float(amount: Quantity) -> float:
         return float("inf") if amount.nano > 0 else float("-inf")
 
 
-def add(left: Quantity, right: Quantity) -> Quantity:
+def add(work: Work, left: Quantity, right: Quantity) -> Quantity:
     """Add amounts. A sum is held as an integer if both are."""
+    return _counted(work, _sum(left, right))
+
+
+def _sum(left: Quantity, right: Quantity) -> Quantity:
     if right.nano == 0:
         return left
     if left.nano == 0:
@@ -141,24 +157,24 @@ def add(left: Quantity, right: Quantity) -> Quantity:
     return (Quantity if is_held else LooseQuantity)(nano, left.family)
 
 
-def subtract(left: Quantity, right: Quantity) -> Quantity:
+def subtract(work: Work, left: Quantity, right: Quantity) -> Quantity:
     """Subtract an amount."""
-    return add(left, type(right)(-right.nano, right.family))
+    return add(work, left, type(right)(-right.nano, right.family))
 
 
-def add_int(left: Quantity, right: int) -> Quantity:
+def add_int(work: Work, left: Quantity, right: int) -> Quantity:
     """Add whole units."""
-    return add(left, Quantity.of(right))
+    return add(work, left, Quantity.of(right))
 
 
-def subtract_int(left: Quantity, right: int) -> Quantity:
+def subtract_int(work: Work, left: Quantity, right: int) -> Quantity:
     """Subtract whole units."""
-    return add(left, Quantity.of(-right))
+    return add(work, left, Quantity.of(-right))
 
 
 OVERLOADS: Final = (
-    Overload("string_to_quantity", "quantity(string)", _Q, parse),
-    Overload("is_quantity_string", "isQuantity(string)", "bool", is_quantity),
+    Overload("string_to_quantity", "quantity(string)", _Q, quantity, counts=True),
+    Overload("is_quantity_string", "isQuantity(string)", "bool", is_quantity, counts=True),
     Overload("quantity_sign", f"sign({_Q})", "int", sign),
     Overload("quantity_is_greater_than", f"{_Q}.isGreaterThan({_Q})", "bool", is_greater),
     Overload("quantity_is_less_than", f"{_Q}.isLessThan({_Q})", "bool", is_less),
@@ -166,8 +182,8 @@ OVERLOADS: Final = (
     Overload("quantity_get_float", f"{_Q}.asApproximateFloat()", "double", as_float),
     Overload("quantity_get_int", f"{_Q}.asInteger()", "int", as_integer),
     Overload("quantity_is_integer", f"{_Q}.isInteger()", "bool", is_integer),
-    Overload("quantity_add", f"{_Q}.add({_Q})", _Q, add),
-    Overload("quantity_add_int", f"{_Q}.add(int)", _Q, add_int),
-    Overload("quantity_sub", f"{_Q}.sub({_Q})", _Q, subtract),
-    Overload("quantity_sub_int", f"{_Q}.sub(int)", _Q, subtract_int),
+    Overload("quantity_add", f"{_Q}.add({_Q})", _Q, add, counts=True),
+    Overload("quantity_add_int", f"{_Q}.add(int)", _Q, add_int, counts=True),
+    Overload("quantity_sub", f"{_Q}.sub({_Q})", _Q, subtract, counts=True),
+    Overload("quantity_sub_int", f"{_Q}.sub(int)", _Q, subtract_int, counts=True),
 )

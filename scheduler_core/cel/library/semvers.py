@@ -11,6 +11,7 @@ from typing import Final
 from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.overloads import Overload
+from scheduler_core.cel.work import Work
 
 _S: Final = "kubernetes.Semver"
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"
@@ -56,16 +57,18 @@ def _without_zeros(part: str) -> str:
     return rest if rest[:1].isascii() and rest[:1].isdigit() else "0" + rest
 
 
-def parse(text: str, normalize: bool = False) -> Version:
+def parse(work: Work, text: str, normalize: bool = False) -> Version:
     """Read a version, strictly unless ``normalize``."""
+    work.write(len(text))
     version = _read_normalized(text) if normalize else _read(text)
     if version is None:
         raise EvaluationError(f"semver {text[:64]!r} {RULE}")
     return version
 
 
-def is_semver(text: str, normalize: bool = False) -> bool:
+def is_semver(work: Work, text: str, normalize: bool = False) -> bool:
     """Whether a string reads as a version."""
+    work.write(len(text))
     return (_read_normalized(text) if normalize else _read(text)) is not None
 
 
@@ -85,10 +88,10 @@ def is_less(left: Version, right: Version) -> bool:
 
 
 OVERLOADS: Final = (
-    Overload("string_to_semver", "semver(string)", _S, parse),
-    Overload("string_bool_to_semver", "semver(string,bool)", _S, parse),
-    Overload("is_semver_string", "isSemver(string)", "bool", is_semver),
-    Overload("is_semver_string_bool", "isSemver(string,bool)", "bool", is_semver),
+    Overload("string_to_semver", "semver(string)", _S, parse, counts=True),
+    Overload("string_bool_to_semver", "semver(string,bool)", _S, parse, counts=True),
+    Overload("is_semver_string", "isSemver(string)", "bool", is_semver, counts=True),
+    Overload("is_semver_string_bool", "isSemver(string,bool)", "bool", is_semver, counts=True),
     Overload("semver_is_greater_than", f"{_S}.isGreaterThan({_S})", "bool", is_greater),
     Overload("semver_is_less_than", f"{_S}.isLessThan({_S})", "bool", is_less),
     Overload("semver_compare_to", f"{_S}.compareTo({_S})", "int", compare),

@@ -1,4 +1,4 @@
-"""Texts of durations and timestamps: ``1h30m``, and RFC 3339.
+"""Parsing and writing of durations such as ``1h30m`` and of timestamps in RFC 3339.
 
 A timestamp lies in the years 1 to 9999, a duration has 64 bits of nanoseconds. Source: Go's ``time``;
 cel-go ``common/types``.
@@ -61,11 +61,13 @@ def timestamp(nanoseconds: int, offset: int = 0) -> Timestamp:
 
 def duration_of_string(text: str) -> Duration:
     """Read a duration such as ``1h30m`` or ``-1.5s``, as Go does."""
+    if len(text) > _MAX_TEXT:
+        raise EvaluationError(f"time: invalid duration {text[:40]!r}")
     negative, body = text.startswith("-"), text[1:] if text[:1] in ("+", "-") else text
     total, position = 0, 0
     while position < len(body) and body != "0":
         match = _PART.match(body, position)
-        if match is None or not (match[1] or match[2]) or len(text) > _MAX_TEXT:
+        if match is None or not (match[1] or match[2]):
             raise EvaluationError(f"time: invalid duration {text[:40]!r}")
         part = match[2] or ""
         total += int(match[1] + part or "0") * _UNITS[match[3]] // int(10 ** len(part))

@@ -1,7 +1,7 @@
 """Durations and timestamps: arithmetic and calendar parts.
 
-Parts are UTC, however the time was written, unless an offset such as ``+02:00`` is given; names of time
-zones need a data base that the core has not. Source: the CEL specification; cel-go ``common/types``.
+Calendar parts are in UTC unless an offset such as ``+02:00`` is given. Names of time zones need a data base,
+which the core does not have. Source: the CEL specification; cel-go ``common/types``.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import TYPE_NAMES
+from scheduler_core.cel.work import ELEMENT, ENTRY, Work
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.ASCII | re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -28,7 +29,7 @@ _QUERY: Final = "map<string,list<string>>"
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A URL taken apart.
+    """The parts of a URL.
 
     Shape: ``opaque`` is what follows a scheme without a slash; host and path are empty then.
     """
@@ -61,8 +62,9 @@ def check_request(text: str) -> None:
         _read(text, is_request=True)
 
 
-def parse(text: str) -> Url:
+def parse(work: Work, text: str) -> Url:
     """Read a URL, with its fragment."""
+    work.write(2 * len(text))
     check_request(text)
     if text == "*":
         return Url("", path="*")
@@ -147,7 +149,7 @@ def _unescaped(part: str) -> str:
     return raw.decode(errors="replace")
 
 
-def is_url(text: str) -> bool:
+def reads_as_url(text: str) -> bool:
     """Whether a string is an absolute URI or an absolute path."""
     try:
         check_request(text)
@@ -156,15 +158,23 @@ def is_url(text: str) -> bool:
     return True
 
 
-def escaped_path(url: Url) -> str:
-    """Return the path with what must be escaped escaped."""
+def is_url(work: Work, text: str) -> bool:
+    """Whether a string is an absolute URI or an absolute path, and count its length."""
+    work.write(2 * len(text))
+    return reads_as_url(text)
+
+
+def escaped_path(work: Work, url: Url) -> str:
+    """Return the path, with escapes where they are needed."""
+    work.write(2 * len(url.path))
     if _PATH_AS_WRITTEN.fullmatch(url.path):
         return url.path
     raw = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), url.path.encode())
     return "".join(chr(byte) if byte in _PATH_SAFE else f"%{byte:02X}" for byte in raw)
 
 
-def _host_and_port(url: Url) -> tuple[str, str]:
+def _host_and_port(work: Work, url: Url) -> tuple[str, str]:
+    work.write(len(url.host))
     host, port = url.host, ""
     start = host.rfind(":")
     if start >= 0 and _PORT.fullmatch(host[start:]):
@@ -174,8 +184,10 @@ def _host_and_port(url: Url) -> tuple[str, str]:
     return host, port
 
 
-def query(url: Url) -> dict[str, list[str]]:
-    """Return the values of each parameter; what is malformed is left out."""
+def query(work: Work, url: Url) -> dict[str, list[str]]:
+    """Return the values of each parameter; malformed parameters are left out."""
+    work.write(2 * len(url.query))
+    work.spend((url.query.count("&") + 1) * (ENTRY + 3 * ELEMENT))
     parameters: dict[str, list[str]] = {}
     for part in url.query.split("&"):
         if not part or ";" in part or _BAD_ESCAPE.search(part):
@@ -188,12 +200,24 @@ def query(url: Url) -> dict[str, list[str]]:
 
 
 OVERLOADS: Final = (
-    Overload("string_to_url", "url(string)", _URL, parse),
-    Overload("is_url_string", "isURL(string)", "bool", is_url),
+    Overload("string_to_url", "url(string)", _URL, parse, counts=True),
+    Overload("is_url_string", "isURL(string)", "bool", is_url, counts=True),
     Overload("url_get_scheme", f"{_URL}.getScheme()", "string", lambda url: url.scheme),
     Overload("url_get_host", f"{_URL}.getHost()", "string", lambda url: url.host),
-    Overload("url_get_hostname", f"{_URL}.getHostname()", "string", lambda url: _host_and_port(url)[0]),
-    Overload("url_get_port", f"{_URL}.getPort()", "string", lambda url: _host_and_port(url)[1]),
-    Overload("url_get_escaped_path", f"{_URL}.getEscapedPath()", "string", escaped_path),
-    Overload("url_get_query", f"{_URL}.getQuery()", _QUERY, query),
+    Overload(
+        "url_get_hostname",
+        f"{_URL}.getHostname()",
+        "string",
+        lambda work, url: _host_and_port(work, url)[0],
+        counts=True,
+    ),
+    Overload(
+        "url_get_port",
+        f"{_URL}.getPort()",
+        "string",
+        lambda work, url: _host_and_port(work, url)[1],
+        counts=True,
+    ),
+    Overload("url_get_escaped_path", f"{_URL}.getEscapedPath()", "string", escaped_path, counts=True),
+    Overload("url_get_query", f"{_URL}.getQuery()", _QUERY, query, counts=True),
 )

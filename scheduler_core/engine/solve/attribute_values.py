@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.model.device import AttributeValue, QualifiedName
-from scheduler_core.tables.bits import positions
+from scheduler_core.tables.bits import mask_of, positions
 from scheduler_core.tables.component import Component
 
 ToDevices = Callable[[int, int], int]
@@ -24,6 +24,10 @@ class AttributeValues:
     holders: tuple[int, ...]
     of: dict[int, int]
     present: int
+
+    def of_any(self, devices: int) -> int:
+        """Return the values that some devices have, as a mask of their numbers."""
+        return mask_of(value for value, holders in enumerate(self.holders) if holders & devices)
 
     def union(self, values: int) -> int:
         """Return the devices that have one of some values."""

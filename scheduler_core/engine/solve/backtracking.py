@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.engine.solve.look_ahead import LookAhead
+from scheduler_core.engine.solve.match_values import MatchValues
 from scheduler_core.engine.solve.partial_assignment import Before, PartialAssignment
 from scheduler_core.engine.solve.search_keys import SearchKeys
 from scheduler_core.engine.solve.search_rules import SearchRule
@@ -61,7 +62,7 @@ class BacktrackingSearch:
     def __init__(
         self,
         space: SearchSpace,
-        rules: Sequence[SearchRule],
+        rules: tuple[SearchRule, ...],
         assignment: PartialAssignment,
         *,
         is_complete: bool,
@@ -69,6 +70,8 @@ class BacktrackingSearch:
         effort: Effort,
         may_fit: MayFit,
         fail: Fail,
+        values: MatchValues,
+        keys: Callable[[], SearchKeys],
     ) -> None:
         self._space = space
         self._rules = rules
@@ -86,8 +89,10 @@ class BacktrackingSearch:
                 {claim for claim, sizes in zip(self._claims, self._sizes, strict=True) if len(set(sizes)) > 1}
             )
         )
-        self._look_ahead = LookAhead(space, rules, self._sizes)
+        self._values = values
+        self._look_ahead = LookAhead(space, rules, self._sizes, self._values)
         self._keys: SearchKeys | None = None
+        self._new_keys = keys
         self._dead: set[Hashable] = set()
 
     def first(self) -> Picked | None:
@@ -95,6 +100,8 @@ class BacktrackingSearch:
 
         Raises: SelectorError where a selector fails on a device that is looked at; EffortExceeded.
         """
+        if not self._space.fails and not self._are_few():
+            return None
         turns: list[_Turn] = []
         turn = self._opened(0)
         while turn is not None:
@@ -113,6 +120,15 @@ class BacktrackingSearch:
                 self._counts = [0] * len(self._counts)
                 turn = self._opened(0)  # from the start again, now with a look ahead
         return self._picked(turns)
+
+    def _are_few(self) -> bool:
+        """Whether every request can be served at all, within the limit of results of its claim."""
+        least = [0] * len(self._counts)
+        for claim, sizes in zip(self._claims, self._sizes, strict=True):
+            if not any(sizes):
+                return False
+            least[claim] += min(size for size in sizes if size)
+        return max(least) <= RESULTS
 
     def _given_back(self, turns: list[_Turn]) -> _Turn:
         """Give back the device that was taken last; return its turn."""
@@ -173,6 +189,8 @@ class BacktrackingSearch:
         listed = option.candidates & -(1 << turn.start)
         if option.count is None:
             listed &= -listed  # all devices are wanted: the next one, or none of them
+        if turn.is_first and option.rules and not self._space.fails:
+            turn.available &= self._values.devices(self._assignment, option, self._rules, turn.request)
         turn.untried = listed & (turn.available | option.failed)
         looks = self._dead and not self._space.fails and option.count is not None
         if looks and not self._look_ahead.may_fill(self._assignment, option, turn.untried, turn.left):
@@ -219,7 +237,14 @@ class BacktrackingSearch:
                     return -1
                 if option.failed & lowest:
                     self._fail(option, device)
-            elif turn.device >= 0 and self._has_twin(turn, device):
+            elif (turn.device >= 0 and not self._is_fixed and self._has_twin(turn, device)) or (
+                turn.left == 1
+                and option.rules
+                and not option.alternative.admin_access
+                and not self._values.leaves_enough(
+                    self._assignment, option, self._rules, device, turn.request + 1
+                )
+            ):
                 continue
             return device
         return -1
@@ -251,7 +276,7 @@ class BacktrackingSearch:
 
     def _key(self, turn: _Turn) -> Hashable:
         if self._keys is None:
-            self._keys = SearchKeys(self._space, self._rules, is_fixed=self._is_fixed)
+            self._keys = self._new_keys()
         counts = tuple([self._counts[claim] for claim in self._varying])
         place = (turn.request, -1 if turn.is_first else turn.option, turn.left if not turn.is_first else 0)
         start = turn.start if self._space.fails else 0

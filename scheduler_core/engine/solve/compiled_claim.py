@@ -16,8 +16,10 @@ from scheduler_core.engine.claims.relaxed_signature import RelaxedSignature, rel
 from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
 from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
 from scheduler_core.engine.solve.coverage import Coverage, Uncovered
+from scheduler_core.engine.solve.match_values import MatchValues
 from scheduler_core.engine.solve.per_node import PerNode
 from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
+from scheduler_core.engine.solve.search_solver import PreparedSearch
 from scheduler_core.engine.solve.search_space import MatchedPositions, SearchSpace
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
@@ -46,7 +48,7 @@ class CompiledClaim:
         self._selector_cache = selector_cache
         self._coverages: dict[NodeView, Coverage] = {}
         self._plans = PerNode(self._planned, self._signature_on)
-        self._spaces = PerNode(self._new_space, self._signature_on)
+        self._searches = PerNode(self._new_search, self._signature_on)
         self._relaxed = [
             PerNode(partial(self._new_relaxed, first), self._signature_on)
             for first in range(max(1, len(signature.requests)))
@@ -65,9 +67,9 @@ class CompiledClaim:
             self._coverages[node_view] = found
         return found
 
-    def space(self, node_view: NodeView) -> SearchSpace:
+    def search(self, node_view: NodeView) -> PreparedSearch:
         """Return what the backtracking search needs to know of a node."""
-        return self._spaces.of(node_view)
+        return self._searches.of(node_view)
 
     def may_fit(self, node_view: NodeView, first: int, states: Sequence[int]) -> bool:
         """Whether the requests from number ``first`` on may fit into states of the node's components.
@@ -80,7 +82,7 @@ class CompiledClaim:
         """Forget a node view that is no more."""
         self._coverages.pop(node_view, None)
         self._plans.forget(node_view)
-        self._spaces.forget(node_view)
+        self._searches.forget(node_view)
         for relaxed in self._relaxed:
             relaxed.forget(node_view)
 
@@ -117,8 +119,9 @@ class CompiledClaim:
             self._same_matches[key] = found
         return found
 
-    def _new_space(self, node_view: NodeView) -> SearchSpace:
-        return SearchSpace(self.signature, node_view, self._matched_on(node_view), lists=self._lists)
+    def _new_search(self, node_view: NodeView) -> PreparedSearch:
+        space = SearchSpace(self.signature, node_view, self._matched_on(node_view), lists=self._lists)
+        return PreparedSearch(space, MatchValues(space, self._planner.view))
 
     def _new_relaxed(self, first: int, node_view: NodeView) -> tuple[Coverage, ...]:
         matched = self._matched_on(node_view)

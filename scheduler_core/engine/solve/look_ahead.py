@@ -7,41 +7,66 @@ which some later request can get nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from scheduler_core.engine.solve.match_values import MatchValues
 from scheduler_core.engine.solve.partial_assignment import PartialAssignment
-from scheduler_core.engine.solve.search_rules import DistinctRule, MatchRule, SearchRule
+from scheduler_core.engine.solve.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule, State
 from scheduler_core.engine.solve.search_space import RequestOption, SearchSpace
 from scheduler_core.tables.bits import positions
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A request that is not served yet. Shape: ``found`` what it could get, ``least`` how much it needs."""
+
+    options: Sequence[RequestOption]
+    found: int
+    least: int
 
 
 class LookAhead:
     """Looks ahead in one search. ``rules`` are those of the search."""
 
     def __init__(
-        self, space: SearchSpace, rules: Sequence[SearchRule], sizes: Sequence[Sequence[int]]
+        self,
+        space: SearchSpace,
+        rules: tuple[SearchRule, ...],
+        sizes: Sequence[Sequence[int]],
+        values: MatchValues,
     ) -> None:
         self._space = space
         self._rules = rules
         self._sizes = sizes
+        self._values = values
 
     def may_serve(self, assignment: PartialAssignment, first: int) -> bool:
         """Whether the requests from number ``first`` on may be served."""
-        taken: dict[int, tuple[int, int]] = {}
-        by_rule: dict[int, list[tuple[int, int]]] = {}
+        open_requests = []
         for index in range(first, len(self._space.requests)):
-            options = self._space.requests[index]
-            found, least = self._reachable(assignment, options, self._sizes[index])
+            found, least = self._reachable(assignment, self._space.requests[index], self._sizes[index])
             if not least:
                 return False
-            if len(options) == 1 and not options[0].alternative.admin_access and not options[0].shares:
-                number = options[0].alternative.filter
-                mask, count = taken.get(number, (0, 0))
-                taken[number] = mask | found, count + least
-            for rule in _common_rules(options):
-                by_rule.setdefault(rule, []).append((found, least))
-        if any(mask.bit_count() < count for mask, count in taken.values()):
+            open_requests.append(_Open(self._space.requests[index], found, least))
+        by_rule: dict[int, list[_Open]] = {}
+        for one in open_requests:
+            for rule in _common_rules(one.options):
+                by_rule.setdefault(rule, []).append(one)
+        for number, bound in by_rule.items():
+            if not self._may_meet(assignment, number, bound, first):
+                return False
+        return _are_enough(open_requests)
+
+    def _may_meet(
+        self, assignment: PartialAssignment, number: int, bound: Sequence[_Open], first: int
+    ) -> bool:
+        """Whether a rule may hold for the open requests that it binds; narrows what these can reach."""
+        rule = self._rules[number]
+        if isinstance(rule, SameScopeRule):
+            return _narrow(rule, assignment.rules[number], number, bound)
+        if not self._values.possible(assignment, number, rule, first):
             return False
-        return all(self._has_values(assignment, rule, wanted) for rule, wanted in by_rule.items())
+        return self._has_values(assignment, number, [(one.found, one.least) for one in bound])
 
     def may_fill(self, assignment: PartialAssignment, option: RequestOption, devices: int, left: int) -> bool:
         """Whether an option may get ``left`` of some devices under each of its rules."""
@@ -94,3 +119,33 @@ def _common_rules(options: Sequence[RequestOption]) -> set[int]:
     for option in options[1:]:
         common &= {rule for rule, _ in option.rules}
     return common
+
+
+def _narrow(rule: SameScopeRule, state: State, number: int, bound: Sequence[_Open]) -> bool:
+    """Leave the open requests only the scopes that every group has or can reach; False if too few."""
+    scopes = [mask for mask, _ in state]
+    for one in bound:
+        for seat in {seat for option in one.options for other, seat in option.rules if other == number}:
+            scopes[seat] |= rule.values.of_any(one.found)
+    common = rule.reachable
+    for mask in scopes:
+        common &= mask
+    if any(mask & ~common for mask, _ in state):
+        return False
+    devices = rule.values.union(common)
+    for one in bound:
+        one.found &= devices
+        if one.found.bit_count() < one.least:
+            return False
+    return True
+
+
+def _are_enough(open_requests: Sequence[_Open]) -> bool:
+    """Whether requests with one and the same filter find enough devices together."""
+    wanted: dict[int, tuple[int, int]] = {}
+    for one in open_requests:
+        option = one.options[0]
+        if len(one.options) == 1 and not option.alternative.admin_access and not option.shares:
+            devices, count = wanted.get(option.alternative.filter, (0, 0))
+            wanted[option.alternative.filter] = devices | one.found, count + one.least
+    return all(devices.bit_count() >= count for devices, count in wanted.values())

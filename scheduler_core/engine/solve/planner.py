@@ -164,7 +164,7 @@ class Planner:
         return tuple(
             Member(
                 component=number,
-                view=self._view(
+                view=self.view(
                     node_class.templates[number].tables, tuple(mask[number] for mask in columns.masks)
                 ),
                 ranks=node_class.ranks[number],
@@ -173,7 +173,8 @@ class Planner:
             for index, number in enumerate(used)
         )
 
-    def _view(self, tables: OccupancyTables, masks: Masks) -> ComponentView:
+    def view(self, tables: OccupancyTables, masks: Masks) -> ComponentView:
+        """Return the view of a component with these positions per column: equal views are one object."""
         found = self._views.get((tables, masks))
         if found is None:
             found = self._views[tables, masks] = ComponentView(tables, masks, self._effort)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Final, NoReturn
 
 from scheduler_core.base.effort import Effort
@@ -11,10 +12,12 @@ from scheduler_core.engine.claims.claim_signature import chosen_of
 from scheduler_core.engine.claims.selector_cache import SelectorCache, fail
 from scheduler_core.engine.solve.backtracking import BacktrackingSearch, MayFit
 from scheduler_core.engine.solve.exclusive_scopes import admitted_devices, reserved_devices
+from scheduler_core.engine.solve.match_values import MatchValues
 from scheduler_core.engine.solve.neighbour_conflicts import Conflicting, NeighbourConflicts
 from scheduler_core.engine.solve.partial_assignment import Conflicts, PartialAssignment
 from scheduler_core.engine.solve.plan import Solution
-from scheduler_core.engine.solve.search_rules import FixedRule
+from scheduler_core.engine.solve.search_keys import SearchKeys
+from scheduler_core.engine.solve.search_rules import FixedRule, SearchRule
 from scheduler_core.engine.solve.search_space import Picked, RequestOption, SearchSpace
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope
 from scheduler_core.state.node_class import NodeView
@@ -39,6 +42,24 @@ class Situation:
     conflicts_of: Conflicts | None
 
 
+@dataclass(slots=True, eq=False)
+class PreparedSearch:
+    """A search space with what was worked out in it. Shape: ``answers`` found so far, by what was in use."""
+
+    space: SearchSpace
+    values: MatchValues
+    answers: dict[Hashable, Picked | None] = field(default_factory=dict)
+    _keys: dict[Hashable, SearchKeys] = field(default_factory=dict)
+
+    def keys(self, rules: tuple[SearchRule, ...], *, is_fixed: bool) -> SearchKeys:
+        """Return what makes keys of partial assignments under some rules."""
+        key = (tuple(rule for rule in rules if not isinstance(rule, FixedRule)), is_fixed)
+        found = self._keys.get(key)
+        if found is None:
+            found = self._keys[key] = SearchKeys(self.space, rules, is_fixed=is_fixed)
+        return found
+
+
 class SearchSolver:
     """Solves claims on nodes by backtracking."""
 
@@ -49,7 +70,7 @@ class SearchSolver:
 
     def solve(
         self,
-        space: SearchSpace,
+        prepared: PreparedSearch,
         node_view: NodeView,
         holders: Callable[[], Sequence[AllocatedClaim]],
         may_fit: MayFit,
@@ -60,6 +81,7 @@ class SearchSolver:
                where there is no answer, and is asked once the first attempt has failed.
         Raises: SelectorError where a selector fails on a device that is looked at; EffortExceeded.
         """
+        space = prepared.space
         blocked = reserved_devices(holders(), node_view, space.to_devices) if node_view.is_sealed else 0
         fixed = tuple(self._exclusive(space, node_view))
         in_use, conflicts_of = self._neighbours(space, node_view)
@@ -71,40 +93,55 @@ class SearchSolver:
             (blocked, tuple(rule.devices for _, rule in fixed), in_use),
             node_view.is_complete,
         )
-        if key in space.answers:
-            picked = space.answers[key]
+        if key in prepared.answers:
+            picked = prepared.answers[key]
         else:
             picked = self._searched(
-                space, node_view, Situation(dict(fixed), blocked, in_use, conflicts_of), may_fit
+                prepared, node_view, Situation(dict(fixed), blocked, in_use, conflicts_of), may_fit
             )
-            if len(space.answers) >= _LIMIT:
-                space.answers.clear()
-            space.answers[key] = picked
+            if len(prepared.answers) >= _LIMIT:
+                prepared.answers.clear()
+            prepared.answers[key] = picked
         return None if picked is None else _answer(space, picked)
 
     def _searched(
-        self, space: SearchSpace, node_view: NodeView, situation: Situation, may_fit: MayFit
+        self, prepared: PreparedSearch, node_view: NodeView, situation: Situation, may_fit: MayFit
     ) -> Picked | None:
         """Return the first answer at the most wanted scopes that can be had together.
 
         A rule that prefers scopes gets the first one with which the claims fit, whatever later rules want;
-        beyond the last scope it asks for nothing.
+        beyond the last scope it asks for nothing. Where a selector fails on some device, every combination
+        is gone through as the plain search does, so that the same devices are looked at.
         """
+        space = prepared.space
+        if space.fails:
+            return self._one_by_one(prepared, node_view, situation, may_fit)
         levels = {rule: space.levels(rule) for rule in space.preferred}
-        picked = self._at(space, node_view, situation, levels, may_fit)
+        picked = self._at(prepared, node_view, situation, levels, may_fit)
         if picked is None:
             return None
         for rule in space.preferred:
             for level in range(space.levels(rule)):
-                found = self._at(space, node_view, situation, levels | {rule: level}, may_fit)
+                found = self._at(prepared, node_view, situation, levels | {rule: level}, may_fit)
                 if found is not None:
                     picked, levels = found, levels | {rule: level}
                     break
         return picked
 
+    def _one_by_one(
+        self, prepared: PreparedSearch, node_view: NodeView, situation: Situation, may_fit: MayFit
+    ) -> Picked | None:
+        space = prepared.space
+        for levels in product(*(range(space.levels(rule) + 1) for rule in space.preferred)):
+            at = dict(zip(space.preferred, levels, strict=True))
+            picked = self._at(prepared, node_view, situation, at, may_fit)
+            if picked is not None:
+                return picked
+        return None
+
     def _at(
         self,
-        space: SearchSpace,
+        prepared: PreparedSearch,
         node_view: NodeView,
         situation: Situation,
         levels: Mapping[int, int],
@@ -112,6 +149,7 @@ class SearchSolver:
     ) -> Picked | None:
         """Return the first answer with some preferred scopes."""
         self._effort.step()
+        space = prepared.space
         rules = tuple(
             (
                 space.prefer_rule(number, levels[number])
@@ -138,6 +176,8 @@ class SearchSolver:
             effort=self._effort,
             may_fit=may_fit,
             fail=_failing(space, node_view),
+            values=prepared.values,
+            keys=lambda: prepared.keys(rules, is_fixed=node_view.judges or space.fails),
         )
         return search.first()
 

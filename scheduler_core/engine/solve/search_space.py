@@ -6,7 +6,7 @@ published only; what is in use comes in with each decision. Nodes that look the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -77,8 +77,7 @@ class SearchSpace:
     Shape: ``devices`` the component and position of each; ``masks`` the devices of each component;
            ``requests`` the options of each; ``rules`` has None for constraints that depend on what is in
            use or preferred; ``fails`` tells whether some selector fails on some device; ``claims`` their
-           number; ``shareable`` the devices that serve many claims; ``answers`` what was found so far,
-           by what was in use.
+           number; ``shareable`` the devices that serve many claims.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class SearchSpace:
         self.requests = tuple(tuple(map(self._option, options)) for options in signature.requests)
         self.claims = 1 + max((options[0].claim for options in signature.requests), default=0)
         self.rules = tuple(self._rule(rule, number) for number, rule in enumerate(signature.rules))
-        self.answers: dict[Hashable, Picked | None] = {}
+        self._preferred_rules: dict[tuple[int, int], SearchRule] = {}
         self.last_request = tuple(self._last_request(number) for number in range(len(signature.rules)))
 
     def to_devices(self, number: int, mask: int) -> int:
@@ -135,7 +134,11 @@ class SearchSpace:
         assert isinstance(constraint, PreferScope)
         if level == len(constraint.scopes):
             return None
-        return MatchRule(self.typed_values(constraint.scopes[level]))
+        found = self._preferred_rules.get((rule, level))
+        if found is None:
+            found = MatchRule(self.typed_values(constraint.scopes[level]))
+            self._preferred_rules[rule, level] = found
+        return found
 
     def typed_values(self, attribute: QualifiedName, *, lists: bool = True) -> AttributeValues:
         """Return the values of an attribute as match and distinct constraints compare them."""

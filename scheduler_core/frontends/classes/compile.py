@@ -15,8 +15,6 @@ from scheduler_core.frontends.classes.readers import FALSE, KeyReader, TypeReade
 from scheduler_core.frontends.classes.values import value_of
 from scheduler_core.rules.selectors import compile_selector
 
-MOST_COST: Final = 1_000_000
-"""What API servers let one expression cost. Source: resource.k8s.io/v1, CELSelectorExpressionMaxCost."""
 _RELATIONS: Final = {
     ValueOperator.GT: "> 0",
     ValueOperator.GT_EQ: ">= 0",
@@ -36,12 +34,9 @@ def device_class_of(resource_class: ResourceClass) -> dict[str, Any]:
         reason = f"its expression has {size} bytes; at most {EXPRESSION_LENGTH} are allowed"
         raise CannotCompile(resource_class.name, reason)
     try:
-        cost = compile_selector(expression).max_cost
+        compile_selector(expression)
     except SelectorError as error:
         raise CannotCompile(resource_class.name, error.reason) from error
-    if cost > MOST_COST:
-        reason = f"its expression may cost {cost}; at most {MOST_COST} is allowed"
-        raise CannotCompile(resource_class.name, reason)
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",

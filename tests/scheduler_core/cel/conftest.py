@@ -11,7 +11,7 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 from scheduler_core.cel.values import Domains
-from scheduler_core.rules.selectors import DeviceView, compile_selector
+from scheduler_core.rules.selectors import DeviceView, Selector, compile_selector
 
 GPU: Mapping[str, Any] = {
     "driver": "gpu.example.com",
@@ -70,7 +70,7 @@ def device_view(device: Mapping[str, Any]) -> DeviceView:
 def outcome_of(expression: str, view: DeviceView) -> bool | str:
     """Return whether a device matches, or the kind of error."""
     try:
-        selector = compile_selector(expression)
+        selector = Selector(expression)
     except SelectorError:
         return "compileError"
     try:

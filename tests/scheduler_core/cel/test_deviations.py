@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.base.errors import SelectorError
-from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.rules.selectors import Selector, compile_selector
 
 
 def test_protobuf_messages_cannot_be_built(gpu):
@@ -23,6 +23,13 @@ def test_a_sum_of_quantities_can_stand_on_the_right_of_an_equality(gpu):
     text = 'quantity("2Gi") == quantity("1Gi").add(quantity("1Gi"))'
 
     assert compile_selector(text).matches(gpu)
+
+
+@pytest.mark.parametrize(
+    "call", ["[[1]][1].sort() == [1]", "[[1]][1].distinct() == [1]", "[[1]].flatten([1][1]) == [1]"]
+)
+def test_the_error_of_an_argument_is_absorbed_where_upstream_breaks_off(call, gpu):
+    assert Selector(f"{call} || true").matches(gpu)
 
 
 def test_a_list_of_quantities_equals_no_list_of_strings(gpu):

@@ -1,5 +1,6 @@
 """The engine against the plain search, on random clusters with everything the tables cover and more."""
 
+from math import inf
 from random import Random
 
 import pytest
@@ -12,6 +13,8 @@ from scheduler_core.engine.policy.policies import best_fit
 from scheduler_core.explain.allocate import allocate, allocate_somewhere, feasible_nodes
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.result import Allocation
+from scheduler_core.rules.scopes import Preferred, SameSets
+from scheduler_core.search import depth_first
 from scheduler_core.search.problem import problem_of
 
 
@@ -20,6 +23,14 @@ def outcome(function, *arguments):
         return function(*arguments)
     except CoreError as error:
         return type(error), str(error)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def oracle_without_a_bound():
+    """The plain search is the oracle here: it may take as many steps as it needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_first, "DECISION", inf)
+        yield
 
 
 # A seed makes the situation: drawing every detail would take far longer than answering.
@@ -98,10 +109,21 @@ def check(answer, claims, cluster, node):
             if not alternative.admin_access:
                 ledger = problem.ledgers[candidate.offer.pool]
                 ledger.take(candidate.offer.device.name, alternative.name, candidate.share)
-            for rule in alternative.rules:
-                assert problem.rules[rule].admits(candidate.offer.device)
-                problem.rules[rule].add(candidate.offer.device)
+            for rule in asked(problem, alternative):
+                assert rule.admits(candidate.offer.device)
+                rule.add(candidate.offer.device)
     assert not any(left.values())
+    assert all(rule.is_met() for rule in problem.rules if isinstance(rule, SameSets))
+
+
+def asked(problem, alternative):
+    """Yield the rules that must hold: a preferred scope is no must."""
+    for number in alternative.rules:
+        rule = problem.rules[number]
+        if isinstance(rule, SameSets):
+            yield rule.seat(alternative.name)
+        elif not isinstance(rule, Preferred):
+            yield rule
 
 
 def offered(candidate, cluster):

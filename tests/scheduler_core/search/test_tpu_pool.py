@@ -4,11 +4,12 @@ import pytest
 
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.mixins import flatten
-from scheduler_core.explain.allocate import allocate_somewhere, books
+from scheduler_core.explain.allocate import allocate_somewhere
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Matching, Node
 from scheduler_core.model.result import Allocation, Cause
+from scheduler_core.search.problem import books
 from scheduler_core.state.testing import claim, request
 
 DRIVER = "tpu.example.com"

@@ -13,7 +13,7 @@ from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.state.testing import DRIVER, claim, device, pool, request
 
 MANY = settings(max_examples=200)
-KIND = f"device.attributes['{DRIVER}'].?kind == optional.of('a')"
+KIND = f"'kind' in device.attributes['{DRIVER}'] && device.attributes['{DRIVER}'].kind == 'a'"
 RAIL = QualifiedName(f"{DRIVER}/rail")
 DEVICES = st.tuples(st.sampled_from("ab"), st.sampled_from(["r1", "r2", "r3"]))
 NODES = st.lists(st.lists(DEVICES, min_size=3, max_size=3), min_size=2, max_size=4)

@@ -21,6 +21,11 @@ TOLERATION = Toleration("health", value="bad")
 MANY = settings(max_examples=150)
 
 
+def serial(number):
+    """A selector of the board with a serial number."""
+    return f"'serial' in device.attributes['{DRIVER}'] && device.attributes['{DRIVER}'].serial == '{number}'"
+
+
 def wanted(capacity, tolerations, text=PART):
     asked = request("r", text)
     option = replace(
@@ -99,7 +104,7 @@ def test_nodes_that_differ_in_what_nothing_reads_share_a_plan(count):
 def test_nodes_that_differ_in_what_a_selector_reads_have_a_plan_each():
     pools = [machine(number) for number in range(2)]
     node_views = node_views_of([*pools, *pools])
-    claims = compiled(wanted(0, (), text=f"device.attributes['{DRIVER}'].?serial == optional.of('1-0')"))
+    claims = compiled(wanted(0, (), text=serial("1-0")))
 
     fits = []
     for number in range(2):
@@ -117,7 +122,7 @@ def test_a_claim_is_not_covered_where_it_suits_a_shareable_device(index, board):
         published, devices=(*published.devices[:index], shared, *published.devices[index + 1 :])
     )
     node_view = node_views_of([published]).node_view(Node("node-0"))
-    claims = compiled(wanted(0, (), f"device.attributes['{DRIVER}'].?serial == optional.of('0-{board}')"))
+    claims = compiled(wanted(0, (), serial(f"0-{board}")))
 
     assert isinstance(claims.coverage(node_view), Uncovered) is (shared.name == f"b{board}")
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
+from scheduler_core.cel.steps import COST_LIMIT
 from scheduler_core.codec.claims import decode_class
-from scheduler_core.frontends.classes.compile import MOST_COST, device_class_of
+from scheduler_core.frontends.classes.compile import device_class_of
 from scheduler_core.frontends.classes.errors import CannotCompile
 from scheduler_core.frontends.classes.model import (
     ORDERED,
@@ -198,7 +199,7 @@ def test_a_plain_device_is_selected_as_if_it_were_published(resource_class, prop
 def test_the_device_class_is_cheap_enough_for_api_servers(class_of):
     seed = class_of("fast.nic", [("Kind", "In", "nic"), ("speed", "GtEq", "40GBPS"), ("model", "NotIn", "x")])
 
-    assert compiled(seed).max_cost <= MOST_COST // 100
+    assert compiled(seed).max_cost <= COST_LIMIT // 100
 
 
 def test_a_class_too_long_for_an_expression_is_refused(class_of):

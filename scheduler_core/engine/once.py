@@ -1,0 +1,64 @@
+"""One question about a cluster given as a value: an engine is made for it and forgotten again.
+
+Whoever asks about the same cluster again keeps an ``Engine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT, Policy
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Allocation, Answer, FeasibleNodes
+from scheduler_core.search.answer import ShareIds, with_share_ids
+
+
+def allocate(
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    node: Node,
+    share_ids: ShareIds | None = None,
+    *,
+    policy: Policy = FIRST_FIT,
+) -> Answer:
+    """Allocate the claims together on one node.
+
+    ``share_ids`` makes the ids of shares of devices that serve many claims; without it they are left out
+    and the caller adds them before the answer is written.
+    Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
+            does not compile, or fails on a device that was looked at.
+    """
+    return _completed(Engine.of(cluster, policy).allocate(claims, node), cluster, share_ids)
+
+
+def allocate_somewhere(
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    share_ids: ShareIds | None = None,
+    *,
+    policy: Policy = FIRST_FIT,
+) -> Answer:
+    """Allocate on the node that the policy prefers.
+
+    Shape: where no node fits, the first node's answer, or that of the first node which is undecided.
+    Raises: as ``allocate``; ValueError without a node.
+    """
+    return _completed(Engine.of(cluster, policy).allocate_somewhere(claims, nodes), cluster, share_ids)
+
+
+def feasible_nodes(claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node]) -> FeasibleNodes:
+    """Return on which nodes the claims fit.
+
+    Raises: as ``allocate``.
+    """
+    return Engine.of(cluster, FIRST_FIT).feasible_nodes(claims, nodes)
+
+
+def _completed(answer: Answer, cluster: Cluster, share_ids: ShareIds | None) -> Answer:
+    if share_ids is None or not isinstance(answer, Allocation):
+        return answer
+    return with_share_ids(answer, cluster.pools, share_ids)
