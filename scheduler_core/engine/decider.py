@@ -90,7 +90,7 @@ class Decider:
             return self._plain(claims, node_view)
         self._effort.most = self._effort.steps + DECISION
         try:
-            coverage = compiled.coverage(node_view)
+            coverage = compiled.coverages.get(node_view) or compiled.coverage(node_view)
             if isinstance(coverage, Covered):
                 try:
                     found = self._chooser.choose(coverage.plan, node_view.components)

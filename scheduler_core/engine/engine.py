@@ -16,7 +16,7 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.engine.claims.claim_signature import without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.decider import AnsweredBy, Decider, Priced
+from scheduler_core.engine.decider import AnsweredBy, Decider
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
 from scheduler_core.engine.offers_cache import OffersCache, restored
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy
@@ -143,11 +143,6 @@ class Engine:
         """Return what ``allocate`` does, but None where it would give reasons: those take their time."""
         node_view = self._node_views.node_view(node)
         found = self._decider.decide(claims, self._compiled_claims.of(claims), node_view)
-        return found if found is None else self._written(found, claims, node_view)
-
-    def _written(
-        self, found: Priced | Allocation | Undecided, claims: Sequence[Claim], node_view: NodeView
-    ) -> Allocation | Undecided:
         if isinstance(found, tuple):
             return self._writer.written(found[1], claims, node_view)
         return found

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.cel.compiler import compile_tree
 from scheduler_core.cel.cost.estimate import estimate
 from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
-from scheduler_core.cel.frontend import check
-from scheduler_core.cel.reads import reads_of
-from scheduler_core.cel.steps import COST_LIMIT, Slots
+from scheduler_core.cel.evaluate.compiler import compile_tree
+from scheduler_core.cel.evaluate.steps import COST_LIMIT, Slots
+from scheduler_core.cel.parse.frontend import check
+from scheduler_core.cel.parse.reads import reads_of
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.cel.work import Work

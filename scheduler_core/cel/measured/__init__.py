@@ -9,10 +9,10 @@ Source: cel-go ``interpreter/interpretable``, ``interpreter/attributes`` and ``i
 from __future__ import annotations
 
 from scheduler_core.cel.errors import EvaluationError, WorkExceeded
-from scheduler_core.cel.frontend import check
+from scheduler_core.cel.evaluate.steps import COST_LIMIT
 from scheduler_core.cel.measured.evaluator import Evaluator
 from scheduler_core.cel.measured.tally import CostExceeded, Tally
-from scheduler_core.cel.steps import COST_LIMIT
+from scheduler_core.cel.parse.frontend import check
 from scheduler_core.cel.view import DeviceView
 
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from scheduler_core.base.version import Version
-from scheduler_core.cel.choice import function_of
-from scheduler_core.cel.comparisons import is_set
 from scheduler_core.cel.cost import CALL
 from scheduler_core.cel.cost.actual import call_charge
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
+from scheduler_core.cel.evaluate.choice import function_of
+from scheduler_core.cel.evaluate.comparisons import is_set
+from scheduler_core.cel.evaluate.loops import inserted
+from scheduler_core.cel.evaluate.steps import constant
 from scheduler_core.cel.library.operators import OPERATORS, contains
-from scheduler_core.cel.loops import inserted
 from scheduler_core.cel.measured.chains import is_literal
 from scheduler_core.cel.measured.tally import Names, Tally, problem
-from scheduler_core.cel.steps import constant
 from scheduler_core.cel.tree import Call, ListOf, Name, Node
 from scheduler_core.cel.values import Option
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.cel.access import element, is_present, optional_element
-from scheduler_core.cel.calls import CONVERSIONS
 from scheduler_core.cel.errors import EvaluationError
+from scheduler_core.cel.evaluate.access import element, is_present, optional_element
+from scheduler_core.cel.evaluate.calls import CONVERSIONS
 from scheduler_core.cel.measured.tally import Names, Tally
 from scheduler_core.cel.tree import STRING, Call, ListOf, Literal, MapOf, Name, Node, Presence, Select
 from scheduler_core.cel.values import NONE, Option, some

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.steps import COST_LIMIT, UNKNOWN
+from scheduler_core.cel.evaluate.steps import COST_LIMIT, UNKNOWN
 from scheduler_core.cel.work import Work
 
 

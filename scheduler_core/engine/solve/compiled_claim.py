@@ -36,7 +36,8 @@ _FEW_SUBPROBLEMS: Final = 16
 class CompiledClaim:
     """A signature at work.
 
-    Shape: ``lists`` tells whether constraints compare lists by their members; else lists are no values.
+    Shape: ``coverages`` are those known so far; ``lists`` tells whether constraints compare lists by their
+           members; else lists are no values.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class CompiledClaim:
         self._lists = lists
         self._planner = planner
         self._selector_cache = selector_cache
-        self._coverages: dict[NodeView, Coverage] = {}
+        self.coverages: dict[NodeView, Coverage] = {}
         self._plans = PerNode(self._planned, self._signature_on)
         self._searches = PerNode(self._new_search, self._signature_on)
         self._relaxed = [
@@ -60,11 +61,11 @@ class CompiledClaim:
 
     def coverage(self, node_view: NodeView) -> Coverage:
         """Return the plan for a node, or why the tables do not cover the claim there."""
-        found = self._coverages.get(node_view)
+        found = self.coverages.get(node_view)
         if found is None:
             gap = self.signature.gap or _gap_of(node_view)
             found = self._plans.of(node_view) if gap is None else Uncovered(gap)
-            self._coverages[node_view] = found
+            self.coverages[node_view] = found
         return found
 
     def search(self, node_view: NodeView) -> PreparedSearch:
@@ -80,7 +81,7 @@ class CompiledClaim:
 
     def forget(self, node_view: NodeView) -> None:
         """Forget a node view that is no more."""
-        self._coverages.pop(node_view, None)
+        self.coverages.pop(node_view, None)
         self._plans.forget(node_view)
         self._searches.forget(node_view)
         for relaxed in self._relaxed:

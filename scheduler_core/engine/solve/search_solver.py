@@ -150,15 +150,7 @@ class SearchSolver:
         """Return the first answer with some preferred scopes."""
         self._effort.step()
         space = prepared.space
-        rules = tuple(
-            (
-                space.prefer_rule(number, levels[number])
-                if number in levels
-                else rule or situation.fixed.get(number)
-            )
-            or _EVERYTHING
-            for number, rule in enumerate(space.rules)
-        )
+        rules = tuple(_rules(space, situation, levels))
         assignment = PartialAssignment(
             space,
             node_view.components,
@@ -222,6 +214,14 @@ class SearchSolver:
                 self._conflicts.clear()
             found = self._conflicts[pool] = NeighbourConflicts(pool, self._selector_cache)
         return found
+
+
+def _rules(space: SearchSpace, situation: Situation, levels: Mapping[int, int]) -> Iterator[SearchRule]:
+    """Yield the rules, those that prefer scopes at some level."""
+    for number, rule in enumerate(space.rules):
+        if number in levels:
+            rule = space.prefer_rule(number, levels[number])  # noqa: PLW2901 - the rule of that level
+        yield rule or situation.fixed.get(number) or _EVERYTHING
 
 
 def _failing(space: SearchSpace, node_view: NodeView) -> Callable[[RequestOption, int], NoReturn]:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scheduler_core.cel import tree
-from scheduler_core.cel.frontend import check
+from scheduler_core.cel.library.registry import BY_NAME
 from scheduler_core.cel.measured import measured_cost
-from scheduler_core.cel.registry import BY_NAME
+from scheduler_core.cel.parse.frontend import check
 from scheduler_core.rules.selectors import Selector
 
 DATA = Path(__file__).parent / "data"

@@ -7,9 +7,9 @@ from google.protobuf import any_pb2
 
 from scheduler_core.cel import tree
 from scheduler_core.cel._pb import checked_pb2
-from scheduler_core.cel.environment import new_environment
-from scheduler_core.cel.frontend import check
-from scheduler_core.cel.registry import BY_ID
+from scheduler_core.cel.library.registry import BY_ID
+from scheduler_core.cel.parse.environment import new_environment
+from scheduler_core.cel.parse.frontend import check
 
 ATTRIBUTE = 'device.attributes["a"].b'
 OPERATORS = {"equals", "not_equals", "index_map", "index_list", "in_list", "in_map", "add_list", "add_string"}

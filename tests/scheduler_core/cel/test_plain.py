@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.cel.cost.estimate import estimate
 from scheduler_core.cel.cost.plain import is_plain
-from scheduler_core.cel.decode import decode
-from scheduler_core.cel.environment import new_environment
-from scheduler_core.cel.plain import plain
-from scheduler_core.cel.steps import COST_LIMIT
+from scheduler_core.cel.evaluate.steps import COST_LIMIT
+from scheduler_core.cel.parse.decode import decode
+from scheduler_core.cel.parse.environment import new_environment
+from scheduler_core.cel.parse.plain import plain
 from scheduler_core.rules.selectors import compile_selector
 
 ENVIRONMENT = new_environment()

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.cel.errors import NO_OVERLOAD, CompileError
+from scheduler_core.cel.library.registry import OVERLOADS
 from scheduler_core.cel.measured import evaluated
 from scheduler_core.cel.overloads import Overload
-from scheduler_core.cel.registry import OVERLOADS
 from scheduler_core.cel.values import Domains
 from scheduler_core.rules.selectors import DeviceView, Selector
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.base.limits import EXPRESSION_LENGTH
-from scheduler_core.cel.compiler import compile_tree
 from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
-from scheduler_core.cel.frontend import check
+from scheduler_core.cel.evaluate.compiler import compile_tree
+from scheduler_core.cel.parse.frontend import check
 from scheduler_core.cel.values import Domains
 from scheduler_core.cel.work import BOUNDED, MAX_DEPTH, WORK_LIMIT, Work
 from scheduler_core.rules.selectors import DeviceView

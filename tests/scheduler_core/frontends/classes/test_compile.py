@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scheduler_core.base.limits import EXPRESSION_LENGTH
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
-from scheduler_core.cel.steps import COST_LIMIT
+from scheduler_core.cel.evaluate.steps import COST_LIMIT
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.frontends.classes.compile import device_class_of
 from scheduler_core.frontends.classes.errors import CannotCompile

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload, shown
+from scheduler_core.cel.evaluate.steps import Build, Scope, Slots, Step, constant
+from scheduler_core.cel.evaluate.weights import list_weight, literal_weight, map_weight
 from scheduler_core.cel.library.equality import KEYS
-from scheduler_core.cel.steps import Build, Scope, Slots, Step, constant
 from scheduler_core.cel.tree import ListOf, Literal, MapOf
 from scheduler_core.cel.values import Option
 from scheduler_core.cel.view import DeviceView
-from scheduler_core.cel.weights import list_weight, literal_weight, map_weight
 
 
 def literal(node: Literal) -> Step:

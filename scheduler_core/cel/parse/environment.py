@@ -16,8 +16,8 @@ from typing import Final
 from cel_expr_python import cel
 from google.protobuf import descriptor_pb2, descriptor_pool, struct_pb2
 
+from scheduler_core.cel.library.registry import BY_NAME
 from scheduler_core.cel.overloads import Overload
-from scheduler_core.cel.registry import BY_NAME
 
 _EXTENSIONS: Final = ("optional", "bindings", "two-var-comprehensions", "sets", "lists")
 # Declared by the checker's extensions.

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_overload, shown
+from scheduler_core.cel.evaluate.steps import UNKNOWN, Build, Code, Scope, Slots, Step, work_of
+from scheduler_core.cel.evaluate.weights import ERROR, list_weight
 from scheduler_core.cel.library.equality import KEYS, has_key
-from scheduler_core.cel.steps import UNKNOWN, Build, Code, Scope, Slots, Step, work_of
 from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, Name, Node, is_bind
 from scheduler_core.cel.values import Domains, type_name
 from scheduler_core.cel.view import DeviceView
-from scheduler_core.cel.weights import ERROR, list_weight
 from scheduler_core.cel.work import ELEMENT, ENTRY, Work
 
 _ROUND: Final = 3

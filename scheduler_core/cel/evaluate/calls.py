@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from scheduler_core.base.limits import VALUE_LENGTH
-from scheduler_core.cel.choice import function_of
-from scheduler_core.cel.comparisons import equality, is_set, lookup
 from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
-from scheduler_core.cel.invocations import bounded, counting, quiet
+from scheduler_core.cel.evaluate.choice import function_of
+from scheduler_core.cel.evaluate.comparisons import equality, is_set, lookup
+from scheduler_core.cel.evaluate.invocations import bounded, counting, quiet
+from scheduler_core.cel.evaluate.steps import Build, Code, Plan, Scope, Step, constant
+from scheduler_core.cel.evaluate.weights import call_weight
 from scheduler_core.cel.library.patterns import pattern, search_work
 from scheduler_core.cel.overloads import Function
-from scheduler_core.cel.steps import Build, Code, Plan, Scope, Step, constant
 from scheduler_core.cel.tree import DOUBLE, INT, UINT, Call, Literal
-from scheduler_core.cel.weights import call_weight
 
 # Literals in these must be right: Kubernetes refuses the expression otherwise.
 CONVERSIONS: Final = frozenset(

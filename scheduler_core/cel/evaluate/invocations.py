@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from scheduler_core.cel.evaluate.steps import Code, Step
 from scheduler_core.cel.overloads import Run
-from scheduler_core.cel.steps import Code, Step
 from scheduler_core.cel.work import BOUNDED
 
 

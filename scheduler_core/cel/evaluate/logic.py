@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, work_of
+from scheduler_core.cel.evaluate.steps import Build, Code, Scope, Slots, Step, work_of
+from scheduler_core.cel.evaluate.weights import ERROR
 from scheduler_core.cel.tree import BOOL, Call
 from scheduler_core.cel.view import DeviceView
-from scheduler_core.cel.weights import ERROR
 
 
 def conjunction(node: Call, scope: Scope, build: Build) -> Step:

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import no_such_overload
+from scheduler_core.cel.evaluate.steps import Code, Slots, Step, constant
 from scheduler_core.cel.library.equality import equal
 from scheduler_core.cel.library.operators import contains
-from scheduler_core.cel.steps import Code, Slots, Step, constant
 from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, INT, STRING, UINT, Call
 from scheduler_core.cel.values import Uint
 from scheduler_core.cel.view import DeviceView

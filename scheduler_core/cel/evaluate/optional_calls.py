@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.cel.errors import no_such_overload
-from scheduler_core.cel.steps import Build, Scope, Slots, Step
+from scheduler_core.cel.evaluate.steps import Build, Scope, Slots, Step
 from scheduler_core.cel.tree import Call
 from scheduler_core.cel.values import Option
 from scheduler_core.cel.view import DeviceView

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.cel import access, calls, literals, logic, loops, optional_calls
 from scheduler_core.cel.cost.estimate import estimate
 from scheduler_core.cel.cost.plain import is_plain
-from scheduler_core.cel.steps import Build, Code, Plan, Scope, Step
+from scheduler_core.cel.evaluate import access, calls, literals, logic, loops, optional_calls
+from scheduler_core.cel.evaluate.steps import Build, Code, Plan, Scope, Step
 from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, MapOf, Name, Node, Presence, Select
 from scheduler_core.cel.work import WORK_LIMIT
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from scheduler_core.cel.library.operators import OPERATORS
+from scheduler_core.cel.library.registry import BY_ID, BY_NAME
 from scheduler_core.cel.overloads import Function, Overload, dispatcher, guarded, unguarded
-from scheduler_core.cel.registry import BY_ID, BY_NAME
 from scheduler_core.cel.tree import Call, Node, Select
 from scheduler_core.cel.values import TypeValue, python_types, type_name
 

@@ -12,12 +12,12 @@ from typing import Final
 from cel_expr_python import cel
 
 from scheduler_core.base.limits import EXPRESSION_LENGTH
-from scheduler_core.cel.decode import TOO_DEEP, decode
-from scheduler_core.cel.environment import new_environment
 from scheduler_core.cel.errors import CompileError
-from scheduler_core.cel.plain import plain
-from scheduler_core.cel.rules import check_rules
-from scheduler_core.cel.text import prepared
+from scheduler_core.cel.parse.decode import TOO_DEEP, decode
+from scheduler_core.cel.parse.environment import new_environment
+from scheduler_core.cel.parse.plain import plain
+from scheduler_core.cel.parse.rules import check_rules
+from scheduler_core.cel.parse.text import prepared
 from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType, Node
 
 _PROBLEM: Final = re.compile(r"ERROR: <input>:(\d+:\d+: [^\n]*)")

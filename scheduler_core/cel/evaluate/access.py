@@ -10,12 +10,12 @@ from operator import attrgetter
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError, no_such_key, shown
+from scheduler_core.cel.evaluate.steps import Build, Code, Scope, Slots, Step, constant
+from scheduler_core.cel.evaluate.weights import literal_weight
 from scheduler_core.cel.library.equality import has_key
-from scheduler_core.cel.steps import Build, Code, Scope, Slots, Step, constant
 from scheduler_core.cel.tree import Call, Name, Node, Presence, Select
 from scheduler_core.cel.values import NONE, Domains, Option, TypeValue, Uint, some
 from scheduler_core.cel.view import FIELDS, DeviceView
-from scheduler_core.cel.weights import literal_weight
 from scheduler_core.cel.work import BOUNDED, Work
 
 _DEVICE: Final = "device"
