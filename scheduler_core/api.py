@@ -65,6 +65,7 @@ from scheduler_core.model.result import (
 )
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.search.answer import with_share_ids
+from scheduler_core.state.cluster_state import ClusterState
 
 __all__ = [
     "FIRST_FIT",
@@ -74,6 +75,7 @@ __all__ = [
     "CannotProject",
     "Cause",
     "Cluster",
+    "ClusterState",
     "Considered",
     "ConstraintValues",
     "CoreError",

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.attributes import read_keys
+from scheduler_core.codec.decoded import Decoded
 from scheduler_core.codec.fields import Fields
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import bare
@@ -18,32 +19,45 @@ from scheduler_core.model.policy import RequestPolicy
 
 _Name = TypeVar("_Name", bound=str)
 _FORMS: Final = ("quantity", "value")
-_KEPT: Final = 4096  # mappings of amounts remembered
-_known: dict[tuple[object, ...], Mapping[Any, Quantity]] = {}
+_KEPT: Final = 4096
+_alike: Final[Decoded[Mapping[Any, Quantity]]] = Decoded(_KEPT)
+_capacities: Final[Decoded[Mapping[QualifiedName, Quantity]]] = Decoded(_KEPT)
+_policies: Final[Decoded[Mapping[QualifiedName, RequestPolicy]]] = Decoded(_KEPT)
 
 
-def read_capacity(fields: Fields, driver: str) -> Mapping[QualifiedName, Quantity]:
-    """Return the capacities of ``fields`` by qualified name."""
-    return shared({name: read_amount(fields, key) for name, key in read_keys(fields, driver).items()})
-
-
-def shared(amounts: Mapping[_Name, Quantity]) -> Mapping[_Name, Quantity]:
-    """Return a mapping with the same amounts, one object for all that are alike.
+def read_capacity(fields: Fields, driver: str, known: bytes | None) -> Mapping[QualifiedName, Quantity]:
+    """Return the capacities of ``fields`` by qualified name; ``known`` is their content.
 
     A node publishes the same few mappings hundreds of times: whoever compares devices can look instead.
     """
+    found = _capacities.get((driver, known))
+    if found is None:
+        names = read_keys(fields, driver)
+        found = shared({name: read_amount(fields, key) for name, key in names.items()})
+        if known is not None:
+            _capacities.put((driver, known), found)
+    return found
+
+
+def shared(amounts: Mapping[_Name, Quantity]) -> Mapping[_Name, Quantity]:
+    """Return a mapping with the same amounts, one object for all that are alike however they are written."""
     # A kept mapping keeps its amounts alive: an id in a key is that of no other amount.
     key = (*amounts, *map(id, amounts.values()))
-    known = _known.get(key)
-    if known is None:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        known = _known[key] = amounts
-    return known
+    known = _alike.get(key)
+    return _alike.put(key, amounts) if known is None else known
 
 
-def read_policies(fields: Fields, driver: str) -> dict[QualifiedName, RequestPolicy]:
-    """Return the request policies of the capacities that have one."""
+def read_policies(fields: Fields, driver: str, known: bytes | None) -> Mapping[QualifiedName, RequestPolicy]:
+    """Return the request policies of the capacities that have one; ``known`` is their content."""
+    found = _policies.get((driver, known))
+    if found is None:
+        found = _read_policies(fields, driver)
+        if known is not None:
+            _policies.put((driver, known), found)
+    return found
+
+
+def _read_policies(fields: Fields, driver: str) -> dict[QualifiedName, RequestPolicy]:
     found = {}
     for name, key in read_keys(fields, driver).items():
         value = fields.values[key]

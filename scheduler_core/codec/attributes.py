@@ -13,6 +13,7 @@ from typing import Any, Final
 from scheduler_core.base import limits
 from scheduler_core.base.version import RULE as VERSION_RULE
 from scheduler_core.base.version import Version
+from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields
 from scheduler_core.model.device import AttributeValue, QualifiedName, Scalar
 from scheduler_core.model.names import (
@@ -24,17 +25,57 @@ from scheduler_core.model.names import (
     qualified,
 )
 
+_attributes: Final[Decoded[Mapping[QualifiedName, AttributeValue]]] = Decoded(4096)
+_keys: Final[Decoded[Mapping[QualifiedName, str]]] = Decoded(1024)
+_texts: Final[Decoded[AttributeValue]] = Decoded(1 << 14)
+_INT: Final = 2**63
 _SCALARS: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 
 
-def read_attributes(fields: Fields, driver: str) -> dict[QualifiedName, AttributeValue]:
-    """Return the attributes of ``fields`` by qualified name."""
-    return {name: _attribute(fields, key) for name, key in read_keys(fields, driver).items()}
+def read_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the attributes of ``fields`` by qualified name. Equal attributes give one object."""
+    known = content(fields.values)
+    found = _attributes.get((driver, known))
+    if found is None:
+        found = read_new_attributes(fields, driver)
+        if known is not None:
+            _attributes.put((driver, known), found)
+    return found
 
 
-def read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
+def read_new_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the same where it is known that no equal attributes came before.
+
+    Of texts and versions equal ones give one object. The loop is for what nearly all attributes look like.
+    """
+    names, found = read_keys(fields, driver), dict[QualifiedName, AttributeValue]()
+    for (name, key), written in zip(names.items(), fields.values.values(), strict=True):
+        if type(written) is dict and len(written) == 1:
+            ((kind, value),) = written.items()
+            if type(value) is str:
+                known = _texts.get((kind, value))
+                found[name] = _texts.put((kind, value), _attribute(fields, key)) if known is None else known
+                continue
+            if type(value) is int and kind == "int" and -_INT <= value < _INT:
+                found[name] = value
+                continue
+        found[name] = _attribute(fields, key)
+    return found
+
+
+def read_keys(fields: Fields, driver: str) -> Mapping[QualifiedName, str]:
     """Check the keys of a property map and return them by qualified name."""
+    keys = (driver, *fields.values)
+    found = _keys.get(keys)
+    if found is None:
+        found = _read_keys(fields, driver)
+        if all([type(key) is str for key in keys]):  # True and 1 are equal and written differently
+            _keys.put(keys, found)
+    return found
+
+
+def _read_keys(fields: Fields, driver: str) -> dict[QualifiedName, str]:
     found: dict[QualifiedName, str] = {}
     for key in fields.values:
         name = _qualified(str(key), driver)
@@ -80,7 +121,7 @@ def _scalar(fields: Fields, kind: str) -> Scalar:
         case "bool":
             return fields.flag("bool")
         case "int":
-            return fields.integer("int", least=-(2**63))
+            return fields.integer("int", least=-_INT)
         case "string":
             return fields.text("string", rule=_short)
         case _:

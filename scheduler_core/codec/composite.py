@@ -15,11 +15,12 @@ from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import read_capacity
 from scheduler_core.codec.attributes import read_attributes, write_attributes
+from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.codec.selections import read_selection, write_selection
+from scheduler_core.codec.selections import SELECTION, read_selection, write_selection
 from scheduler_core.codec.v1_device import read_groups, read_only_with
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
-from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import (
     DRIVER_RULE,
     NAME_RULE,
@@ -34,9 +35,10 @@ from scheduler_core.model.pool import PoolId
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 KIND: Final = "CompositeResourceSlice"
-_SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
-_SPEC: Final = ("driver", "pool", *_SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
+_SPEC: Final = ("driver", "pool", *SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
 _COMPOSITE_ONLY: Final = ("includes", "consumesCapacityFrom", "compatibleOnlyWith")
+_mixins: Final[Decoded[Mixin]] = Decoded(4096)
+_devices: Final[Decoded[CompositeDevice]] = Decoded(1 << 14)
 _DEVICE_KINDS: Final = ("basic", "composite")
 
 
@@ -109,6 +111,11 @@ class _Reading:
                 self.problem = f"{spec.subject}: {spec.at(key)}: {twice!r}: names must be unique"
 
     def _mixin(self, fields: Fields) -> None:
+        key = (self.driver, content(fields.values))
+        known = _mixins.get(key)
+        if known is not None:
+            self.mixins.append(known)
+            return
         name = fields.text("name")
         if self._is_unknown(fields, name, ("composite",)):
             return
@@ -117,11 +124,19 @@ class _Reading:
             body = fields.child("composite")
             body.only("attributes", "capacity")
             attributes, capacity = self._properties(body)
-            self.mixins.append(Mixin(name=name, attributes=attributes, capacity=capacity))
         except InvalidSlice as error:
             self.broken_mixins[name] = str(error)
+            return
+        self.mixins.append(Mixin(name=name, attributes=attributes, capacity=capacity))
+        if key[1] is not None:
+            _mixins.put(key, self.mixins[-1])
 
     def _device(self, fields: Fields) -> None:
+        key = (self.driver, self.delegated, content(fields.values))
+        known = _devices.get(key)
+        if known is not None:
+            self.devices.append(known)
+            return
         name = DeviceName(fields.text("name"))
         if self._is_unknown(fields, name, _DEVICE_KINDS):
             return
@@ -133,6 +148,9 @@ class _Reading:
             self.devices.append(self._body(fields.child(kinds[0]), name, is_basic=kinds[0] == "basic"))
         except InvalidSlice as error:
             self.broken_devices[name] = str(error)
+            return
+        if key[2] is not None:
+            _devices.put(key, self.devices[-1])
 
     def _is_unknown(self, fields: Fields, name: str, known: tuple[str, ...]) -> bool:
         """A kind that we do not know may mean anything: the pool is never read in part."""
@@ -145,7 +163,7 @@ class _Reading:
 
     def _body(self, body: Fields, name: DeviceName, *, is_basic: bool) -> CompositeDevice:
         own = ("attributes", "capacity")
-        body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *_SELECTION)
+        body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *SELECTION)
         attributes, capacity = self._properties(body)
         sources = tuple(body.children("consumesCapacityFrom", limits.SOURCES))
         for fields in sources:
@@ -174,11 +192,14 @@ class _Reading:
             raise body.refuse("", "must not select nodes: the slice does not delegate it")
         return nodes
 
-    def _properties(self, body: Fields) -> tuple[dict[QualifiedName, Any], Mapping[QualifiedName, Quantity]]:
+    def _properties(
+        self, body: Fields
+    ) -> tuple[Mapping[QualifiedName, AttributeValue], Mapping[QualifiedName, Quantity]]:
         for key in ("attributes", "capacity"):
             self._refuse_own_domain(body.optional(key))
         attributes = read_attributes(body.optional("attributes"), self.driver)
-        capacity = read_capacity(body.optional("capacity"), self.driver)
+        capacities = body.optional("capacity")
+        capacity = read_capacity(capacities, self.driver, content(capacities.values))
         count = len(attributes) + len(capacity)
         if count > limits.PROPERTIES:
             raise body.refuse("", f"has {count} attributes and capacities; at most {limits.PROPERTIES}")

@@ -24,9 +24,12 @@ class Fields:
         self.subject = subject
         self.path = path
         self.error = error
-        if not isinstance(values, Mapping):
+        self.values: Mapping[str, Any]
+        # Nearly all are dictionaries, which the first look tells much faster than the second.
+        if type(values) is dict or isinstance(values, Mapping):
+            self.values = values
+        else:
             raise error(subject, path, values, "must be an object")
-        self.values: Mapping[str, Any] = values
 
     def refuse(self, key: str, rule: str, value: object = None) -> InvalidInput:
         """Return the error for ``key``, to be raised by the caller."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from scheduler_core.codec.fields import Fields
 from scheduler_core.model.nodes import AllNodes, Matching, NodeSelection, OnNode, Operator, Requirement
+
+SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
+"""The fields that select nodes."""
 
 
 def read_selection(fields: Fields) -> NodeSelection | None:
@@ -13,7 +16,7 @@ def read_selection(fields: Fields) -> NodeSelection | None:
 
     Raises: the fields' error where more than one is set, or a selector is malformed.
     """
-    chosen = [key for key in ("nodeName", "nodeSelector", "allNodes") if fields.values.get(key)]
+    chosen = [key for key in SELECTION if fields.values.get(key)]
     if len(chosen) > 1:
         raise fields.refuse("", f"must have only one of nodeName, nodeSelector, allNodes; has {chosen}")
     match chosen:

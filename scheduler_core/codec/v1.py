@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,9 +10,11 @@ from scheduler_core.base import limits
 from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import write_amounts
+from scheduler_core.codec.decoded import Decoded
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.codec.selections import read_selection, write_selection
+from scheduler_core.codec.selections import SELECTION, read_selection, write_selection
 from scheduler_core.codec.v1_device import read_counters, read_device, read_label, write_device
+from scheduler_core.codec.v1_text import DeviceTextReader, Parse
 from scheduler_core.dialects.layout import Cut, Layout, cut
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
@@ -20,12 +22,13 @@ from scheduler_core.model.nodes import AllNodes, NodeSelection
 from scheduler_core.model.pool import Pool, PoolId, Rejected
 
 API_VERSION: Final = "resource.k8s.io/v1"
-_SELECTION: Final = ("nodeName", "nodeSelector", "allNodes")
+_names: Final[Decoded[DeviceName]] = Decoded(1 << 14)
+_NO_COUNTERS: Final[Set[str]] = frozenset()
 _IGNORED: Final = ("partitionTypeAttribute", "skipNodeOperations")  # nothing an allocation reads
 _SPEC: Final = (
     "driver",
     "pool",
-    *_SELECTION,
+    *SELECTION,
     "perDeviceNodeSelection",
     "devices",
     "sharedCounters",
@@ -85,8 +88,12 @@ def _slice(pool: Pool, content: Cut, index: int, count: int, shared: NodeSelecti
     return {"apiVersion": API_VERSION, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
 
 
-def decode_slice(obj: Mapping[str, Any]) -> V1Slice:
-    """Read one slice. Raises: InvalidSlice where the object as a whole cannot be read."""
+def decode_slice(obj: Mapping[str, Any], parse: Parse | None = None) -> V1Slice:
+    """Read one slice.
+
+    Shape: with ``parse`` the devices of the object are ``DeviceText``.
+    Raises: InvalidSlice where the object as a whole cannot be read.
+    """
     top = Fields(obj, subject_of(obj, "ResourceSlice"), "", InvalidSlice)
     spec = top.child("spec")
     spec.only(*_SPEC)
@@ -97,7 +104,7 @@ def decode_slice(obj: Mapping[str, Any]) -> V1Slice:
         raise spec.refuse(
             "", "must have exactly one of nodeName, nodeSelector, allNodes, perDeviceNodeSelection"
         )
-    devices, broken = _devices(spec, driver, nodes)
+    devices, broken = _devices(spec, driver, nodes, parse)
     return V1Slice(
         name=top.optional("metadata").text("name", ""),
         pool=PoolId(driver, pool.text("name", rule=lambda text: None if is_pool(text) else POOL_RULE)),
@@ -123,17 +130,30 @@ def _sources(spec: Fields) -> dict[SourceName, Mapping[str, Quantity]]:
 
 
 def _devices(
-    spec: Fields, driver: str, nodes: NodeSelection | None
+    spec: Fields, driver: str, nodes: NodeSelection | None, parse: Parse | None
 ) -> tuple[list[Device], dict[DeviceName, str]]:
     devices: list[Device] = []
     broken: dict[DeviceName, str] = {}
-    for fields in spec.children("devices", limits.DEVICES):
-        name = DeviceName(fields.text("name", rule=_dotted))
+    reader = None if parse is None else DeviceTextReader(driver, nodes, parse)
+    for index, one in enumerate(spec.items("devices", limits.DEVICES)):
+        values = one if reader is None else {"name": one.name}
+        fields = Fields(values, spec.subject, f"{spec.at('devices')}[{index}]", spec.error)
+        name = _device_name(fields)
         try:
-            devices.append(read_device(_body(fields), name, driver, nodes))
+            if reader is None:
+                devices.append(read_device(_body(fields), name, driver, nodes))
+            else:
+                devices.append(reader.read(one, fields, name))
         except InvalidSlice as error:
             broken[name] = str(error)
     return devices, broken
+
+
+def _device_name(fields: Fields) -> DeviceName:
+    """Return the name. Equal names give one object: nodes of one kind name their devices alike."""
+    written = fields.values.get("name")
+    known = _names.get(written) if type(written) is str else None
+    return known or _names.put(written, DeviceName(fields.text("name", rule=_dotted)))
 
 
 def _body(fields: Fields) -> Fields:
@@ -155,10 +175,14 @@ def pools(slices: Iterable[V1Slice]) -> tuple[Pool, ...]:
     by_id: dict[PoolId, list[V1Slice]] = {}
     for one in slices:
         by_id.setdefault(one.pool, []).append(one)
-    return tuple(_pool(by_id[pool]) for pool in sorted(by_id))
+    return tuple(pool_of(by_id[pool]) for pool in sorted(by_id))
 
 
-def _pool(slices: list[V1Slice]) -> Pool:
+def pool_of(slices: Collection[V1Slice]) -> Pool:
+    """Return the pool that slices of one driver and pool name form, older generations behind the newest.
+
+    Shape: at least one slice. Slices are read in the order of their names, whatever order they came in.
+    """
     older: Pool | None = None
     for generation in sorted({one.generation for one in slices}):
         older = _generation([one for one in slices if one.generation == generation], older)
@@ -193,11 +217,11 @@ def _problem(
         return f"device {next(name for name in names if names.count(name) > 1)} is listed twice"
     if sum(len(one.sources) for one in slices) > len(sources):
         return "a counter set is listed twice"
+    known = {name: amounts.keys() for name, amounts in sources.items()}
     for device in devices:
         for draw in device.draws:
-            missing = [name for name in draw.amounts if name not in sources.get(draw.source, {})]
-            if missing:
-                return (
-                    f"device {device.name} draws {missing[0]} from {draw.source}, which has no such counter"
-                )
+            counters = known.get(draw.source, _NO_COUNTERS)
+            if not draw.amounts.keys() <= counters:
+                missing = next(name for name in draw.amounts if name not in counters)
+                return f"device {device.name} draws {missing} from {draw.source}, which has no such counter"
     return None

@@ -20,8 +20,9 @@ from scheduler_core.codec.amounts import (
     write_capacity,
 )
 from scheduler_core.codec.attributes import read_attributes, write_attributes
+from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields
-from scheduler_core.codec.selections import read_selection, write_selection
+from scheduler_core.codec.selections import SELECTION, read_selection, write_selection
 from scheduler_core.model.device import Binding, Device, DeviceName, Draw, SourceName
 from scheduler_core.model.names import LABEL_RULE, is_label
 from scheduler_core.model.nodes import AllNodes, NodeSelection
@@ -31,9 +32,7 @@ _KNOWN: Final = (
     "attributes",
     "capacity",
     "consumesCounters",
-    "nodeName",
-    "nodeSelector",
-    "allNodes",
+    *SELECTION,
     "taints",
     "bindsToNode",
     "bindingConditions",
@@ -42,32 +41,38 @@ _KNOWN: Final = (
     "compatibleOnlyWith",
     "nodeAllocatableResources",
 )
-_NO_BINDING: Final = Binding()  # nearly all devices have it: one object is enough
+_counters: Final[Decoded[Mapping[str, Quantity]]] = Decoded(4096)
+_draws: Final[Decoded[tuple[Draw, ...]]] = Decoded(4096)
+_PLAIN: Final = frozenset(("attributes", "capacity", "consumesCounters", *SELECTION))
+NO_BINDING: Final = Binding()  # nearly all devices have it: one object is enough
 
 
 def read_device(body: Fields, name: DeviceName, driver: str, common: NodeSelection | None) -> Device:
     """Read a device; ``common`` is the slice's node selection, None where each device has its own."""
     body.only(*_KNOWN)
     attributes = read_attributes(body.optional("attributes"), driver)
-    capacity = read_capacity(body.optional("capacity"), driver)
+    capacities = body.optional("capacity")
+    known = content(capacities.values)
+    capacity = read_capacity(capacities, driver, known)
     count = len(attributes) + len(capacity)
     if count > limits.PROPERTIES:
         raise body.refuse("", f"has {count} attributes and capacities; at most {limits.PROPERTIES}")
     own = read_selection(body)
     if (own is None) == (common is None):
         raise body.refuse("", "must select nodes exactly when the slice has perDeviceNodeSelection")
-    consumed = body.children("consumesCounters", limits.COUNTER_SETS_PER_DEVICE)
+    draws = read_draws(body)
+    is_plain = body.values.keys() <= _PLAIN
     return Device(
         name=name,
         attributes=attributes,
         capacity=capacity,
-        draws=tuple(_read_draw(fields) for fields in consumed),
+        draws=draws,
         nodes=own or common or AllNodes(),
-        taints=tuple(_read_taint(fields) for fields in body.children("taints", limits.TAINTS)),
-        binding=_read_binding(body),
-        is_shareable=body.flag("allowMultipleAllocations", False),
-        policies=read_policies(body.optional("capacity"), driver),
-        only_with=read_only_with(body),
+        taints=() if is_plain else read_taints(body),
+        binding=NO_BINDING if is_plain else _read_binding(body),
+        is_shareable=not is_plain and body.flag("allowMultipleAllocations", False),
+        policies=read_policies(capacities, driver, known),
+        only_with=None if is_plain else read_only_with(body),
     )
 
 
@@ -81,14 +86,41 @@ def read_groups(fields: Fields) -> frozenset[str] | None:
     return frozenset(fields.texts("compatibilityGroups")) or None
 
 
-def read_counters(fields: Fields) -> dict[str, Quantity]:
-    """Return counters by name."""
+def read_counters(fields: Fields) -> Mapping[str, Quantity]:
+    """Return counters by name. Equal counters give one object."""
+    known = content(fields.values)
+    found = _counters.get(known)
+    if found is None:
+        found = _read_counters(fields)
+        if known is not None:
+            _counters.put(known, found)
+    return found
+
+
+def _read_counters(fields: Fields) -> Mapping[str, Quantity]:
     if len(fields.values) > limits.COUNTERS:
         raise fields.refuse("", f"has {len(fields.values)} counters; at most {limits.COUNTERS} are allowed")
     for name in fields.values:
         if not is_label(str(name)):
             raise fields.refuse("", LABEL_RULE, name)
-    return {name: read_amount(fields, name) for name in fields.values}
+    return shared({name: read_amount(fields, name) for name in fields.values})
+
+
+def read_draws(body: Fields) -> tuple[Draw, ...]:
+    """Return what the device draws. Equal draws give one object."""
+    known = content(body.values.get("consumesCounters"))
+    found = _draws.get(known)
+    if found is None:
+        consumed = body.children("consumesCounters", limits.COUNTER_SETS_PER_DEVICE)
+        found = tuple(_read_draw(fields) for fields in consumed)
+        if known is not None:
+            _draws.put(known, found)
+    return found
+
+
+def read_taints(body: Fields) -> tuple[Taint, ...]:
+    """Return the taints."""
+    return tuple(_read_taint(fields) for fields in body.children("taints", limits.TAINTS))
 
 
 def read_label(fields: Fields, key: str) -> str:
@@ -99,7 +131,7 @@ def read_label(fields: Fields, key: str) -> str:
 def _read_draw(fields: Fields) -> Draw:
     fields.only("counterSet", "counters", "compatibilityGroups")
     source = SourceName(read_label(fields, "counterSet"))
-    return Draw(source, shared(read_counters(fields.child("counters"))), read_groups(fields))
+    return Draw(source, read_counters(fields.child("counters")), read_groups(fields))
 
 
 def _read_taint(fields: Fields) -> Taint:
@@ -117,7 +149,7 @@ def _read_binding(body: Fields) -> Binding:
         failure_conditions=body.texts("bindingFailureConditions", limits.BINDING_CONDITIONS),
         to_node=body.flag("bindsToNode", False),
     )
-    return binding if binding != _NO_BINDING else _NO_BINDING
+    return binding if binding != NO_BINDING else NO_BINDING
 
 
 def write_device(device: Device, driver: str, *, with_nodes: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ a source make that one device unusable. Rules S1 to S6 of docs/semantics.md; sou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -35,7 +35,7 @@ class _Parts:
     problem: str | None = None
 
 
-def flatten(slices: Sequence[CompositeSlice]) -> Pool:
+def flatten(slices: Collection[CompositeSlice]) -> Pool:
     """Return the pool that the slices of one (driver, pool) name form.
 
     Shape: at least one slice; the newest generation, the older ones behind it. Slices are read in the

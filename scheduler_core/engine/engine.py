@@ -7,124 +7,69 @@ at a time; nothing here waits, logs or keeps time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from itertools import islice
 
 from scheduler_core.base.effort import DECISION, Effort
 from scheduler_core.base.errors import SelectorError
-from scheduler_core.base.features import ALL, Features
 from scheduler_core.engine.claims.claim_signature import without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.decider import AnsweredBy, Decider
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
-from scheduler_core.engine.offers_cache import OffersCache, restored
+from scheduler_core.engine.offers_cache import OffersCache
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy
 from scheduler_core.engine.result_writer import ResultWriter
 from scheduler_core.engine.solve.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.compiled_claims import CompiledClaims
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.planner import Planner
+from scheduler_core.engine.state_follower import StateFollower
 from scheduler_core.explain.explain import explain
 from scheduler_core.explain.refusal_details import RefusalDetails
-from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
+from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
 from scheduler_core.search.candidates import located
 from scheduler_core.search.problem import problem_of
-from scheduler_core.state.assignments import Assignments
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.node_class import NodeView
-from scheduler_core.state.node_views import NodeViews, pool_key
-from scheduler_core.tables.pool_compiler import PoolCompiler
 
 
 class Engine:
-    """Allocates claims on the nodes of a cluster.
+    """Allocates claims on the nodes of a cluster, as ``state`` knows it at the time of the question.
 
     Shape: ``effort`` counts what was searched since the engine was made.
     """
 
-    def __init__(
-        self, classes: Mapping[str, DeviceClass], policy: Policy = BEST_FIT, features: Features = ALL
-    ) -> None:
+    def __init__(self, state: ClusterState, policy: Policy = BEST_FIT) -> None:
+        self.state = state
         self.effort = Effort()
         self.policy = policy
+        self._node_views = state.views
         self._selector_cache = SelectorCache()
         self._chooser = policy.chooser(self._selector_cache, self.effort)
-        self._features = features
-        self._compiler = PoolCompiler(features)
-        self._node_views = NodeViews(self._dropped, features)
-        self._assignments = Assignments(self._node_views.compiled, self._chooser.moved)
         self._decider = Decider(
             self._chooser,
             self._selector_cache,
             self.effort,
-            cluster_of=self._cluster,
-            holders_of=self._holders,
-            located=lambda error, claims: located(error, claims, self._classes),
+            cluster_of=state.seen_from,
+            holders_of=state.concerning,
+            located=lambda error, claims: located(error, claims, state.classes),
         )
         self._feasibility = FeasibilityCache(self._node_views, self._decider.fits)
-        self._published = OffersCache(features)
+        self._published = OffersCache(state.features)
+        self._writer = ResultWriter()
         self._compiled_claims = CompiledClaims(
-            Planner(self.effort), self._selector_cache, features, self._feasibility.forget
+            Planner(self.effort), self._selector_cache, state.features, self._feasibility.forget
         )
-        self.set_classes(classes)
+        state.subscribe(StateFollower(self._chooser, self._compiled_claims, self._feasibility, self._writer))
 
     @classmethod
     def of(cls, cluster: Cluster, policy: Policy = BEST_FIT) -> Engine:
-        """Return an engine that knows a cluster."""
-        engine = cls(cluster.classes, policy=policy, features=cluster.features)
-        for pool in cluster.pools:
-            engine.set_pool(pool)
-        for claim in cluster.allocated:
-            engine.hold(claim)
-        return engine
-
-    def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
-        """Replace all device classes."""
-        self._classes = dict(classes)
-        self._writer = ResultWriter(self._classes)
-        self._compiled_claims.set_classes(self._classes)
-
-    def set_pool(self, pool: Pool) -> None:
-        """Enter a pool, or a new generation of it. What claims hold stays held."""
-        self.remove_pool(pool.id)
-        compiled = self._compiler.compile_if_regular(pool)
-        if compiled is None:
-            self._node_views.put(pool)
-            return
-        for component in compiled.components:
-            self._chooser.entered(component)
-        self._assignments.enter_all(compiled)
-        self._node_views.put(compiled)
-
-    def remove_pool(self, pool: PoolId) -> None:
-        """Remove a pool, if it is known. Claims keep what they hold of it, should it come back."""
-        kept = self._node_views.compiled((pool.driver, pool.name))
-        for component in kept.components if kept is not None else ():
-            self._chooser.left(component)
-        self._node_views.remove((pool.driver, pool.name))
-
-    def hold(self, claim: AllocatedClaim) -> None:
-        """Take what a claim holds; what it held before, under the same name, is given back first."""
-        if claim.ref in self._assignments:
-            self.release(claim.ref)
-        pools = self._assignments.add(claim)
-        if claim.exclusive:
-            self._node_views.seal(pools, 1)
-        for pool in pools:
-            self._feasibility.taken(self._node_views.owners(pool))
-
-    def release(self, ref: ClaimRef) -> None:
-        """Give back what a claim holds. Raises: KeyError where it holds nothing."""
-        is_exclusive = self._assignments.is_exclusive(ref)
-        pools = self._assignments.remove(ref)
-        if is_exclusive:
-            self._node_views.seal(pools, -1)
-        for pool in pools:
-            self._feasibility.given(self._node_views.owners(pool))
+        """Return an engine on a state of its own that knows a cluster."""
+        return cls(ClusterState.of(cluster), policy)
 
     @property
     def answered_by(self) -> AnsweredBy:
@@ -151,14 +96,14 @@ class Engine:
         """Return an allocation on the node that the policy prefers.
 
         Shape: where no node fits, the first node's answer, or that of the first node which is undecided;
-               ``nodes`` None asks all nodes that own a pool, by name, without their labels.
+               ``nodes`` None asks all nodes that own a pool, by name.
         Raises: as ``allocate``; ValueError without a node.
         """
         found = self._preferred(claims, nodes)
         if found is not None:
             return found
         owners = self._node_views.names if nodes is None else ()
-        node = next(iter(nodes or map(Node, owners)), None)
+        node = next(iter(nodes or map(self._node_views.node, owners)), None)
         if node is None:
             raise ValueError("allocate_somewhere needs at least one node")
         return self.allocate(claims, node)
@@ -177,7 +122,7 @@ class Engine:
         undecided: list[Undecided] = []
         if nodes is None:
             names = self._feasibility.known(claims, compiled, undecided)
-            fitting: Iterator[Node] = map(Node, names)
+            fitting: Iterator[Node] = map(self._node_views.node, names)
         else:
             fitting = self._feasibility.fitting(claims, compiled, nodes, undecided)
         compared = list(islice(fitting, self._chooser.compared))
@@ -218,26 +163,9 @@ class Engine:
         names = self._feasibility.feasible(claims, self._compiled_claims.of(claims), nodes, undecided)
         return FeasibleNodes(names=names, undecided=tuple(undecided))
 
-    def _dropped(self, node_view: NodeView) -> None:
-        """Forget a node view that is no more."""
-        self._compiled_claims.forget(node_view)
-        self._feasibility.changed((node_view.node.name,))
-
-    def _holders(self, node: Node) -> Sequence[AllocatedClaim]:
-        """Return the claims that hold devices of the pools that concern a node."""
-        return self._assignments.concerning([pool_key(pool) for pool in self._node_views.concerned(node)])
-
-    def _cluster(self, node: Node) -> Cluster:
-        """Return what the plain search needs to know of a node."""
-        return self._cluster_of(tuple(map(restored, self._node_views.concerned(node))))
-
-    def _cluster_of(self, pools: tuple[Pool, ...]) -> Cluster:
-        allocated = self._assignments.concerning([pool_key(pool) for pool in pools])
-        return Cluster(pools=pools, classes=self._classes, allocated=allocated, features=self._features)
-
     def _explained(self, claims: Sequence[Claim], node: Node) -> Unallocatable:
         seen = self._published.seen_from(node, self._node_views.concerned(node))
-        cluster = self._cluster_of(seen.pools)
+        cluster = self.state.with_pools(seen.pools)
         problem = problem_of(claims, cluster, node, seen.offers)
 
         def fits_without(dropped: Set[int] | None) -> bool:

@@ -124,7 +124,8 @@ class FeasibilityCache:
                 if unknown < 0:
                     return
                 number = unknown
-                if not list(self.fitting(claims, compiled, (Node(self._names[number]),), undecided)):
+                node = self._node_views.node(self._names[number])
+                if not list(self.fitting(claims, compiled, (node,), undecided)):
                     continue
             yield self._names[number]
 

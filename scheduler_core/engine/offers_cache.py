@@ -15,8 +15,7 @@ from scheduler_core.base.features import Features
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.search.candidates import Offer, offers
-from scheduler_core.state.node_views import Kept
-from scheduler_core.tables.component import CompiledPool
+from scheduler_core.state.node_views import Kept, restored
 
 _NODES: Final = 4
 
@@ -53,8 +52,3 @@ class OffersCache:
             self._known.clear()
         self._known[node.name] = (node, kept, found)
         return found
-
-
-def restored(pool: Kept) -> Pool:
-    """Return a pool as it was published."""
-    return pool.restored() if isinstance(pool, CompiledPool) else pool

@@ -23,9 +23,14 @@ _LIMIT: Final = 1 << 14  # results kept; then the cache is cleared
 class ResultWriter:
     """Writes allocations. Results for the same device and request are one object."""
 
-    def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
-        self._classes = classes
+    def __init__(self) -> None:
+        self._classes: Mapping[str, DeviceClass] = {}
         self._results: dict[tuple[Component, int, Alternative], AllocatedDevice] = {}
+
+    def set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
+        """Replace all device classes."""
+        self._classes = classes
+        self._results.clear()
 
     def written(self, answer: Solution, claims: Sequence[Claim], node_view: NodeView) -> Allocation:
         """Return the allocation. Shape: the devices of a claim are in the order of its requests."""

@@ -1,26 +1,34 @@
-"""What claims hold: the bits of the components' states, and the claims themselves for whoever asks."""
+"""What claims hold: the claims themselves, and the bits of their devices in the components of the tables."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
+from scheduler_core.model.device import DeviceId
 from scheduler_core.model.names import qualified
 from scheduler_core.tables.component import CompiledPool, Component, Consumed
 
 PoolKey = tuple[str, str]
 """Driver and name."""
+Holder = ClaimUid | ClaimRef
+"""What tells a claim from all others: its UID, or its namespace and name where it has no UID."""
 Places = list[tuple[Component, int, Consumed]]
 """Components, in each the bit of a device, and what is held of it if it serves many claims."""
 
 
-class Assignments:
-    """Claims by name, and by the pools whose devices they hold.
+def holder_of(claim: AllocatedClaim) -> Holder:
+    """Return the key of a claim. A claim that was deleted and created again has another UID."""
+    return claim.ref if claim.uid is None else claim.uid
 
-    A device that several claims hold, which is a mistake of somebody else, is taken until the last one
-    releases it. ``find`` gives the pool of a key, None where it is not known or not in tables; ``moved`` is
-    told of every component that changed, and its state before.
+
+class Assignments:
+    """Claims by UID, and by the pools whose devices they hold.
+
+    A device that several claims hold (another writer's mistake) stays taken until the last of them releases
+    it. ``find`` gives the compiled pool of a key, None where the pool is unknown or not compiled; ``moved``
+    is called for every component whose state changed, with its state before.
     """
 
     def __init__(
@@ -28,53 +36,69 @@ class Assignments:
     ) -> None:
         self._find = find
         self._moved = moved
-        self._claims: dict[ClaimRef, AllocatedClaim] = {}
-        self._arrivals: dict[ClaimRef, int] = {}
+        self._claims: dict[Holder, AllocatedClaim] = {}
+        self._arrivals: dict[Holder, int] = {}
         self._arrived = 0
-        self._by_pool: dict[PoolKey, dict[ClaimRef, Places]] = {}
+        self._by_pool: dict[PoolKey, dict[Holder, Places]] = {}
         self._again: Counter[tuple[Component, int]] = Counter()
 
-    def __contains__(self, ref: ClaimRef) -> bool:
-        return ref in self._claims
-
-    def is_exclusive(self, ref: ClaimRef) -> bool:
-        """Whether a claim keeps others out of more than it holds. Raises: KeyError where it is not known."""
-        return bool(self._claims[ref].exclusive)
+    def get(self, holder: Holder) -> AllocatedClaim | None:
+        """Return a claim that holds devices, None where it is not known."""
+        return self._claims.get(holder)
 
     def add(self, claim: AllocatedClaim) -> Iterable[PoolKey]:
-        """Take what a claim holds, and return the pools that it holds something of."""
-        self._claims[claim.ref] = claim
+        """Take what a claim holds, and return the pools of its devices. The claim must not be known."""
+        holder = holder_of(claim)
+        self._claims[holder] = claim
         self._arrived += 1
-        self._arrivals[claim.ref] = self._arrived
+        self._arrivals[holder] = self._arrived
         pools = _pools_of(claim)
         for pool in pools:
             places = _places(self._find(pool), pool, claim)
-            self._by_pool.setdefault(pool, {})[claim.ref] = places
+            self._by_pool.setdefault(pool, {})[holder] = places
             self._take(places)
         return pools
 
-    def remove(self, ref: ClaimRef) -> Iterable[PoolKey]:
+    def remove(self, holder: Holder) -> Iterable[PoolKey]:
         """Give back what a claim holds, and return the pools. Raises: KeyError where it is not known."""
-        pools = _pools_of(self._claims.pop(ref))
-        del self._arrivals[ref]
+        pools = _pools_of(self._claims.pop(holder))
+        del self._arrivals[holder]
         for pool in pools:
-            self._give(self._by_pool[pool].pop(ref))
+            holders = self._by_pool[pool]
+            self._give(holders.pop(holder))
+            if not holders:
+                del self._by_pool[pool]
         return pools
 
     def enter_all(self, pool: CompiledPool) -> None:
-        """Enter everything that is held into the fresh states of a pool."""
+        """Take everything that claims hold of a pool whose components are all free."""
         key = (pool.id.driver, pool.id.name)
-        refs = self._by_pool.get(key, {})
-        for component, bit, _ in [place for places in refs.values() for place in places]:
-            self._again.pop((component, bit), None)
-        for ref in refs:
-            refs[ref] = _places(pool, key, self._claims[ref])
-            self._take(refs[ref])
+        holders = self._by_pool.get(key, {})
+        for holder in holders:
+            holders[holder] = _places(pool, key, self._claims[holder])
+            self._take(holders[holder])
+
+    def withdraw(self, key: PoolKey) -> None:
+        """Forget where the devices of a pool are: the pool is gone. Its claims stay known."""
+        holders = self._by_pool.get(key, {})
+        for holder, places in holders.items():
+            for component, bit, _ in places:
+                self._again.pop((component, bit), None)
+            holders[holder] = []
 
     def concerning(self, pools: Iterable[PoolKey]) -> tuple[AllocatedClaim, ...]:
         """Return the claims that hold devices of some pools, in the order in which they came."""
-        refs = {ref for pool in pools for ref in self._by_pool.get(pool, ())}
-        return tuple(self._claims[ref] for ref in sorted(refs, key=self._arrivals.__getitem__))
+        holders = {holder for pool in pools for holder in self._by_pool.get(pool, ())}
+        return tuple(self._claims[holder] for holder in sorted(holders, key=self._arrivals.__getitem__))
+
+    def holding(self, device: DeviceId) -> tuple[AllocatedClaim, ...]:
+        """Return the claims that hold a device, in the order in which they came."""
+        claims = self.concerning([(device.driver, device.pool)])
+        return tuple(
+            claim
+            for claim in claims
+            if any(one.device == device and not one.admin_access for one in claim.results)
+        )
 
     def _take(self, places: Places) -> None:
         for component, bit, held in places:
@@ -103,14 +127,14 @@ class Assignments:
 
 
 def _pools_of(claim: AllocatedClaim) -> dict[PoolKey, None]:
-    """Return the pools whose devices a claim holds. Looking on holds nothing."""
+    """Return the pools whose devices a claim holds. Admin access holds nothing."""
     return dict.fromkeys(
         [(one.device.driver, one.device.pool) for one in claim.results if not one.admin_access]
     )
 
 
 def _places(pool: CompiledPool | None, key: PoolKey, claim: AllocatedClaim) -> Places:
-    """Return where a pool has the devices of a claim; those that are gone hold nothing."""
+    """Return where a pool has the devices of a claim. A device that the pool no longer lists has no place."""
     places: Places = []
     if pool is None:
         return places

@@ -1,7 +1,7 @@
-"""Rosters: what nodes with equal hardware have in common.
+"""Node classes: what nodes with equal hardware have in common.
 
-Two nodes with the same components, called and listed alike, have one roster; what differs between them
-are serial numbers and what is taken.
+Two nodes whose components have the same templates, names and order have one node class. They differ in
+serial numbers and in what is taken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NodeClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeView:
-    """A node as the engine keeps it.
+    """A node with the components that it sees.
 
     Shape: ``components`` in the order of their first device; ``pools`` are those that concern the node,
            usable from it or not; ``is_compiled`` is False where a pool that is not in tables offers
@@ -50,7 +50,7 @@ class NodeView:
 NodeClassKey = tuple[
     tuple[int, ...], tuple[ComponentTemplate, ...], tuple[DeviceListing, ...], tuple[int, ...]
 ]
-"""Per component the number of its pool, its template, its layout and the usable positions."""
+"""Per component the number of its pool, its template, its device listing and the usable positions."""
 
 
 def node_class_of(key: NodeClassKey) -> NodeClass:

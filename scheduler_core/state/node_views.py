@@ -1,7 +1,8 @@
 """Which pools a node sees, and the node's components in order.
 
-A pool whose devices all belong to named nodes concerns those only; any other pool is offered to every
-node. NodeViews are made when first asked for and dropped when one of their pools changes.
+A pool whose devices all belong to named nodes concerns only those nodes. Every other pool is *shared*: it
+is offered to every node. A view is made when it is first asked for, and dropped when one of its pools
+changes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scheduler_core.tables.component import CompiledPool, Component
 PoolKey = tuple[str, str]
 """Driver and name."""
 Kept = CompiledPool | Pool
-"""A pool in tables, or one that the tables do not cover, as it came."""
+"""A compiled pool, or the pool as it was published where the tables do not cover it."""
 
 
 def pool_key(pool: Kept) -> PoolKey:
@@ -28,11 +29,12 @@ def pool_key(pool: Kept) -> PoolKey:
 
 
 class NodeViews:
-    """The pools by node, and the sites made of them. ``dropped`` is told of every site that is no more."""
+    """The nodes, their pools and their views. ``dropped`` is called for every view that is dropped."""
 
     def __init__(self, dropped: Callable[[NodeView], None], features: Features = ALL) -> None:
         self._dropped = dropped
         self._features = features
+        self._nodes: dict[str, Node] = {}
         self._pools: dict[PoolKey, Kept] = {}
         self._owners: dict[PoolKey, frozenset[str] | None] = {}
         self._local: dict[str, set[PoolKey]] = {}
@@ -43,8 +45,30 @@ class NodeViews:
         self._node_classes: dict[NodeClassKey, NodeClass] = {}
         self._sealed: Counter[PoolKey] = Counter()
 
+    def set_node(self, node: Node) -> None:
+        """Note the labels of a node."""
+        self._nodes[node.name] = node
+
+    def remove_node(self, name: str) -> None:
+        """Forget the labels of a node, if it is known. Its pools stay until their slices are removed."""
+        if self._nodes.pop(name, None) is not None:
+            self._drop((name,))
+
+    def node(self, name: str) -> Node:
+        """Return a node with its labels, without labels where it is not known."""
+        return self._nodes.get(name) or Node(name)
+
+    @property
+    def pools(self) -> tuple[Kept, ...]:
+        """Return all pools, by driver and name."""
+        return tuple(self._pools[key] for key in sorted(self._pools))
+
+    def get(self, pool: PoolKey) -> Kept | None:
+        """Return a pool, None where it is not known."""
+        return self._pools.get(pool)
+
     def compiled(self, pool: PoolKey) -> CompiledPool | None:
-        """Return a pool in tables, None where it is not known or not in tables."""
+        """Return a compiled pool, None where the pool is not known or not compiled."""
         found = self._pools.get(pool)
         return found if isinstance(found, CompiledPool) else None
 
@@ -98,7 +122,8 @@ class NodeViews:
         """Note that one more claim keeps scopes of some pools to itself (``sign`` 1), or one less (-1)."""
         for pool in pools:
             self._sealed[pool] += sign
-            self._drop(self._owners.get(pool))
+            if pool in self._owners:
+                self._drop(self._owners[pool])
 
     def concerned(self, node: Node) -> list[Kept]:
         """Return the pools that may concern a node, by driver and name."""
@@ -154,11 +179,16 @@ class NodeViews:
         return [(one, mask & one.template.structure_class.enabled(self._features)) for one, mask in found]
 
     def _drop(self, names: Iterable[str] | None) -> None:
-        """Drop the sites of some nodes, of all where None."""
+        """Drop the views of some nodes, of all nodes where None."""
         for name in list(self._node_views) if names is None else names:
             node_view = self._node_views.pop(name, None)
             if node_view is not None:
                 self._dropped(node_view)
+
+
+def restored(pool: Kept) -> Pool:
+    """Return a pool as it was published."""
+    return pool.restored() if isinstance(pool, CompiledPool) else pool
 
 
 def _owners(pool: Kept) -> frozenset[str] | None:

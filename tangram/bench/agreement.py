@@ -13,6 +13,7 @@ from scheduler_core.engine.policy.policies import FIRST_FIT
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.question import Question, decode_question
 from tangram.bench.random_questions import FAMILIES, random_question
 from tangram.bench.report import Report, Row, Unit, times
@@ -60,10 +61,10 @@ def _questions() -> Iterator[tuple[str, Question]]:
 
 
 def _engines(question: Question, settings: Settings) -> Outcome:
-    engine = Engine(question.classes, settings.policy, question.features)
+    engine = Engine(ClusterState(question.classes, question.features), settings.policy)
     for pool in question.pools:
-        engine.set_pool(pool)
-    engine.hold(question.held)
+        engine.state.set_pool(pool)
+    engine.state.hold(question.held)
     try:
         return decided(engine.allocate(question.batches[0], question.nodes[0]))
     except CoreError as error:

@@ -24,6 +24,7 @@ from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, C
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.limit import TimeIsUp, time_limit
 from tangram.bench.question import Question
 from tangram.refusals import mistake_in
@@ -111,10 +112,10 @@ class _Asked:
 
     def __init__(self, question: Question, policy: Policy) -> None:
         self._question = question
-        self._engine = Engine(question.classes, policy, question.features)
+        self._engine = Engine(ClusterState(question.classes, question.features), policy)
         for pool in question.pools:
-            self._engine.set_pool(pool)
-        self._engine.hold(question.held)
+            self._engine.state.set_pool(pool)
+        self._engine.state.hold(question.held)
         self._shareable = frozenset(
             pool.id_of(device) for pool in question.pools for device in pool.devices if device.is_shareable
         )
@@ -141,7 +142,7 @@ class _Asked:
                     found.results.append(None)
         finally:
             for ref in kept:
-                self._engine.release(ref)
+                self._engine.state.release(ref)
         return found
 
     def mistake(self) -> str | None:
@@ -177,7 +178,7 @@ class _Asked:
 
     def _hold(self, allocation: Allocation) -> Iterator[ClaimRef]:
         for ref, results in allocation.results.items():
-            self._engine.hold(AllocatedClaim(ref=ref, results=results))
+            self._engine.state.hold(AllocatedClaim(ref=ref, results=results))
             yield ref
 
     def _with_share_ids(self, allocation: Allocation, share_ids: Iterator[str]) -> Allocation:

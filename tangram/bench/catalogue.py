@@ -13,6 +13,7 @@ from typing import Final
 
 from scheduler_core.engine.policy.policies import Policy
 from tangram.bench.agreement import agreeing
+from tangram.bench.cluster_state import following
 from tangram.bench.joint import joining
 from tangram.bench.machine import Dgx
 from tangram.bench.many_nodes import changing, compiling, filtering
@@ -39,6 +40,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B9": placing,
     "B10": agreeing,
     "B11": searching,
+    "B12": following,
 }
 QUICK: Final = ("B1", "B1b", "B3", "B5", "B7", "B10")
 ALL: Final = "all"

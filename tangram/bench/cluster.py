@@ -21,6 +21,7 @@ from scheduler_core.model.device import Device, DeviceId, DeviceName
 from scheduler_core.model.nodes import Node, OnNode
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.inputs import FILL, FILL_SEED, mig_claim, seed_claim
 from tangram.bench.machine import CLASSES, DRIVER, GPUS, SMALL, scattered, whole_gpus
 from tangram.bench.objects import FEATURES
@@ -61,7 +62,7 @@ def features() -> Features:
 def new_engine(settings: Settings) -> Engine:
     """Return an engine that knows nothing, and forget every compiled selector."""
     compile_selector.cache_clear()
-    return Engine(classes(), settings.policy, features())
+    return Engine(ClusterState(classes(), features()), settings.policy)
 
 
 def filled(settings: Settings, count: int) -> Filled:
@@ -73,9 +74,9 @@ def filled(settings: Settings, count: int) -> Filled:
     for number, node in enumerate(nodes):
         if number % 500 == 0:
             settings.say(f"node {number} of {count}")
-        engine.set_pool(renamed(pool, node.name, number))
+        engine.state.set_pool(renamed(pool, node.name, number))
         for claim in _in_use(node.name, fillings, chance):
-            engine.hold(claim)
+            engine.state.hold(claim)
             held.append(claim)
     gc.collect()
     return Filled(engine=engine, nodes=nodes, held=tuple(held))

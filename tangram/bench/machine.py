@@ -41,6 +41,15 @@ FULL: Final = (
 )
 CLASSES: Final = list(device_classes(DRIVER))
 
+_METADATA: Final[Json] = {
+    "generation": 1,
+    "creationTimestamp": "2026-11-21T08:00:00Z",
+    "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "0", "controller": True}],
+    "managedFields": [
+        {"manager": "agent", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
+    ],
+}
+
 
 class Dgx:
     """The machine in every size, made once each."""
@@ -79,6 +88,20 @@ def named(slices: Sequence[Json], node: str, number: int) -> Iterator[Json]:
         spec["nodeName"] = node
         spec["pool"]["name"] = node
         yield one
+
+
+def as_server_sends(slices: Sequence[Json], node: str, number: int) -> tuple[bytes, ...]:
+    """Return the slices of another node as JSON text of an API server: with all metadata, and UUIDs and
+    serial numbers that no other node has.
+    """
+    found = []
+    for index, one in enumerate(slices):
+        uid = f"{number:08x}-0000-4000-8000-{index:012x}"
+        document = one | {"metadata": one["metadata"] | _METADATA | {"uid": uid, "resourceVersion": uid[:8]}}
+        text = json.dumps(document, separators=(",", ":")).replace(NODE, node)
+        text = re.sub("GPU-[0-9a-f]{4}", f"GPU-{number:04x}", text)
+        found.append(re.sub('(?<="cardID":{"string":")[0-9a-f]{4}', f"{number:04x}", text).encode())
+    return tuple(found)
 
 
 def small_partition(gpu: int, start: int) -> str:

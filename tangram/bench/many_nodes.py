@@ -49,7 +49,7 @@ def _after_changes(cluster: Filled, ask: Callable[[], None]) -> list[int]:
         answer = decided_or_none(cluster.engine.decide_somewhere([small_claim()], [node, *cluster.nodes]))
         assert answer is not None, "a cluster in use by 60 % has room"
         (results,) = answer.results.values()
-        cluster.engine.hold(AllocatedClaim(ref=ClaimRef("changes", str(number)), results=results))
+        cluster.engine.state.hold(AllocatedClaim(ref=ClaimRef("changes", str(number)), results=results))
         found.append(_timed(ask))
     return found
 
@@ -61,8 +61,8 @@ def compiling(settings: Settings) -> Report:
     cold, next_ones = [], []
     for _ in range(_COLD_RUNS):
         engine = new_engine(settings)
-        cold.append(_timed(engine.set_pool, pools[0]))
-        next_ones += [_timed(engine.set_pool, one) for one in pools[1:]]
+        cold.append(_timed(engine.state.set_pool, pools[0]))
+        next_ones += [_timed(engine.state.set_pool, one) for one in pools[1:]]
     rows = (
         times("first node of its kind", cold, note="makes the template"),
         times("each further node", next_ones, 1 * MS),
@@ -80,11 +80,11 @@ def compiling(settings: Settings) -> Report:
 def _bytes_per_device(settings: Settings) -> float:
     """Return what a further node adds to an engine. The pools as decoded are dropped."""
     pool, engine = settings.dgx.pool(), new_engine(settings)
-    engine.set_pool(renamed(pool, "first", _COMPILED))
+    engine.state.set_pool(renamed(pool, "first", _COMPILED))
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     for number in range(_COMPILED):
-        engine.set_pool(renamed(pool, f"node-{number}", number))
+        engine.state.set_pool(renamed(pool, f"node-{number}", number))
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return (after - before) / _COMPILED / len(pool.devices)
@@ -101,7 +101,7 @@ def changing(settings: Settings) -> Report:
         node = cluster.nodes[number % count]
         changed = renamed(pool, node.name, count + number)
         changed = replace(changed, generation=2 + number, devices=changed.devices[: -1 - number % 8])
-        entered.append(_timed(cluster.engine.set_pool, changed))
+        entered.append(_timed(cluster.engine.state.set_pool, changed))
         asked.append(_timed(cluster.engine.feasible_nodes, claims, cluster.nodes))
     rows = (
         times("new generation entered", entered, 5 * MS, "with 1 to 8 devices fewer"),

@@ -17,6 +17,7 @@ from scheduler_core.model.nodes import OnNode
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.model.result import Allocation
 from scheduler_core.rules.selectors import compile_selector
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, request
 from tangram.bench.report import MS, Report, Row, times
 from tangram.bench.settings import Settings
@@ -37,10 +38,10 @@ def nesting(settings: Settings) -> Report:
         ("parts of a 16x16 torus", list(_torus()), ["2x2", "4x4", "8x8"]),
     ):
         settings.say(case)
-        engine = Engine({ANY.name: ANY}, settings.policy)
+        engine = Engine(ClusterState({ANY.name: ANY}), settings.policy)
         pool = _pool(devices)
         started = perf_counter_ns()
-        engine.set_pool(pool)
+        engine.state.set_pool(pool)
         rows.append(times(f"{case}, compiled", [perf_counter_ns() - started]))
         spent = list(_rounds(engine, kinds))
         wrong += [f"{case}: refused"] * (None in spent)
@@ -61,10 +62,10 @@ def _rounds(engine: Engine, kinds: Sequence[str]) -> Iterator[int | None]:
         if not isinstance(answer, Allocation):
             yield None
             continue
-        engine.hold(AllocatedClaim(ref=wanted.ref, results=answer.results[wanted.ref]))
+        engine.state.hold(AllocatedClaim(ref=wanted.ref, results=answer.results[wanted.ref]))
         kept.append(wanted)
         if len(kept) > len(kinds):
-            engine.release(kept.pop(0).ref)
+            engine.state.release(kept.pop(0).ref)
         yield perf_counter_ns() - started
 
 

@@ -23,6 +23,7 @@ from scheduler_core.engine.policy.policies import FIRST_FIT, Policy, best_fit
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.cluster import classes, features
 from tangram.bench.inputs import mig_claim
 from tangram.bench.machine import GPUS, NODE, Dgx
@@ -98,18 +99,18 @@ def _trace(mix: Sequence[float], load: float, count: int, seed: int) -> Iterator
 
 def _refusals(trace: Sequence[_Arrival], pool: Pool, policy: Policy) -> int:
     """Return how many claims were refused after the first fifth."""
-    engine, node = Engine(classes(), policy, features()), Node(NODE)
-    engine.set_pool(pool)
+    engine, node = Engine(ClusterState(classes(), features()), policy), Node(NODE)
+    engine.state.set_pool(pool)
     kinds = [decode_claim(mig_claim("kind", [profile])) for profile in _WEIGHTS]
     leaving: list[tuple[float, int]] = []
     refused = 0
     for number, arrival in enumerate(trace):
         while leaving and leaving[0][0] <= arrival.at:
-            engine.release(_ref(heapq.heappop(leaving)[1]))
+            engine.state.release(_ref(heapq.heappop(leaving)[1]))
         kind = kinds[arrival.profile]
         answer = decided_or_none(engine.decide([kind], node))
         if answer is not None:
-            engine.hold(AllocatedClaim(ref=_ref(number), results=answer.results[kind.ref]))
+            engine.state.hold(AllocatedClaim(ref=_ref(number), results=answer.results[kind.ref]))
             heapq.heappush(leaving, (arrival.until, number))
         elif number >= len(trace) // 5:
             refused += 1

@@ -33,6 +33,7 @@ from scheduler_core.model.device import Device, QualifiedName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Undecided
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.machine import CLASSES, DRIVER, NODE, Dgx
 from tangram.bench.report import MS, US, Report, Row, Unit, times
 from tangram.bench.settings import Settings
@@ -214,8 +215,8 @@ def searching(settings: Settings) -> Report:
 def _measured(family: _Family, settings: Settings) -> list[Row]:
     pool, chance = family.pool(settings.dgx), Random(_SEED)
     classes = [decode_class(one) for one in CLASSES]
-    engine = Engine({one.name: one for one in classes}, FIRST_FIT)
-    engine.set_pool(pool)
+    engine = Engine(ClusterState({one.name: one for one in classes}), FIRST_FIT)
+    engine.state.set_pool(pool)
     held = _Held(engine, pool, [one for one in pool.devices if family.may_hold(one)], chance)
     for claims in family.claims:
         engine.decide(claims, Node(NODE))
@@ -260,7 +261,7 @@ class _Held:
     def change(self) -> None:
         """Release a tenth of what is held, at least one, and hold as many other devices."""
         for _ in range(max(1, len(self._held) // 10)):
-            self._engine.release(self._held.pop(self._chance.randrange(len(self._held))))
+            self._engine.state.release(self._held.pop(self._chance.randrange(len(self._held))))
         while len(self._held) < self._most:
             self._hold()
 
@@ -271,5 +272,5 @@ class _Held:
         if device.is_shareable:
             amount = Quantity.of(self._chance.randrange(10, 60) * _GIGABIT)
             result = replace(result, share_id=str(self._made), consumed={"bandwidth": amount})
-        self._engine.hold(AllocatedClaim(ref=ref, results=(result,)))
+        self._engine.state.hold(AllocatedClaim(ref=ref, results=(result,)))
         self._held.append(ref)

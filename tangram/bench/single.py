@@ -13,6 +13,7 @@ from typing import Final
 
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import ClaimRef
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.answer import Answer, answer
 from tangram.bench.inputs import benchmark, names
 from tangram.bench.machine import Dgx
@@ -85,9 +86,9 @@ def _cold(case: str, question: Question, must_ns: int | None) -> Row:
 
 def _equal_claims(question: Question, settings: Settings) -> Iterator[int]:
     """Yield the times for claims that differ in their names alone, as those of one Deployment do."""
-    engine = Engine(question.classes, settings.policy, question.features)
+    engine = Engine(ClusterState(question.classes, question.features), settings.policy)
     for pool in question.pools:
-        engine.set_pool(pool)
+        engine.state.set_pool(pool)
     ((claim,),), (node,) = question.batches, question.nodes
     engine.allocate([claim], node)
     for number in range(_EQUAL_CLAIMS):

@@ -65,7 +65,7 @@ class _Stream:
             self.refused += 1
             return perf_counter_ns() - started
         held = AllocatedClaim(ref=claim.ref, results=answer.results[claim.ref])
-        self._engine.hold(held)
+        self._engine.state.hold(held)
         took = perf_counter_ns() - started
         self._free -= self._size(held)
         leaving = []
@@ -75,7 +75,7 @@ class _Stream:
         self._held.append(held)
         started = perf_counter_ns()
         for one in leaving:
-            self._engine.release(one.ref)
+            self._engine.state.release(one.ref)
         return took + perf_counter_ns() - started
 
     def _taken(self) -> AllocatedClaim:

@@ -60,7 +60,7 @@ def add(parsers: Subparsers) -> None:
         metavar="N",
         help="claims of B4, arrivals of B9, instances of B10, pods of cluster",
     )
-    parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4 and B6")
+    parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4, B6 and B12")
     add_options(parser)
     parser.add_argument(
         "--limit", type=_seconds, metavar="SECONDS", help=f"with --input: cut one off after ({LIMIT_S:.0f})"

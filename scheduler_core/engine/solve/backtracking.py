@@ -36,8 +36,9 @@ class _Turn:
     """A point of the search at which one device is chosen.
 
     Shape: ``option`` the alternative that is tried, -1 before the first; ``left`` how many devices it still
-           wants, this one included; ``available`` what it could get, ``untried`` what of it is left to try;
-           ``is_first`` where other alternatives may follow; ``is_closed`` where nothing need be tried.
+           wants, this one included; ``mine`` the devices that its request has already; ``available`` what
+           it could get, ``untried`` what of it is left to try; ``is_first`` where other alternatives may
+           follow; ``is_closed`` where nothing need be tried.
     """
 
     request: int
@@ -45,6 +46,7 @@ class _Turn:
     left: int
     is_first: bool
     start: int = 0
+    mine: int = 0
     available: int = 0
     untried: int = 0
     is_closed: bool = False
@@ -166,6 +168,7 @@ class BacktrackingSearch:
         """Return the turn after one that has taken a device, None after the last one."""
         if turn.left > 1:
             found = _Turn(turn.request, turn.option, turn.left - 1, is_first=False, start=turn.device + 1)
+            found.mine = turn.mine | 1 << turn.device
             found.is_closed = self._is_dead(found)
             if not found.is_closed:
                 self._list(found)
@@ -280,7 +283,8 @@ class BacktrackingSearch:
         counts = tuple([self._counts[claim] for claim in self._varying])
         place = (turn.request, -1 if turn.is_first else turn.option, turn.left if not turn.is_first else 0)
         start = turn.start if self._space.fails else 0
-        return self._keys.key(self._assignment, turn.request, (*place, start, counts))
+        mine = turn.mine & self._space.shareable
+        return self._keys.key(self._assignment, turn.request, (*place, start, counts), mine)
 
 
 def _size(option: RequestOption, *, is_complete: bool) -> int:

@@ -47,14 +47,22 @@ class SearchKeys:
         later = {options[0].alternative.claim for options in self._space.requests[index:]}
         return tuple(sorted(watching & later))
 
-    def key(self, assignment: PartialAssignment, request: int, place: Hashable) -> Hashable:
-        """Return the key of a turn of a request. Shape: ``place`` is compared as it is."""
+    def key(self, assignment: PartialAssignment, request: int, place: Hashable, mine: int) -> Hashable:
+        """Return the key of a turn of a request.
+
+        Shape: ``place`` is compared as it is; ``mine`` are the devices that serve many claims and that the
+               request has already: it never gets them again, though others may.
+        """
         rules = [
             (rule, *_parts(self._rules[rule], assignment.rules[rule])) for rule in self._live_rules[request]
         ]
         claims = self._live_claims[request]
         clusters = sorted(
-            (self._symmetry.classes[cluster], *self._cluster_key(cluster, assignment, rules, claims))
+            (
+                self._symmetry.classes[cluster],
+                *self._cluster_key(cluster, assignment, rules, claims),
+                self._symmetry.local(cluster, mine),
+            )
             for cluster in range(len(self._symmetry.clusters))
         )
         rest = tuple(

@@ -20,6 +20,7 @@ from scheduler_core.model.claim import (
 )
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.machine import CLASSES, DRIVER, Dgx
 from tangram.hardware import AllMachines
 
@@ -37,8 +38,8 @@ def dgx():
 
 def dgx_engine(policy):
     classes = [decode_class(one) for one in CLASSES]
-    engine = Engine({one.name: one for one in classes}, policy)
-    engine.set_pool(dgx())
+    engine = Engine(ClusterState({one.name: one for one in classes}), policy)
+    engine.state.set_pool(dgx())
     return engine
 
 

@@ -26,6 +26,7 @@ from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.nodes import AllNodes, Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.taints import Effect, Taint, Toleration
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import ANY, DRIVER, device
 
 NODES = [Node("n1", {"zone": "a"}), Node("n2", {"zone": "b"})]
@@ -196,11 +197,11 @@ class Situation:
     features: Features
 
     def engine(self, policy=FIRST_FIT):
-        engine = Engine({"any": ANY}, policy, self.features)
+        engine = Engine(ClusterState({"any": ANY}, self.features), policy)
         for one in self.pools:
-            engine.set_pool(one)
+            engine.state.set_pool(one)
         for one in self.held:
-            engine.hold(one)
+            engine.state.hold(one)
         return engine
 
     def cluster(self):

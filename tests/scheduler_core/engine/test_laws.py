@@ -57,9 +57,9 @@ def test_allocate_then_release_changes_nothing(policy, family, seed):
         return
 
     for ref, results in before.results.items():
-        engine.hold(AllocatedClaim(ref=ref, results=results))
+        engine.state.hold(AllocatedClaim(ref=ref, results=results))
     for ref in before.results:
-        engine.release(ref)
+        engine.state.release(ref)
 
     assert engine.allocate(situation.claims, node) == before
 

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from random_components import changed, machine
 
 from scheduler_core.base.features import ALL
-from scheduler_core.engine.offers_cache import OffersCache, restored
+from scheduler_core.engine.offers_cache import OffersCache
 from scheduler_core.model.nodes import AllNodes, Matching, Node, Operator, Requirement
 from scheduler_core.search.candidates import offers
+from scheduler_core.state.node_views import restored
 from scheduler_core.tables.pool_compiler import PoolCompiler
 
 ZONE_A = Matching((Requirement("zone", Operator.IN, ("a",)),))

@@ -80,15 +80,15 @@ def test_what_is_kept_between_calls_never_shows(seed):
         assert outcome(engine.feasible_nodes, [one], NODES) == outcome(feasible_nodes, [one], cluster, NODES)
         if isinstance(answer, Allocation):
             taken = AllocatedClaim(ref=one.ref, results=answer.results[one.ref])
-            engine.hold(taken)
+            engine.state.hold(taken)
             situation.held = [held for held in situation.held if held.ref != one.ref] + [taken]
         if situation.held and chance.random() < 0.5:
-            engine.release(situation.held.pop(chance.randrange(len(situation.held))).ref)
+            engine.state.release(situation.held.pop(chance.randrange(len(situation.held))).ref)
         if rarely(chance, 3):
             number = chance.randrange(len(situation.pools))
             old = situation.pools[number]
             situation.pools[number] = pool(chance, old.id.driver, old.id.name, old.seen_from[0])
-            engine.set_pool(situation.pools[number])
+            engine.state.set_pool(situation.pools[number])
 
 
 def check(answer, claims, cluster, node):

@@ -56,10 +56,16 @@ def claims_of(draw):
     return found
 
 
-def written(published, claims, classes, writer=None):
+def writer_with(classes):
+    found = ResultWriter()
+    found.set_classes(classes)
+    return found
+
+
+def written(published, claims, classes):
     node_view = node_views_of([published]).node_view(NODE)
     answer = compiled_claims(classes).of_new(claims).coverage(node_view).plan.first(node_view.components)
-    return answer and (writer or ResultWriter(classes)).written(answer, claims, node_view)
+    return answer and writer_with(classes).written(answer, claims, node_view)
 
 
 @settings(max_examples=200)
@@ -76,7 +82,7 @@ def test_results_for_one_device_and_request_are_one_object():
     published, wanted = pool(device("d")), [claim(request("r"))]
     node_view = node_views_of([published]).node_view(NODE)
     answer = plan_on(node_view, *wanted).first(node_view.components)
-    writer = ResultWriter(PLAIN)
+    writer = writer_with(PLAIN)
 
     first, second = (writer.written(answer, wanted, node_view) for _ in range(2))
 

@@ -208,7 +208,7 @@ def test_a_refusal_speaks_of_the_state_that_refused_it():
     wanted = claim(request("r", colour("blue")))
     refusal = engine.allocate([wanted], NODE)
 
-    engine.release(ClaimRef("default", "h"))
+    engine.state.release(ClaimRef("default", "h"))
 
     assert not isinstance(engine.allocate([wanted], NODE), Unallocatable)
     assert [str(one) for one in refusal.conflict] == ["default/claim request r"]

@@ -12,6 +12,7 @@ from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope, PreferSco
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
 from scheduler_core.model.result import Allocation, Cause
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import ANY, DRIVER, NODE, claim, device, held, pool, request
 
 SWITCH = qualified("pcieSwitch", DRIVER)
@@ -147,8 +148,8 @@ def test_the_engine_answers_scopes_as_the_plain_search_does():
     devices = [placed("a", n, pcieSwitch=f"s{n}") for n in range(4)]
     devices += [placed("b", n, pcieSwitch=f"s{3 - n}") for n in range(2)]
     wanted = pairs_of(2, SAME)
-    engine = Engine({"any": ANY})
-    engine.set_pool(pool(*devices))
+    engine = Engine(ClusterState({"any": ANY}))
+    engine.state.set_pool(pool(*devices))
 
     answer = engine.allocate([wanted], NODE)
 
@@ -161,13 +162,13 @@ def test_the_engine_keeps_later_claims_out_of_exclusive_scopes_until_they_are_re
     mine = AllocatedClaim(
         ref=before.ref, results=before.results, exclusive=(ExclusiveScope((SWITCH,), (), KIND, ("a",)),)
     )
-    engine = Engine({"any": ANY})
-    engine.set_pool(pool(*devices))
+    engine = Engine(ClusterState({"any": ANY}))
+    engine.state.set_pool(pool(*devices))
     wanted = claim(request("a", count=3))
 
-    engine.hold(mine)
+    engine.state.hold(mine)
     while_held = engine.allocate([wanted], NODE)
-    engine.release(mine.ref)
+    engine.state.release(mine.ref)
 
     assert while_held.cause is Cause.INSUFFICIENT
     assert isinstance(engine.allocate([wanted], NODE), Allocation)

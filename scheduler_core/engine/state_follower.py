@@ -1,0 +1,59 @@
+"""Keeps what an engine has worked out in step with the state of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from scheduler_core.engine.feasibility_cache import FeasibilityCache
+from scheduler_core.engine.policy.policies import Chooser
+from scheduler_core.engine.result_writer import ResultWriter
+from scheduler_core.engine.solve.compiled_claims import CompiledClaims
+from scheduler_core.model.claim import DeviceClass
+from scheduler_core.state.node_class import NodeView
+from scheduler_core.tables.component import Component
+
+
+class StateFollower:
+    """Observes one state for one engine."""
+
+    def __init__(
+        self,
+        chooser: Chooser,
+        compiled_claims: CompiledClaims,
+        feasibility: FeasibilityCache,
+        writer: ResultWriter,
+    ) -> None:
+        self._chooser = chooser
+        self._compiled_claims = compiled_claims
+        self._feasibility = feasibility
+        self._writer = writer
+
+    def component_entered(self, component: Component) -> None:
+        """Tell the policy."""
+        self._chooser.entered(component)
+
+    def component_left(self, component: Component) -> None:
+        """Tell the policy."""
+        self._chooser.left(component)
+
+    def component_moved(self, component: Component, before: int) -> None:
+        """Tell the policy."""
+        self._chooser.moved(component, before)
+
+    def view_dropped(self, node_view: NodeView) -> None:
+        """Forget what was worked out for the node."""
+        self._compiled_claims.forget(node_view)
+        self._feasibility.changed((node_view.node.name,))
+
+    def devices_taken(self, nodes: Iterable[str]) -> None:
+        """Doubt that claims which fitted still fit."""
+        self._feasibility.taken(nodes)
+
+    def devices_given(self, nodes: Iterable[str]) -> None:
+        """Doubt that claims which did not fit still do not."""
+        self._feasibility.given(nodes)
+
+    def classes_changed(self, classes: Mapping[str, DeviceClass]) -> None:
+        """Forget every compiled claim: each was compiled with the classes."""
+        self._writer.set_classes(classes)
+        self._compiled_claims.set_classes(classes)

@@ -1,0 +1,218 @@
+"""A cluster that changes: its pools, device classes, nodes and claims, kept so that claims are decided fast.
+
+Every change costs what it changes: a slice its pool, a claim the bits of its devices. The order of changes
+does not matter: what is known in the end decides. Where slices of both dialects form one pool, the
+composite pool counts while it is complete and valid, else the v1 pool (docs/decisions/0035-cluster-state.md).
+A state belongs to one thread at a time; it does no I/O and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from scheduler_core.base.features import ALL, Features
+from scheduler_core.codec.v1 import V1Slice
+from scheduler_core.model.claim import AllocatedClaim, DeviceClass
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.composite import CompositeSlice
+from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.state.assignments import Assignments, Holder, holder_of
+from scheduler_core.state.node_class import NodeView
+from scheduler_core.state.node_views import Kept, NodeViews, pool_key, restored
+from scheduler_core.state.observer import StateObserver
+from scheduler_core.state.published_pools import PublishedPools
+from scheduler_core.state.slice_forms import CompositeForm, EmptiedSlice, V1Form
+from scheduler_core.tables.component import Component
+from scheduler_core.tables.pool_compiler import PoolCompiler
+
+Slice = CompositeSlice | V1Slice
+
+
+class ClusterState:
+    """What is known of a cluster. Shape: ``classes`` by name, a new mapping after each change."""
+
+    def __init__(self, classes: Mapping[str, DeviceClass] | None = None, features: Features = ALL) -> None:
+        self.features = features
+        self.classes: Mapping[str, DeviceClass] = dict(classes or {})
+        self.views = NodeViews(self._view_dropped, features)
+        self.assignments = Assignments(self.views.compiled, self._component_moved)
+        self._compiler = PoolCompiler(features)
+        self._given: dict[PoolId, Kept] = {}
+        self._composite = PublishedPools[CompositeSlice, CompositeSlice](CompositeForm(), self._compiler)
+        self._v1 = PublishedPools[V1Slice, V1Slice | EmptiedSlice](V1Form(), self._compiler)
+        self._observers: list[StateObserver] = []
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> ClusterState:
+        """Return a state that knows what a value says."""
+        state = cls(cluster.classes, cluster.features)
+        for pool in cluster.pools:
+            state.set_pool(pool)
+        for claim in cluster.allocated:
+            state.hold(claim)
+        return state
+
+    def subscribe(self, observer: StateObserver) -> None:
+        """Tell an observer what is known, and from now on what changes, as long as the state lives."""
+        observer.classes_changed(self.classes)
+        for component in _components(self.views.pools):
+            observer.component_entered(component)
+        self._observers.append(observer)
+
+    def upsert_slices(self, slices: Iterable[Slice]) -> None:
+        """Enter new slices and new versions of known ones; a name is that of one slice of its dialect.
+
+        Slices of one pool that follow each other, as in a list of the API server, are entered together.
+        """
+        for (kind, _), group in groupby(slices, key=lambda one: (type(one), one.pool)):
+            if kind is CompositeSlice:
+                changed = self._composite.upsert(one for one in group if isinstance(one, CompositeSlice))
+            else:
+                changed = self._v1.upsert(one for one in group if isinstance(one, V1Slice))
+            self._settle(changed)
+
+    def remove_composite_slice(self, name: str) -> None:
+        """Remove a slice of the composite dialect, if it is known."""
+        self._settle(self._composite.remove(name))
+
+    def remove_v1_slice(self, name: str) -> None:
+        """Remove a slice of the v1 dialect, if it is known."""
+        self._settle(self._v1.remove(name))
+
+    def set_pool(self, pool: Pool) -> None:
+        """Enter a pool that no slices form, or a new one in its place. It counts before slices do."""
+        self._given[pool.id] = self._compiler.compile_if_regular(pool) or pool
+        self._settle((pool.id,))
+
+    def remove_pool(self, pool: PoolId) -> None:
+        """Remove a pool that was entered as a whole, if it is known."""
+        self._given.pop(pool, None)
+        self._settle((pool,))
+
+    def set_class(self, device_class: DeviceClass) -> None:
+        """Enter a device class, or a new version of it."""
+        if self.classes.get(device_class.name) != device_class:
+            self._set_classes({**self.classes, device_class.name: device_class})
+
+    def remove_class(self, name: str) -> None:
+        """Remove a device class, if it is known."""
+        if name in self.classes:
+            self._set_classes({key: found for key, found in self.classes.items() if key != name})
+
+    def set_node(self, node: Node) -> None:
+        """Note the labels of a node."""
+        self.views.set_node(node)
+
+    def remove_node(self, name: str) -> None:
+        """Forget the labels of a node, if it is known. Its pools stay until their slices are removed."""
+        self.views.remove_node(name)
+
+    def hold(self, claim: AllocatedClaim) -> None:
+        """Take what a claim holds, in the place of what the claim with its UID held before."""
+        holder = holder_of(claim)
+        known = self.assignments.get(holder)
+        if known == claim:
+            return
+        if known is not None:
+            self.release(holder)
+        pools = self.assignments.add(claim)
+        if claim.exclusive:
+            self.views.seal(pools, 1)
+        for pool in pools:
+            owners = self.views.owners(pool)
+            for observer in self._observers:
+                observer.devices_taken(owners)
+
+    def release(self, holder: Holder) -> None:
+        """Give back what a claim holds. Raises: KeyError where it holds nothing."""
+        known = self.assignments.get(holder)
+        pools = self.assignments.remove(holder)
+        if known is not None and known.exclusive:
+            self.views.seal(pools, -1)
+        for pool in pools:
+            owners = self.views.owners(pool)
+            for observer in self._observers:
+                observer.devices_given(owners)
+
+    def holders(self, device: DeviceId) -> tuple[AllocatedClaim, ...]:
+        """Return the claims that hold a device: several where it serves many, or by somebody's mistake."""
+        return self.assignments.holding(device)
+
+    def concerning(self, node: Node) -> tuple[AllocatedClaim, ...]:
+        """Return the claims that hold devices of the pools that concern a node."""
+        return self.assignments.concerning(map(pool_key, self.views.concerned(node)))
+
+    def pools(self) -> Iterator[Pool]:
+        """Yield every pool as it was published, by driver and name."""
+        return map(restored, self.views.pools)
+
+    def seen_from(self, node: Node) -> Cluster:
+        """Return what concerns a node, as a value."""
+        return self.with_pools([restored(pool) for pool in self.views.concerned(node)])
+
+    def with_pools(self, pools: Sequence[Pool]) -> Cluster:
+        """Return the cluster with these pools alone, and the claims that hold devices of them."""
+        return Cluster(
+            pools=tuple(pools),
+            classes=self.classes,
+            allocated=self.assignments.concerning(map(pool_key, pools)),
+            features=self.features,
+        )
+
+    def _settle(self, pools: Iterable[PoolId]) -> None:
+        """Enter the effective pool of each identity, where it is another one than before."""
+        for pool in pools:
+            key = (pool.driver, pool.name)
+            found = self._given.get(pool) or _effective(self._composite.get(pool), self._v1.get(pool))
+            if found is not self.views.get(key):
+                self._leave(key)
+                if found is not None:
+                    self._enter(found)
+
+    def _leave(self, key: tuple[str, str]) -> None:
+        kept = self.views.compiled(key)
+        if kept is not None:
+            for component in kept.components:
+                for observer in self._observers:
+                    observer.component_left(component)
+            self.assignments.withdraw(key)
+        self.views.remove(key)
+
+    def _enter(self, pool: Kept) -> None:
+        for component in _components((pool,)):
+            component.state = 0
+            component.consumed.clear()
+            for observer in self._observers:
+                observer.component_entered(component)
+        if not isinstance(pool, Pool):
+            self.assignments.enter_all(pool)
+        self.views.put(pool)
+
+    def _set_classes(self, classes: Mapping[str, DeviceClass]) -> None:
+        self.classes = classes
+        for observer in self._observers:
+            observer.classes_changed(classes)
+
+    def _component_moved(self, component: Component, before: int) -> None:
+        for observer in self._observers:
+            observer.component_moved(component, before)
+
+    def _view_dropped(self, node_view: NodeView) -> None:
+        for observer in self._observers:
+            observer.view_dropped(node_view)
+
+
+def _effective(composite: Kept | None, v1: Kept | None) -> Kept | None:
+    """Return the one of two dialects' pools that counts."""
+    is_usable = not isinstance(composite, Pool) or (composite.is_complete and composite.problem is None)
+    return composite if composite is not None and (is_usable or v1 is None) else v1
+
+
+def _components(pools: Iterable[Kept]) -> Iterator[Component]:
+    """Yield the components of the compiled pools."""
+    for pool in pools:
+        if not isinstance(pool, Pool):
+            yield from pool.components
