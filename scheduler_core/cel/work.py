@@ -4,7 +4,7 @@ Kubernetes admits an expression by an estimate of its cost. The estimate can be 
 comparison of two lists as one unit, whatever the lists contain. So every evaluation here counts what it
 really does, and ends with an error at one bound. The count depends on the expression and the device alone,
 not on the machine, the clock or what is remembered from earlier evaluations.
-See docs/decisions/0034-cel-budget.md.
+See docs/decisions/0037-cel-budget.md.
 """
 
 from __future__ import annotations

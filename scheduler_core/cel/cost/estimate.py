@@ -1,7 +1,7 @@
 """The highest cost of an expression on any device within the limits of the API, as upstream estimates it.
 
 A size that is not known counts as unlimited, so an expression with a high estimate may be cheap. One with a
-low estimate may be expensive: see decision 0034.
+low estimate may be expensive: see decision 0037.
 """
 
 from __future__ import annotations

@@ -96,6 +96,7 @@ class BacktrackingSearch:
         self._keys: SearchKeys | None = None
         self._new_keys = keys
         self._dead: set[Hashable] = set()
+        self._looks_ahead = False
 
     def first(self) -> Picked | None:
         """Return the first answer, None where there is none.
@@ -111,12 +112,13 @@ class BacktrackingSearch:
                 turns.append(turn)
                 turn = self._following(turn)
                 continue
-            is_first_failure = not self._dead
+            is_first_failure = not self._looks_ahead
+            self._looks_ahead = not self._space.fails
             self._note_dead(turn)
             if not turns:
                 return None
             turn = self._given_back(turns)
-            if is_first_failure and not self._space.fails:
+            if is_first_failure and self._looks_ahead:
                 while turns:
                     turn = self._given_back(turns)
                 self._counts = [0] * len(self._counts)
@@ -152,14 +154,14 @@ class BacktrackingSearch:
         if request == len(self._space.requests):
             return None
         turn = _Turn(request, -1, 0, is_first=True)
-        if self._dead and not self._space.fails:
+        if self._looks_ahead:
             turn.is_closed = not self._look_ahead.may_serve(self._assignment, request)
         turn.is_closed = turn.is_closed or self._is_dead(turn) or not self._may_go_on(request)
         return turn
 
     def _may_go_on(self, request: int) -> bool:
         """Whether the requests from this one on may fit. Asked once the first attempt has failed."""
-        if not self._dead or self._space.fails:
+        if not self._looks_ahead:
             return True
         self._effort.step()
         return self._may_fit(request, self._assignment.states)
@@ -195,7 +197,7 @@ class BacktrackingSearch:
         if turn.is_first and option.rules and not self._space.fails:
             turn.available &= self._values.devices(self._assignment, option, self._rules, turn.request)
         turn.untried = listed & (turn.available | option.failed)
-        looks = self._dead and not self._space.fails and option.count is not None
+        looks = self._looks_ahead and option.count is not None
         if looks and not self._look_ahead.may_fill(self._assignment, option, turn.untried, turn.left):
             turn.untried = 0
 
