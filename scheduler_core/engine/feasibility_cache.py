@@ -1,7 +1,8 @@
-"""On which nodes a kind of claim fits, remembered until something changes there.
+"""Feasibility cache: on which nodes a claim signature fits, remembered until something changes there.
 
-Asking a whole cluster again costs a look at one byte per node. Where pools are shared by nodes, or a node
-needs the plain search, nothing is remembered.
+The answers are one byte per node and claim signature, so asking all nodes again is one pass over bytes.
+Nothing is remembered where nodes share a pool. An answer that does not depend on the states of components
+alone is not remembered either.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class FeasibilityCache:
         self._flags: dict[CompiledClaim, bytearray] = {}
 
     def changed(self, names: Iterable[str]) -> None:
-        """Note that something else is published on some nodes."""
+        """Note that the devices of some nodes were published anew."""
         for name in names:
             number = self._numbers.get(name)
             if number is not None:
@@ -42,14 +43,14 @@ class FeasibilityCache:
                     flags[number] = _UNKNOWN
 
     def taken(self, names: Iterable[str]) -> None:
-        """Note that devices were taken: what did not fit before fits no better now."""
-        self._doubt(names, _YES)
+        """Note that devices of some nodes were taken. Claims that did not fit there still do not."""
+        self._forget_where(names, _YES)
 
     def given(self, names: Iterable[str]) -> None:
-        """Note that devices were given back: what fitted before still does."""
-        self._doubt(names, _NO)
+        """Note that devices of some nodes were given back. Claims that fitted there still do."""
+        self._forget_where(names, _NO)
 
-    def _doubt(self, names: Iterable[str], known: int) -> None:
+    def _forget_where(self, names: Iterable[str], known: int) -> None:
         for name in names:
             number = self._numbers.get(name)
             if number is not None:
@@ -58,7 +59,7 @@ class FeasibilityCache:
                         flags[number] = _UNKNOWN
 
     def forget(self, compiled: CompiledClaim | None = None) -> None:
-        """Forget a kind, or all of them."""
+        """Forget a compiled claim, or all."""
         if compiled is None:
             self._flags.clear()
         else:
@@ -67,11 +68,11 @@ class FeasibilityCache:
     def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node) -> bool | Undecided:
         """Whether the claims fit on a node."""
         if self._node_views.has_shared:
-            return self._judged(claims, compiled, node)
+            return self._ask(claims, compiled, node)
         flags = self._flags_of(compiled)
         number = self._numbers.get(node.name)
         if number is None or flags[number] == _UNKNOWN:
-            return self._judged(claims, compiled, node, number)
+            return self._ask(claims, compiled, node, number)
         return flags[number] == _YES
 
     def fitting(
@@ -138,11 +139,11 @@ class FeasibilityCache:
             flags = self._flags[compiled] = bytearray([_UNKNOWN]) * len(self._names)
         return flags
 
-    def _judged(
+    def _ask(
         self, claims: Sequence[Claim], compiled: CompiledClaim, node: Node, number: int | None = None
     ) -> bool | Undecided:
         """Judge a node, and note the answer under its number if it lasts."""
-        is_fit, is_lasting = self._judge(claims, compiled, self._node_views.node_view(node))
-        if number is not None and is_lasting and not isinstance(is_fit, Undecided):
+        is_fit, may_keep = self._judge(claims, compiled, self._node_views.node_view(node))
+        if number is not None and may_keep and not isinstance(is_fit, Undecided):
             self._flags[compiled][number] = is_fit
         return is_fit

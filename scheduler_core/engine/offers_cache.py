@@ -1,6 +1,7 @@
-"""What nodes see, as it was published: for those who must look at devices, not at tables.
+"""Offers cache: the pools that a node sees, as they were published, and the devices that they offer.
 
-Making devices of tables takes longer than most answers; of a few nodes the result is kept.
+The plain search and the explanations read flat devices, not tables. Restoring devices from tables takes
+longer than most answers, so the result is kept for the last few nodes.
 """
 
 from __future__ import annotations
@@ -21,21 +22,25 @@ _NODES: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedNode:
-    """Shape: ``pools`` by driver and name, as the node sees them; ``offers`` its usable devices."""
+    """What one node sees.
+
+    Shape: ``pools`` ordered by driver and name; ``offers`` the devices that the node may use, in the order
+           in which a search tries them.
+    """
 
     pools: tuple[Pool, ...]
     offers: tuple[Offer, ...]
 
 
 class OffersCache:
-    """The publications of the nodes that were looked at last."""
+    """What the nodes see that were asked about last."""
 
     def __init__(self, features: Features) -> None:
         self._features = features
         self._known: dict[str, tuple[Node, Sequence[Kept], PublishedNode]] = {}
 
     def seen_from(self, node: Node, kept: Sequence[Kept]) -> PublishedNode:
-        """Return what a node sees of the pools that concern it, which are in order."""
+        """Return what a node sees. Shape: ``kept`` are the pools that concern it, by driver and name."""
         known = self._known.get(node.name)
         if known is not None:
             about, before, found = known

@@ -1,4 +1,4 @@
-"""From an answer in numbers to what is written into the claims."""
+"""Result writer: turns an answer (numbers of components and positions) into the allocation of the claims."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scheduler_core.search.answer import combined, configs
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.component import Component
 
-_LIMIT: Final = 1 << 14  # results kept before they start afresh
+_LIMIT: Final = 1 << 14  # results kept; then the cache is cleared
 
 
 class ResultWriter:
-    """Writes allocations. A result for the same device and request is one object."""
+    """Writes allocations. Results for the same device and request are one object."""
 
     def __init__(self) -> None:
         self._classes: Mapping[str, DeviceClass] = {}
@@ -33,7 +33,7 @@ class ResultWriter:
         self._results.clear()
 
     def written(self, answer: Solution, claims: Sequence[Claim], node_view: NodeView) -> Allocation:
-        """Return the allocation: per claim its devices in request order."""
+        """Return the allocation. Shape: the devices of a claim are in the order of its requests."""
         results: list[list[AllocatedDevice]] = [[] for _ in claims]
         selections: list[list[NodeSelection]] = [[] for _ in claims]
         components = node_view.components
@@ -66,7 +66,7 @@ class ResultWriter:
                 admin_access=alternative.admin_access,
                 tolerations=alternative.tolerations,
                 consumed=_consumed(component, position, alternative),
-                binding=component.template.structure_class.bodies[position].binding,
+                binding=component.template.structure_class.device_facts[position].binding,
             )
             if len(self._results) >= _LIMIT:
                 self._results.clear()
@@ -88,5 +88,5 @@ def _consumed(component: Component, position: int, alternative: Alternative) -> 
     if not structure_class.shareable >> position & 1:
         return {}
     share = structure_class.share(position, alternative.capacity) or ()
-    names = structure_class.bodies[position].capacity
+    names = structure_class.device_facts[position].capacity
     return {bare(name, component.pool.driver): amount for name, amount in zip(names, share, strict=True)}

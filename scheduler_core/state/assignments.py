@@ -156,7 +156,7 @@ def _held(component: Component, position: int, result: AllocatedDevice) -> Consu
     structure_class = component.template.structure_class
     if not structure_class.shareable >> position & 1:
         return ()
-    capacity = structure_class.bodies[position].capacity
+    capacity = structure_class.device_facts[position].capacity
     if result.share_id is None:
         return (1, *[0] * len(capacity))
     amounts = {qualified(key, component.pool.driver): amount.nano for key, amount in result.consumed.items()}

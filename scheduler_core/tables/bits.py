@@ -1,4 +1,4 @@
-"""Sets of small numbers as the bits of an integer."""
+"""Sets of small numbers, stored as the bits of one integer (a mask)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 
 def positions(mask: int) -> Iterator[int]:
-    """Yield the numbers in a set, ascending."""
+    """Yield the numbers in a mask, ascending."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
@@ -14,7 +14,7 @@ def positions(mask: int) -> Iterator[int]:
 
 
 def mask_of(numbers: Iterable[int]) -> int:
-    """Return a set of numbers."""
+    """Return the mask of some numbers."""
     mask = 0
     for number in numbers:
         mask |= 1 << number

@@ -1,4 +1,4 @@
-"""Components: what exists once per piece of hardware, and compiled pools, which are made of them."""
+"""Components of one pool, and compiled pools, which consist of components."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Consumed = tuple[int, ...]
 class Component:
     """One component of one pool.
 
-    Shape: ``own`` the entries that the template leaves open; ``nodes`` one selection for all devices, or
-           one each; ``state`` the positions taken; ``consumed`` has, by bit, what claims hold of a device
-           that serves many: how many hold it whole, then the sum of each capacity in the device's order.
+    Shape: ``own`` the entries that the template does not have; ``nodes`` one node selection for all
+           devices, or one each; ``state`` the positions in use; ``consumed`` has, by the bit of a shareable
+           device, what claims hold of it: how many hold it whole, then the sum of each capacity in the
+           device's order.
     """
 
     __slots__ = ("consumed", "layout", "nodes", "own", "pool", "state", "template")
@@ -42,57 +43,59 @@ class Component:
         self.consumed: dict[int, Consumed] = {}
 
     def selection(self, position: int) -> NodeSelection:
-        """Return from where a device can be used."""
+        """Return the node selection of a device."""
         return self.nodes[position] if isinstance(self.nodes, tuple) else self.nodes
 
     def attributes(self, position: int) -> dict[QualifiedName, AttributeValue]:
-        """Return what a device says of itself."""
-        return self.said(position, self.template.structure_class.keys)
+        """Return the attributes of a device."""
+        return self.some_attributes(position, self.template.structure_class.keys)
 
-    def said(self, position: int, keys: Iterable[QualifiedName]) -> dict[QualifiedName, AttributeValue]:
-        """Return what a device says of some attributes; those that it does not have are left out."""
+    def some_attributes(
+        self, position: int, keys: Iterable[QualifiedName]
+    ) -> dict[QualifiedName, AttributeValue]:
+        """Return those of some attributes that a device has."""
         found: dict[QualifiedName, AttributeValue] = {}
         for key in keys:
-            for place in self.template.structure_class.places(key):
-                if place.mask >> position & 1:
-                    found[key] = self.template.value(place, self.own, position)
+            for location in self.template.structure_class.locations(key):
+                if location.mask >> position & 1:
+                    found[key] = self.template.value(location, self.own, position)
         return found
 
     def device(self, position: int) -> Device:
         """Return a device as it was published."""
-        body, amounts_of = (
-            self.template.structure_class.bodies[position],
+        facts, amounts_of = (
+            self.template.structure_class.device_facts[position],
             self.template.structure_class.amounts,
         )
         return Device(
             name=self.layout.names[position],
             attributes=self.attributes(position),
-            capacity=body.capacity,
+            capacity=facts.capacity,
             draws=tuple(
                 Draw(self.layout.sources[source], amounts_of[amounts], groups)
-                for source, amounts, groups in body.draws
+                for source, amounts, groups in facts.draws
             ),
-            parents=tuple(self.layout.names[parent] for parent in body.parents),
+            parents=tuple(self.layout.names[parent] for parent in facts.parents),
             nodes=self.selection(position),
-            taints=body.taints,
-            binding=body.binding,
-            is_shareable=body.is_shareable,
-            policies=dict(body.policies),
-            only_with=body.only_with,
+            taints=facts.taints,
+            binding=facts.binding,
+            is_shareable=facts.is_shareable,
+            policies=dict(facts.policies),
+            only_with=facts.only_with,
         )
 
     def listed_devices(self) -> Iterator[tuple[int, Device]]:
-        """Yield every device with its place in the listing of the pool."""
-        for position, place in enumerate(self.layout.listed):
-            yield place, self.device(position)
+        """Yield every device with its index in the pool."""
+        for position, index in enumerate(self.layout.listed):
+            yield index, self.device(position)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledPool:
-    """A pool in tables.
+    """A pool as components.
 
-    Shape: ``components`` in the order of their first device; ``spare`` the sources that nobody draws from;
-           ``waits`` whether some device must first become ready: such pools come last;
+    Shape: ``components`` in the order of their first device; ``spare`` the sources from which no device
+           draws; ``waits`` whether some device has binding conditions: such pools are tried last;
            ``partitionable`` as in ``Pool``.
     """
 
@@ -107,7 +110,7 @@ class CompiledPool:
 
     @property
     def selection(self) -> NodeSelection | None:
-        """Return from where all devices can be used, None where that differs."""
+        """Return the node selection of all devices, None where they differ."""
         first = self.components[0].nodes if self.components else ()
         if isinstance(first, tuple) or any(one.nodes is not first for one in self.components):
             return None
@@ -134,7 +137,7 @@ class CompiledPool:
         return Pool(
             id=self.id,
             generation=self.generation,
-            devices=tuple(listed[place] for place in sorted(listed)),
+            devices=tuple(listed[index] for index in sorted(listed)),
             sources={**self.spare, **sources},
             rejected=self.rejected,
             seen_from=self.seen_from,

@@ -1,6 +1,6 @@
-"""Read the devices of one component: its skeleton, its entries, its layout.
+"""Reads one component: flat devices in, a structure class, entries and a device listing out.
 
-This runs for every device of a cluster; what is plain to read is not always fast enough here.
+This runs once for every device of a cluster, so some steps are written for speed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from scheduler_core.tables.structure_class import (
     Entry,
     Keys,
     StructureClass,
-    spread,
+    differing,
 )
 
 Nodes = NodeSelection | tuple[NodeSelection, ...]
-"""One selection for all devices, or one each."""
+"""One node selection for all devices, or one each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadComponent:
-    """A component as read."""
+    """A component as read: its values are not yet split between a template and the component."""
 
     structure_class: StructureClass
     entries: Entries
@@ -41,9 +41,10 @@ class ReadComponent:
 
 
 class ComponentReader:
-    """Reads the components of one pool. It lives as long as one compilation: ids stay unique.
+    """Reads the components of one pool.
 
-    Mappings that are the same object are looked at once: pools made from mixins repeat them.
+    A mapping of amounts is hashed once per object: pools that are made from mixins use one object many times.
+    Objects are recognised by id, so a reader must not outlive the pool.
     """
 
     def __init__(self, pool: Pool, intern_tables: InternTables) -> None:
@@ -57,17 +58,19 @@ class ComponentReader:
         devices = [listed[index] for index in members]
         names = tuple([device.name for device in devices])
         sources: dict[SourceName, int] = {}
-        bodies = self._bodies(devices, names, sources)
+        device_facts = self._device_facts(devices, names, sources)
         numbers = tuple([self._number(self._pool.sources[source]) for source in sources])
         groups, entries = _groups(devices)
-        structure_class = self._intern_tables.structure_class((self._pool.id.driver, bodies, numbers, groups))
+        structure_class = self._intern_tables.structure_class(
+            (self._pool.id.driver, device_facts, numbers, groups)
+        )
         layout = self._intern_tables.layout(names, tuple(sources), tuple(members))
         return ReadComponent(structure_class, entries, layout, selection_of(devices))
 
-    def _bodies(
+    def _device_facts(
         self, devices: Sequence[Device], names: Sequence[DeviceName], sources: dict[SourceName, int]
     ) -> tuple[FactsKey, ...]:
-        bodies, known, number_of = [], self._numbers.get, self._number
+        device_facts, known, number_of = [], self._numbers.get, self._number
         position_of: dict[DeviceName, int] = {}
         usual = devices[0].binding if devices[0].binding == NO_BINDING else NO_BINDING
         for device in devices:
@@ -83,13 +86,13 @@ class ComponentReader:
                 parents = tuple([position_of[parent] for parent in device.parents])
             is_marked = device.taints or device.is_shareable or device.policies or device.binding is not usual
             is_marked = is_marked or device.only_with is not None
-            bodies.append((
+            device_facts.append((
                 number_of(device.capacity) if capacity is None else capacity,
                 tuple(draws),
                 parents,
                 _marks(device) if is_marked else None,
             ))  # fmt: skip
-        return tuple(bodies)
+        return tuple(device_facts)
 
     def _number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
         number = self._numbers[id(amounts)] = self._intern_tables.number(amounts)
@@ -97,7 +100,7 @@ class ComponentReader:
 
 
 def _marks(device: Device) -> Marks | None:
-    """Return what few devices have: taints, something to wait for, shares; None for all others."""
+    """Return the taints, binding and sharing of a device; None for a device that has none of them."""
     binding = device.binding
     is_bound = binding.conditions or binding.failure_conditions or binding.to_node
     if not (device.taints or device.is_shareable or device.policies or is_bound or device.only_with):
@@ -106,12 +109,12 @@ def _marks(device: Device) -> Marks | None:
 
 
 def _groups(devices: Sequence[Device]) -> tuple[tuple[AttributeGroup, ...], Entries]:
-    """Return the devices with the same attribute keys as groups, and the entries of all groups."""
+    """Return the attribute groups of some devices, and the entries of all groups in that order."""
     found: dict[Keys, tuple[list[int], list[tuple[AttributeValue, ...]]]] = {}
     pick: Callable[[Any], tuple[AttributeValue, ...]] = tuple
     size = -1
     for position, attributes in enumerate([device.attributes for device in devices]):
-        try:  # most devices have the keys of the one before
+        try:  # most devices have the keys of the device before
             row = pick(attributes) if len(attributes) == size else None
         except KeyError:
             row = None
@@ -124,15 +127,15 @@ def _groups(devices: Sequence[Device]) -> tuple[tuple[AttributeGroup, ...], Entr
     groups, entries = [], list[Entry]()
     for keys, (positions, rows) in found.items():
         columns = list(zip(*rows, strict=True))
-        differing = spread(columns) if len(rows) > 1 else [False] * len(columns)
-        pairs = zip(columns, differing, strict=True)
+        per_device = differing(columns) if len(rows) > 1 else [False] * len(columns)
+        pairs = zip(columns, per_device, strict=True)
         entries += [column if differs else column[0] for column, differs in pairs]
-        groups.append(AttributeGroup(keys, tuple(positions), tuple(differing)))
+        groups.append(AttributeGroup(keys, tuple(positions), tuple(per_device)))
     return tuple(groups), tuple(entries)
 
 
 def selection_of(devices: Sequence[Device]) -> Nodes:
-    """Return from where devices can be used."""
+    """Return the node selection of all devices, or one each where they differ."""
     first = devices[0].nodes
     nodes = [device.nodes for device in devices]
     return first if nodes.count(first) == len(nodes) else tuple(nodes)

@@ -1,8 +1,8 @@
-"""Component templates: everything that components of equal hardware share, kept once for the whole cluster.
+"""Component templates: what components of equal hardware share, kept once for the whole cluster.
 
-A template is a structure class plus the attribute values in which its components agree; values that differ
-stay in the component. Device names and their places in the pool are a ``DeviceListing``, shared by all
-nodes that number their hardware alike.
+A template is a structure class and the attribute values in which all its components agree. A component
+keeps only the values in which it differs: its *own* entries. A device listing has the names of the devices
+and where the pool lists them; nodes whose devices have equal names share it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scheduler_core.tables.structure_class import AttributeLocation, Entries, En
 class ComponentTemplate:
     """What equal components share. Equal templates are one object.
 
-    Shape: ``open`` the entries in which components differ, ascending; ``slots`` finds them in a
-           component's own.
+    Shape: ``open`` the numbers of the entries that the template does not have, ascending; ``slots`` maps
+           each of them to its index among a component's own entries.
     """
 
     __slots__ = ("_entries", "open", "slots", "structure_class", "tables")
@@ -33,34 +33,34 @@ class ComponentTemplate:
         self._entries = tuple("" if number in self.slots else entry for number, entry in enumerate(entries))
 
     def entry(self, number: int, own: Entries) -> Entry:
-        """Return an entry of a component with these entries of its own."""
+        """Return an entry of the component that has the own entries ``own``."""
         slot = self.slots.get(number)
         return self._entries[number] if slot is None else own[slot]
 
     def blocks(self, key: QualifiedName, own: Entries) -> Iterator[tuple[AttributeValue, int]]:
-        """Yield the values of an attribute with the positions that have each; a value may come again."""
-        for place in self.structure_class.places(key):
-            entry = self.entry(place.entry, own)
-            if place.is_spread:
+        """Yield the values of an attribute, each with the mask of its positions; a value may come twice."""
+        for location in self.structure_class.locations(key):
+            entry = self.entry(location.entry, own)
+            if location.is_per_device:
                 values = cast("tuple[AttributeValue, ...]", entry)
-                for position, value in zip(place.positions, values, strict=True):
+                for position, value in zip(location.positions, values, strict=True):
                     yield value, 1 << position
             else:
-                yield cast("AttributeValue", entry), place.mask
+                yield cast("AttributeValue", entry), location.mask
 
-    def value(self, place: AttributeLocation, own: Entries, position: int) -> AttributeValue:
-        """Return what one of the devices of a place has."""
-        entry = self.entry(place.entry, own)
-        if place.is_spread:
-            return cast("tuple[AttributeValue, ...]", entry)[place.positions.index(position)]
+    def value(self, location: AttributeLocation, own: Entries, position: int) -> AttributeValue:
+        """Return the value that one device of a location has."""
+        entry = self.entry(location.entry, own)
+        if location.is_per_device:
+            return cast("tuple[AttributeValue, ...]", entry)[location.positions.index(position)]
         return cast("AttributeValue", entry)
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceListing:
-    """What the devices and sources of a component are called, and where the pool lists the devices.
+    """The names of a component's devices and sources, and the indexes of its devices in the pool.
 
-    Equal layouts are one object.
+    Equal listings are one object.
     """
 
     names: tuple[DeviceName, ...]
@@ -69,5 +69,5 @@ class DeviceListing:
 
     @cached_property
     def index(self) -> dict[DeviceName, int]:
-        """Return the position of each device."""
+        """Return the position of each device, by name."""
         return {name: position for position, name in enumerate(self.names)}

@@ -1,4 +1,4 @@
-"""Which devices hang together: components, by what devices are cut from or draw from."""
+"""Connected devices: splits the devices of a pool into components, by their parents and their sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler_core.model.device import Device, DeviceName, SourceName
 
 
 def connected(devices: Sequence[Device]) -> list[list[int]]:
-    """Return the devices of each component, as indexes in listed order."""
+    """Return the indexes of the devices of each component, ascending; components by their first device."""
     root = list(range(len(devices)))
     index_of: dict[DeviceName, int] = {}
     first_user: dict[SourceName, int] = {}
@@ -20,7 +20,7 @@ def connected(devices: Sequence[Device]) -> list[list[int]]:
                 mine = _join(root, mine, index_of[parent])
         for draw in device.draws:
             other = first_user.setdefault(draw.source, mine)
-            if other < mine and root[other] == other and root[mine] == mine:  # nearly always
+            if other < mine and root[other] == other and root[mine] == mine:  # the usual case: both are roots
                 root[mine] = mine = other
             elif other != mine:
                 mine = _join(root, mine, other)
@@ -28,7 +28,7 @@ def connected(devices: Sequence[Device]) -> list[list[int]]:
 
 
 def _join(root: list[int], one: int, two: int) -> int:
-    """Join the components of two devices, and return the lowest device of what comes out."""
+    """Join the components of two devices, and return the lowest device of the joined component."""
     while root[one] != one:
         root[one] = one = root[root[one]]
     while root[two] != two:
@@ -42,7 +42,7 @@ def _join(root: list[int], one: int, two: int) -> int:
 def _members(root: list[int]) -> list[list[int]]:
     members: dict[int, list[int]] = {}
     for index, above in enumerate(root):
-        # Roots are the lowest of their group and joined downwards: one step up is settled already.
+        # A root is the lowest device of its component, so the root of what is above is known already.
         top = root[index] = root[above]
         if top == index:
             members[index] = [index]

@@ -1,4 +1,4 @@
-"""The interning tables of an engine: equal things are kept once, whatever pool they came with."""
+"""Intern tables: equal amounts, structures, structure classes, templates and listings are kept once each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler_core.model.device import Binding, DeviceName, QualifiedName, Sour
 from scheduler_core.model.taints import Taint
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.tables.occupancy import OccupancyTables
-from scheduler_core.tables.structure import Structure, modes_of, scaled
+from scheduler_core.tables.structure import Structure, compatibility_of, scaled
 from scheduler_core.tables.structure_class import (
     NO_BINDING,
     AttributeGroup,
@@ -23,16 +23,17 @@ from scheduler_core.tables.structure_class import (
 )
 
 Marks = tuple[tuple[Taint, ...], Binding, bool, Policies, str | None]
+"""Taints, binding, whether the device is shareable, its request policies, its expression about others."""
 FactsKey = tuple[int, tuple[tuple[int, int, Groups], ...], tuple[int, ...], Marks | None]
-"""Numbers of amounts: of the capacity; sources, what is drawn from each, and the groups declared for it;
-the positions of the parents; taints, what must become true of the device, how it is shared.
+"""The number of the capacity; per draw the source, the number of the amounts and the declared groups; the
+positions of the parents; the marks.
 """
 _UNMARKED: Final[Marks] = ((), NO_BINDING, False, (), None)
 StructureKey = tuple[str, tuple[FactsKey, ...], tuple[int, ...], tuple[AttributeGroup, ...]]
 
 
 class InternTables:
-    """What has been compiled so far. It only grows with new kinds of hardware."""
+    """All that was compiled so far. The tables grow only when a pool has hardware of a new type."""
 
     def __init__(self, meaning: GroupMeaning) -> None:
         self._meaning = meaning
@@ -44,7 +45,7 @@ class InternTables:
         self._layouts: dict[tuple[object, ...], DeviceListing] = {}
 
     def number(self, amounts: Mapping[str, Quantity] | Mapping[QualifiedName, Quantity]) -> int:
-        """Return the number of a mapping of amounts: equal ones have one number, however they are written."""
+        """Return the number of a mapping of amounts. Equal mappings have one number."""
         key = (*amounts, *[quantity.nano for quantity in amounts.values()])
         number = self._numbers.setdefault(key, len(self._amounts))
         if number == len(self._amounts):
@@ -52,16 +53,16 @@ class InternTables:
         return number
 
     def structure_class(self, key: StructureKey) -> StructureClass:
-        """Return the skeleton of a component."""
+        """Return the structure class of a component."""
         found = self._structure_classes.get(key)
         if found is None:
             found = self._structure_classes[key] = self._new_structure_class(key)
         return found
 
     def template(self, structure_class: StructureClass, entries: Entries) -> ComponentTemplate:
-        """Return the template of a component with these entries, which the skeleton has noted.
+        """Return the template of a component with these entries. The structure class must have noted them.
 
-        What is noted agrees in all entries but those seen to vary: which ones these are is the key.
+        All noted components agree in the entries that do not vary. So the varying ones are a sufficient key.
         """
         key = (structure_class, structure_class.varying)
         found = self._templates.get(key)
@@ -72,7 +73,7 @@ class InternTables:
     def layout(
         self, names: tuple[DeviceName, ...], sources: tuple[SourceName, ...], listed: tuple[int, ...]
     ) -> DeviceListing:
-        """Return the layout."""
+        """Return the device listing."""
         key = (names, sources, listed)
         found = self._layouts.get(key)
         if found is None:
@@ -80,9 +81,9 @@ class InternTables:
         return found
 
     def _new_structure_class(self, key: StructureKey) -> StructureClass:
-        driver, body_keys, source_numbers, groups = key
+        driver, fact_keys, source_numbers, groups = key
         amounts_of = self._amounts
-        bodies = tuple([
+        device_facts = tuple([
             DeviceFacts(
                 capacity,
                 amounts_of[capacity],
@@ -90,31 +91,31 @@ class InternTables:
                 parents,
                 *(marks or _UNMARKED),
             )
-            for capacity, draws, parents, marks in body_keys
+            for capacity, draws, parents, marks in fact_keys
         ])  # fmt: skip
         sources = tuple([amounts_of[number] for number in source_numbers])
-        structure = self._structure(bodies, sources)
+        structure = self._structure(device_facts, sources)
         tables = self._tables.get(structure)
         if tables is None:
             tables = self._tables[structure] = OccupancyTables(structure)
-        return StructureClass(driver, tables, bodies, sources, groups, amounts=amounts_of)
+        return StructureClass(driver, tables, device_facts, sources, groups, amounts=amounts_of)
 
     def _structure(
-        self, bodies: tuple[DeviceFacts, ...], sources: tuple[Mapping[str, Quantity], ...]
+        self, device_facts: tuple[DeviceFacts, ...], sources: tuple[Mapping[str, Quantity], ...]
     ) -> Structure:
-        places: list[dict[str, int]] = [{} for _ in sources]
-        room: list[int] = []
+        counters: list[dict[str, int]] = [{} for _ in sources]
+        totals: list[int] = []
         draws: list[list[tuple[int, int]]] = []
-        for body in bodies:
+        for facts in device_facts:
             mine: list[tuple[int, int]] = []
-            for source, amounts, _ in body.draws:
-                place_of = places[source]
+            for source, amounts, _ in facts.draws:
+                counter_of = counters[source]
                 for dimension, quantity in self._amounts[amounts].items():
-                    place = place_of.get(dimension)
-                    if place is None:
-                        place = place_of[dimension] = len(room)
-                        room.append(sources[source][dimension].nano)
-                    mine.append((place, quantity.nano))
+                    counter = counter_of.get(dimension)
+                    if counter is None:
+                        counter = counter_of[dimension] = len(totals)
+                        totals.append(sources[source][dimension].nano)
+                    mine.append((counter, quantity.nano))
             draws.append(mine)
-        modes = modes_of([body.draws for body in bodies], self._meaning)
-        return scaled(tuple([body.parents for body in bodies]), draws, room, modes)
+        compatibility = compatibility_of([facts.draws for facts in device_facts], self._meaning)
+        return scaled(tuple([facts.parents for facts in device_facts]), draws, totals, compatibility)

@@ -1,8 +1,9 @@
-"""Which devices of a component are free, for every set of devices taken: rules S1 to S8 as tables.
+"""Occupancy tables: which devices of a component are free, for every set of devices in use (rules S1 to S8).
 
-The state of a component is a bit mask of the taken positions. What follows from a state is computed once
-and kept, for all components of that structure in the cluster. Overdrawn states, which only arise when
-claims hold more than there is, are accepted: they leave less than nothing.
+The *state* of a component is the mask of the positions in use. What follows from a state is computed once
+and kept; all components of the cluster with this structure share it. A state may be overdrawn: claims may
+hold more than there is, by somebody else's mistake. Then less than nothing is left, and the answers are
+still the ledger's.
 """
 
 from __future__ import annotations
@@ -14,38 +15,40 @@ from scheduler_core.tables.bits import mask_of, positions
 from scheduler_core.tables.group_masks import GroupMasks
 from scheduler_core.tables.structure import Structure
 
-_MEMORY: Final = 1 << 20  # numbers kept per shape before its tables start afresh
+_MEMORY: Final = 1 << 20  # integers kept per structure before its tables are cleared
 Common = tuple[int, ...]
-_Situation = tuple[int, int, int, list[int], Common]
-"""The free positions; the ancestors in use; the positions that would overdraw; what is left per place; the
-modes of each source that all its users share.
+_Derived = tuple[int, int, int, list[int], Common]
+"""What follows from a state: the free positions; the ancestors in use; the positions for which some counter
+has too little left; what is left of each counter; the compatibility groups that the users of each source have
+in common.
 """
 
 
 class OccupancyTables:
     """The tables of one structure.
 
-    Shape: ``above`` and ``below`` have the ancestors and descendants of each position, as masks;
-           ``twins`` the positions that stand for the same thing; ``slots`` the places that are drawn as a
-           whole or not at all.
+    Shape: ``above`` and ``below`` have the ancestors and descendants of each position, as masks; ``twins``
+           the interchangeable positions of each position, itself included: swapping two of them changes
+           nothing; ``whole_counters`` the counters of which every device that draws takes the total, such
+           as one memory slice.
     """
 
     __slots__ = (
-        "_carriers",
+        "_drawing_parents",
         "_draws",
         "_group_masks",
-        "_ladders",
         "_limit",
         "_memo",
-        "_more",
-        "_stacked",
+        "_needing_more",
+        "_positions_by_amount",
+        "_summed",
         "above",
         "below",
         "everything",
         "size",
-        "slots",
         "structure",
         "twins",
+        "whole_counters",
     )  # fmt: skip
 
     def __init__(self, structure: Structure) -> None:
@@ -56,38 +59,40 @@ class OccupancyTables:
         self.below = _descendants(self.above)
         self.twins = _twins(structure, self.below)
         self._draws = structure.draws
-        self._carriers = mask_of([p for p in range(self.size) if self.below[p] and structure.draws[p]])
-        self._stacked = mask_of([p for p in range(self.size) if self._draws_twice(p)])
-        self._ladders = _ladders(structure)
-        self.slots = _slots(structure, self._ladders)
-        self._more: list[dict[int, int]] = [{} for _ in structure.room]
-        self._memo: dict[int, _Situation] = {}
-        self._group_masks = GroupMasks(structure.modes, self.above) if structure.modes else None
-        self._limit = max(256, _MEMORY // (self.size + len(structure.room)))
+        self._drawing_parents = mask_of([p for p in range(self.size) if self.below[p] and structure.draws[p]])
+        self._summed = mask_of([p for p in range(self.size) if self._sums_draws(p)])
+        self._positions_by_amount = _positions_by_amount(structure)
+        self.whole_counters = _whole_counters(structure, self._positions_by_amount)
+        self._needing_more: list[dict[int, int]] = [{} for _ in structure.totals]
+        self._memo: dict[int, _Derived] = {}
+        self._group_masks = (
+            GroupMasks(structure.compatibility, self.above) if structure.compatibility else None
+        )
+        self._limit = max(256, _MEMORY // (self.size + len(structure.totals)))
 
     def free(self, state: int) -> int:
-        """Return the positions that could be taken in this state, as a mask."""
+        """Return the positions that can be taken in a state, as a mask."""
         found = self._memo.get(state)
         return found[0] if found is not None else self._computed(state)[0]
 
     def free_after(self, state: int, position: int) -> int:
-        """Return the free positions once ``position``, free in ``state``, is taken too."""
+        """Return the free positions after ``position``, which is free in ``state``, is taken."""
         found = self._memo.get(state | 1 << position)
         return found[0] if found is not None else self._with(state, position)[0]
 
     def left(self, state: int) -> list[int]:
-        """Return what is left of each place. Units: steps of the place. Not to be changed."""
+        """Return what is left of each counter. Units: steps of the counter. Do not change the list."""
         return (self._memo.get(state) or self._computed(state))[3]
 
-    def _keep(self, state: int, situation: _Situation) -> _Situation:
+    def _keep(self, state: int, derived: _Derived) -> _Derived:
         if len(self._memo) >= self._limit:
             self._memo.clear()
-        self._memo[state] = situation
-        return situation
+        self._memo[state] = derived
+        return derived
 
-    def _computed(self, state: int) -> _Situation:
-        """Compute a state from nothing: what holds it may overdraw it."""
-        left = list(self.structure.room)
+    def _computed(self, state: int) -> _Derived:
+        """Compute a state without another one to start from. The state may be overdrawn."""
+        left = list(self.structure.totals)
         active = under = 0
         for position in positions(state):
             active |= self.above[position]
@@ -96,65 +101,71 @@ class OccupancyTables:
         for position in positions(active):
             self._draw(position, left)
         short = 0
-        for place, amount in enumerate(left):
-            short |= self._too_much(place, amount)
+        for counter, amount in enumerate(left):
+            short |= self._positions_needing_more(counter, amount)
         common: Common = ()
         free = self.everything & ~(state | active | under | self._blocked(short, active))
         if self._group_masks is not None:
             common = self._group_masks.narrowed(self._group_masks.all, positions(state | active))
             free &= ~self._group_masks.excluded(common, active)
-        return self._keep(state, (self._unstacked(free, active, left), active, short, left, common))
+        return self._keep(state, (self._without_overdraws(free, active, left), active, short, left, common))
 
-    def _with(self, state: int, position: int) -> _Situation:
-        """Compute a state from the one before: taking what is free frees nothing."""
+    def _with(self, state: int, position: int) -> _Derived:
+        """Compute a state from the state before. This is faster: taking a free position frees no other."""
         free, active, short, before, common = self._memo.get(state) or self._computed(state)
         left = before.copy()
         members = (position, *positions(self.above[position] & ~active))
         for member in members:
-            for place, amount in self._draws[member]:
-                left[place] -= amount
-                short |= self._too_much(place, left[place])
+            for counter, amount in self._draws[member]:
+                left[counter] -= amount
+                short |= self._positions_needing_more(counter, left[counter])
         active |= self.above[position]
         free &= ~(1 << position | active | self.below[position] | self._blocked(short, active))
         if self._group_masks is not None:
             common = self._group_masks.narrowed(common, members)
             free &= ~self._group_masks.excluded(common, active)
-        free = self._unstacked(free, active, left)
+        free = self._without_overdraws(free, active, left)
         return self._keep(state | 1 << position, (free, active, short, left, common))
 
     def _draw(self, position: int, left: list[int]) -> None:
-        for place, amount in self._draws[position]:
-            left[place] -= amount
+        for counter, amount in self._draws[position]:
+            left[counter] -= amount
 
-    def _too_much(self, place: int, left: int) -> int:
-        """Return the positions that draw more than ``left`` from the place."""
-        known = self._more[place].get(left)
+    def _positions_needing_more(self, counter: int, left: int) -> int:
+        """Return the positions that draw more than ``left`` from a counter."""
+        known = self._needing_more[counter].get(left)
         if known is None:
             known = 0
-            for amount, mask in self._ladders[place].items():
+            for amount, mask in self._positions_by_amount[counter].items():
                 if amount > left:
                     known |= mask
-            self._more[place][left] = known
+            self._needing_more[counter][left] = known
         return known
 
     def _blocked(self, short: int, active: int) -> int:
-        """Return the positions that lack something, or whose idle ancestor does."""
+        """Return the positions for which too little is left.
+
+        Too little may also be left for an ancestor that is not in use yet and would come into use with them.
+        """
         blocked = short
-        for ancestor in positions(short & self._carriers & ~active):
+        for ancestor in positions(short & self._drawing_parents & ~active):
             blocked |= self.below[ancestor]
         return blocked
 
-    def _draws_twice(self, position: int) -> bool:
-        """Whether the position and its ancestors meet at a place: then their draws add up."""
+    def _sums_draws(self, position: int) -> bool:
+        """Whether a position and its ancestors draw twice from one counter: then the draws add up."""
         draws = self.structure.draws[position]
         if self.above[position]:
             members = (position, *positions(self.above[position]))
             draws = tuple([draw for member in members for draw in self.structure.draws[member]])
         return len(dict(draws)) < len(draws)
 
-    def _unstacked(self, free: int, active: int, left: list[int]) -> int:
-        """Leave out what fits draw by draw, but not with the idle ancestors that it would make real."""
-        for position in positions(free & self._stacked):
+    def _without_overdraws(self, free: int, active: int, left: list[int]) -> int:
+        """Leave out the positions whose summed draws overdraw a counter though each single draw fits.
+
+        The sum has the draws of the position and of the ancestors that would come into use with it.
+        """
+        for position in positions(free & self._summed):
             rest = left.copy()
             for member in (position, *positions(self.above[position] & ~active)):
                 self._draw(member, rest)
@@ -164,7 +175,7 @@ class OccupancyTables:
 
 
 def _ancestors(structure: Structure) -> tuple[int, ...]:
-    """Return the ancestors of each position. Without recursion: a chain may be as long as a pool."""
+    """Return the ancestors of each position. No recursion: a chain may be as long as the pool."""
     if not any(structure.parents):
         return (0,) * len(structure.parents)
     above: dict[int, int] = {}
@@ -193,22 +204,25 @@ def _descendants(above: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(below)
 
 
-def _ladders(structure: Structure) -> list[dict[int, int]]:
-    """Return, per place, the amounts drawn and the positions that draw each."""
-    rungs: list[dict[int, int]] = [{} for _ in structure.room]
+def _positions_by_amount(structure: Structure) -> list[dict[int, int]]:
+    """Return, per counter, the amounts that are drawn and the positions that draw each amount."""
+    found: list[dict[int, int]] = [{} for _ in structure.totals]
     for position, draws in enumerate(structure.draws):
         bit = 1 << position
-        for place, amount in draws:
-            rung = rungs[place]
-            rung[amount] = rung.get(amount, 0) | bit
-    return rungs
+        for counter, amount in draws:
+            masks = found[counter]
+            masks[amount] = masks.get(amount, 0) | bit
+    return found
 
 
 def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
-    """Return, per position, those that stand for the same thing: equal parents and draws, no parts."""
+    """Return, per position, the positions that are interchangeable with it.
+
+    They have equal parents, draws and compatibility groups, and nothing is cut from them.
+    """
     groups: dict[object, int] = {}
     keys = [
-        position if parts else (parents, draws, structure.modes[position : position + 1])
+        position if parts else (parents, draws, structure.compatibility[position : position + 1])
         for position, (parts, parents, draws) in enumerate(
             zip(below, structure.parents, structure.draws, strict=True)
         )
@@ -218,7 +232,7 @@ def _twins(structure: Structure, below: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([groups[key] for key in keys])
 
 
-def _slots(structure: Structure, ladders: Sequence[Mapping[int, int]]) -> frozenset[int]:
-    """Return the places of which all who draw take everything."""
-    rungs = enumerate(zip(ladders, structure.room, strict=True))
-    return frozenset([place for place, (rung, room) in rungs if len(rung) == 1 and room in rung])
+def _whole_counters(structure: Structure, by_amount: Sequence[Mapping[int, int]]) -> frozenset[int]:
+    """Return the counters of which every device that draws takes the total, and that is more than nothing."""
+    pairs = enumerate(zip(by_amount, structure.totals, strict=True))
+    return frozenset([counter for counter, (masks, total) in pairs if total and list(masks) == [total]])

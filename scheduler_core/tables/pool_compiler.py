@@ -1,6 +1,7 @@
-"""Compile a pool: flat devices go in, components that share templates come out.
+"""Compiles a pool: flat devices in, components that share templates out.
 
-A pool that is invalid, incomplete or between two generations is left as it is.
+The tables do not cover a pool that is invalid or incomplete, or of which an older generation still counts.
+Such a pool stays a pool of flat devices.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from scheduler_core.tables.intern_tables import InternTables
 from scheduler_core.tables.pool_template import PoolTemplate
 from scheduler_core.tables.structure_class import Entries, StructureClass
 
-_BLUEPRINTS: Final = 64  # machines remembered by the names of their devices
+_POOL_TEMPLATES: Final = 64  # pools remembered by the names of their devices
 _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 
 def is_whole(pool: Pool) -> bool:
-    """Whether the pool counts as it is from wherever it is seen: valid, complete, of one generation."""
+    """Whether the pool is valid, complete, and the same seen from every node."""
     return pool.problem is None and pool.is_complete and pool.older is None
 
 
 class PoolCompiler:
-    """Compiles the pools of one engine: what is equal in them is kept once."""
+    """Compiles the pools of a cluster. Equal parts are kept once."""
 
     def __init__(self, features: Features = ALL) -> None:
         self.features = features
@@ -38,14 +39,14 @@ class PoolCompiler:
         self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
     def compile(self, pool: Pool) -> CompiledPool:
-        """Return the pool in tables. The pool must be regular."""
+        """Return the compiled pool. Raises: ValueError where the tables do not cover it."""
         found = self.compile_if_regular(pool)
         if found is None:
-            raise ValueError(f"pool {pool.id} is not regular")
+            raise ValueError(f"cannot compile pool {pool.id}: the tables do not cover it")
         return found
 
     def compile_if_regular(self, pool: Pool) -> CompiledPool | None:
-        """Return the pool in tables, None where those do not cover everything about it."""
+        """Return the compiled pool, None where the tables do not cover it."""
         pool = pool.with_features(self.features)
         if not is_whole(pool):
             return None
@@ -70,25 +71,25 @@ class PoolCompiler:
         found = pool_template.read(pool) if pool_template is not None else None
         if found is None:
             found = self._read(pool)
-            if len(self._pool_templates) >= _BLUEPRINTS:
+            if len(self._pool_templates) >= _POOL_TEMPLATES:
                 self._pool_templates.clear()
             self._pool_templates[key] = PoolTemplate(pool, found)
         return found
 
     def _read(self, pool: Pool) -> list[Component]:
-        """Read the pool from the start."""
+        """Read a pool without a template."""
         reader = ComponentReader(pool, self._intern_tables)
         found = [reader.read(members) for members in connected(pool.devices)]
         return _components(found, self._intern_tables, pool.id)
 
 
 def _components(found: Sequence[ReadComponent], intern_tables: InternTables, pool: PoolId) -> list[Component]:
-    """Return the components of a pool. Those of one skeleton leave the same entries open, in one template."""
-    alike: dict[StructureClass, list[Entries]] = {}
+    """Return the components of a pool: those of one structure class share one template."""
+    by_class: dict[StructureClass, list[Entries]] = {}
     for one in found:
-        alike.setdefault(one.structure_class, []).append(one.entries)
+        by_class.setdefault(one.structure_class, []).append(one.entries)
     templates: dict[StructureClass, ComponentTemplate] = {}
-    for structure_class, rows in alike.items():
+    for structure_class, rows in by_class.items():
         structure_class.note(rows)
         templates[structure_class] = intern_tables.template(structure_class, rows[0])
     return [

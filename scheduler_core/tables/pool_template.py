@@ -1,9 +1,9 @@
-"""Blueprints: what a pool looked like that was compiled before.
+"""Pool templates: reads a pool faster by comparing it with an equal pool that was read before.
 
-Most pools of a cluster are the same machine once more. A pool whose devices are called as those of an
-earlier one is compared with it, whole columns at a time: equal amounts, sources, parents, and equal values
-of all attributes but those in which machines are known to differ. Only these are read. Where anything else
-differs, the blueprint says so and the pool is read from the start.
+Most pools of a cluster are one machine type again and again. A pool whose devices have the same names as
+the template's is compared with it, a whole column of values at a time. Amounts, sources, parents and all
+attributes must be equal, except the attributes in which such machines are known to differ; only these are
+read. Where anything else differs, ``read`` returns None and the pool is read without a template.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from scheduler_core.tables.structure_class import (
 _FACTS: Final = attrgetter(
     "capacity", "draws", "parents", "taints", "binding", "is_shareable", "policies", "only_with"
 )
-"""Everything about a device but its name, its attributes and from where it can be used."""
+"""Everything about a device except its name, its attributes and its node selection."""
 _Attributes = Mapping[QualifiedName, AttributeValue]
 _Pick = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _GroupColumns:
-    """The same group of all components of one skeleton, one after the other.
+    """One attribute group of all components of one structure class, as columns.
 
-    Shape: ``parts`` are the numbers of the components, ``size`` how many devices each has of the group;
-           ``listed`` says where those are listed; ``fixed`` picks the values that must be those of
-           ``rows``, ``odd`` the ones among them for which being equal is not enough; ``open`` the keys in
-           which components differ, and whether devices of one component do too.
+    Shape: ``parts`` the numbers of the components, ``size`` how many devices of each are in the group;
+           ``listed`` returns these devices out of all devices of the pool; ``fixed`` returns the values of
+           a device that must equal those in ``rows``; ``uncertain`` returns the ones among them for which
+           ``==`` is not enough, and ``uncertain_values`` has what they must be; ``open`` the keys in which
+           components differ, each with whether it is per device.
     """
 
     parts: tuple[int, ...]
@@ -51,13 +52,13 @@ class _GroupColumns:
     listed: _Pick
     fixed: _Pick
     rows: list[tuple[AttributeValue, ...]]
-    odd: _Pick
-    odd_values: list[AttributeValue]
+    uncertain: _Pick
+    uncertain_values: list[AttributeValue]
     open: tuple[tuple[QualifiedName, bool], ...]
 
 
 class PoolTemplate:
-    """A pool as it was read. Drawn only when a second one comes: a single machine needs none."""
+    """A pool as it was read. The columns are built when a second pool comes: one pool alone needs none."""
 
     def __init__(self, pool: Pool, components: Sequence[Component]) -> None:
         self._templates = [one.template for one in components]
@@ -65,10 +66,10 @@ class PoolTemplate:
         self._varying = {
             one.template.structure_class: one.template.structure_class.varying for one in components
         }
-        self._undrawn: Pool | None = pool
+        self._unbuilt: Pool | None = pool
 
-    def _draw(self, pool: Pool) -> None:
-        self._undrawn = None
+    def _build(self, pool: Pool) -> None:
+        self._unbuilt = None
         self._sources = pool.sources
         self._facts = list(map(_FACTS, pool.devices))
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
@@ -76,11 +77,11 @@ class PoolTemplate:
         self._group_columns = list(_group_columns(self._templates, self._layouts, attributes))
 
     def read(self, pool: Pool) -> list[Component] | None:
-        """Return the components of a pool whose devices have the same names, None where it differs."""
+        """Return the components of a pool whose devices have the same names, None where more differs."""
         if any(structure_class.varying is not varying for structure_class, varying in self._varying.items()):
-            return None  # templates that leave more open have come since
-        if self._undrawn is not None:
-            self._draw(self._undrawn)
+            return None  # components came that differ in more entries: these templates are out of date
+        if self._unbuilt is not None:
+            self._build(self._unbuilt)
         if pool.sources != self._sources or list(map(_FACTS, pool.devices)) != self._facts:
             return None
         attributes: list[_Attributes] = [device.attributes for device in pool.devices]
@@ -101,20 +102,23 @@ class PoolTemplate:
 
 
 def _reads(columns_of: _GroupColumns, attributes: Sequence[_Attributes], owns: Sequence[list[Entry]]) -> bool:
-    """Add to the entries of each component those of the squad; False where it differs."""
+    """Add the values of a group to the own entries of each component. Return False where a value differs."""
     mine = columns_of.listed(attributes)
     if list(map(columns_of.fixed, mine)) != columns_of.rows:
         return False
-    odd = list(chain.from_iterable(map(columns_of.odd, mine)))
-    if not (all(map(is_, odd, columns_of.odd_values)) or all(map(is_same, odd, columns_of.odd_values))):
+    uncertain = list(chain.from_iterable(map(columns_of.uncertain, mine)))
+    if not (
+        all(map(is_, uncertain, columns_of.uncertain_values))
+        or all(map(is_same, uncertain, columns_of.uncertain_values))
+    ):
         return False
-    for key, is_spread in columns_of.open:
+    for key, is_per_device in columns_of.open:
         values = tuple([row[key] for row in mine])
         for number, part in enumerate(columns_of.parts):
             column = values[number * columns_of.size : (number + 1) * columns_of.size]
-            if is_constant(column, column[0]) is is_spread:
+            if is_constant(column, column[0]) is is_per_device:
                 return False
-            owns[part].append(column if is_spread else column[0])
+            owns[part].append(column if is_per_device else column[0])
     return True
 
 
@@ -150,31 +154,31 @@ def _columns_of(
     listed: _Pick,
     mine: Sequence[_Attributes],
 ) -> _GroupColumns:
-    """Return the squad of a group whose entries are numbered from ``first`` on."""
+    """Return the columns of a group whose entries are numbered from ``first`` on."""
     is_open = [first + offset in structure_class.varying for offset in range(len(group.keys))]
     fixed = [key for key, differs in zip(group.keys, is_open, strict=True) if not differs]
-    odd = [key for key in fixed if any(type(row[key]) is not str for row in mine)]
-    spread = zip(group.keys, group.spread, is_open, strict=True)
+    uncertain = [key for key in fixed if any(type(row[key]) is not str for row in mine)]
+    keys = zip(group.keys, group.per_device, is_open, strict=True)
     return _GroupColumns(
         parts=parts,
         size=len(group.positions),
         listed=listed,
         fixed=_picker(fixed),
         rows=list(map(_picker(fixed), mine)),
-        odd=_picker(odd),
-        odd_values=list(chain.from_iterable(map(_picker(odd), mine))),
-        open=tuple((key, is_spread) for key, is_spread, differs in spread if differs),
+        uncertain=_picker(uncertain),
+        uncertain_values=list(chain.from_iterable(map(_picker(uncertain), mine))),
+        open=tuple((key, is_per_device) for key, is_per_device, differs in keys if differs),
     )
 
 
 def _nodes(nodes: Sequence[NodeSelection], layout: DeviceListing) -> Nodes:
-    """Return from where the devices of a component can be used."""
+    """Return the node selection of the devices of a component, or one each where they differ."""
     mine = tuple([nodes[index] for index in layout.listed])
     return mine[0] if mine.count(mine[0]) == len(mine) else mine
 
 
 def _picker(keys: Sequence[Any]) -> _Pick:
-    """Return what picks the values of some keys. Raises: KeyError when one is missing."""
+    """Return a function that returns the values of some keys, or raises KeyError where one is missing."""
     if len(keys) > 1:
         return itemgetter(*keys)
     return lambda row: tuple([row[key] for key in keys])

@@ -1,8 +1,10 @@
-"""What decides which devices of a component exclude each other, free of names and units.
+"""The structure of a component: everything that decides which of its devices exclude each other.
 
-A *component* is a group of devices connected by what they are cut from or draw from; its devices have
-*positions*, in listed order. Amounts are counted in the greatest step that divides all amounts of a
-place, so that equal hardware has an equal structure whatever its units.
+A *component* is a set of devices that are connected: one is cut from another, or both draw from the same
+source. The devices of a component are numbered from 0, in listed order; these numbers are *positions*. A
+*counter* is one dimension of one source; counters are numbered too. A structure has no names, and it has no
+units: the amounts of a counter are divided by their greatest common divisor. So equal hardware has an equal
+structure, whatever its devices are called and whatever unit its driver publishes.
 """
 
 from __future__ import annotations
@@ -14,58 +16,62 @@ from math import gcd
 from scheduler_core.base.features import Groups
 from scheduler_core.tables.bits import mask_of
 
-Places = tuple[tuple[int, int], ...]
-"""Pairs of place and amount. A *place* is one dimension of one source, by number."""
+CounterAmounts = tuple[tuple[int, int], ...]
+"""Pairs of the number of a counter and an amount."""
+SourceMasks = tuple[tuple[int, int], ...]
+"""Pairs of the number of a source and the compatibility groups there, as a mask."""
 Declared = tuple[int, int, frozenset[str] | None]
+"""One draw of a device: the source, the amounts (by number), and the compatibility groups declared for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The skeleton of a component.
+    """The structure of a component. Equal structures have the same free devices in every state.
 
-    Shape: ``parents``, ``draws`` and ``modes`` have an entry per position; ``room`` has one per place.
-           ``modes`` are pairs of a source and the modes of it in which the device can be used, as the bits
-           of an integer: all devices in use of a source must have one in common.
-    Units: ``draws`` and ``room`` in steps of the place; see ``scaled``.
+    Shape: ``parents``, ``draws`` and ``compatibility`` have one entry per position; ``compatibility`` is
+           empty where no device declares a compatibility group; ``totals`` has one entry per counter.
+    Units: ``draws`` and ``totals`` count the steps of their counter; see ``scaled``.
     """
 
     parents: tuple[tuple[int, ...], ...]
-    draws: tuple[Places, ...]
-    room: tuple[int, ...]
-    modes: tuple[Places, ...] = ()
+    draws: tuple[CounterAmounts, ...]
+    totals: tuple[int, ...]
+    compatibility: tuple[SourceMasks, ...] = ()
 
 
 def scaled(
     parents: tuple[tuple[int, ...], ...],
     draws: list[list[tuple[int, int]]],
-    room: list[int],
-    modes: tuple[Places, ...] = (),
+    totals: list[int],
+    compatibility: tuple[SourceMasks, ...] = (),
 ) -> Structure:
-    """Return the structure with the amounts of each place divided by what divides them all.
+    """Return the structure with the amounts of each counter divided by their greatest common divisor.
 
-    What is drawn decides the step; room that is no multiple of it can never be used to the last.
+    Only drawn amounts decide the divisor. A total is rounded down: no devices can draw the remainder.
     """
-    drawn: list[set[int]] = [set() for _ in room]
+    drawn: list[set[int]] = [set() for _ in totals]
     for mine in draws:
-        for place, amount in mine:
-            drawn[place].add(amount)
+        for counter, amount in mine:
+            drawn[counter].add(amount)
     steps = [gcd(*amounts) or 1 for amounts in drawn]
-    # Amounts are large numbers and few: each is divided once, and draws that are equal are one object.
-    found = [{amount: (place, amount // steps[place]) for amount in some} for place, some in enumerate(drawn)]
+    # There are few different amounts, and they are large: divide each once, and share equal pairs.
+    found = [
+        {amount: (counter, amount // steps[counter]) for amount in some} for counter, some in enumerate(drawn)
+    ]
     return Structure(
         parents=parents,
-        draws=tuple([tuple([found[place][amount] for place, amount in mine]) for mine in draws]),
-        room=tuple([amount // step for amount, step in zip(room, steps, strict=True)]),
-        modes=modes,
+        draws=tuple([tuple([found[counter][amount] for counter, amount in mine]) for mine in draws]),
+        totals=tuple([amount // step for amount, step in zip(totals, steps, strict=True)]),
+        compatibility=compatibility,
     )
 
 
-def modes_of(declared: Sequence[Sequence[Declared]], meaning: Groups) -> tuple[Places, ...]:
-    """Return the modes of devices, empty where none declares a compatibility group.
+def compatibility_of(declared: Sequence[Sequence[Declared]], meaning: Groups) -> tuple[SourceMasks, ...]:
+    """Return the compatibility groups of devices as masks, nothing where no device declares any.
 
-    Shape: ``declared`` has, per device, its sources, each with the number of what it draws there and the
-           groups that it declares. A device that declares none can be used in any mode; as KEP-5963 has it,
-           in a mode of its own only.
+    Shape: ``declared`` has the draws of each device. A device without groups gets no mask: it is
+           compatible with every other. With ``meaning`` "kep-5963" it gets a group that all such devices
+           of the source share.
     Source: rule S10 of docs/semantics.md.
     """
     if not any([groups for mine in declared for _, _, groups in mine]):
@@ -73,11 +79,11 @@ def modes_of(declared: Sequence[Sequence[Declared]], meaning: Groups) -> tuple[P
     bits: dict[tuple[int, str | None], int] = {}
     found = []
     for mine in declared:
-        modes: dict[int, int] = {}
+        masks: dict[int, int] = {}
         for source, _, groups in mine:
             names: Iterable[str | None] = sorted(groups) if groups else (None,)
             if groups or meaning == "kep-5963":
                 mask = mask_of(bits.setdefault((source, name), len(bits)) for name in names)
-                modes[source] = modes.get(source, mask) & mask
-        found.append(tuple(modes.items()))
+                masks[source] = masks.get(source, mask) & mask
+        found.append(tuple(masks.items()))
     return tuple(found)

@@ -1,9 +1,11 @@
-"""Skeletons: components alike but for the values of attributes.
+"""Structure classes: components that are equal except for the values of some attributes.
 
-A skeleton is the structure of a component, its amounts, and which attributes its devices have: devices
-with the same attribute keys form a *group*. A component's *entries* are, group by group and key by key,
-the one value that all devices of the group have, or their values one by one (the key is *spread*). A
-skeleton learns in which entries components differ: serial numbers, addresses, indexes.
+Components of one structure class have an equal structure, equal amounts, and devices with equal attribute
+keys. The devices with the same attribute keys form an *attribute group*. The attribute values of a
+component are stored as *entries*: for each group and each of its keys one entry. An entry is one value
+where all devices of the group have the same value; otherwise the key is *per device*, and the entry is a
+tuple with one value per device. A structure class notes in which entries its components differ: serial
+numbers, addresses, indexes.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ from scheduler_core.tables.occupancy import OccupancyTables
 Keys = tuple[QualifiedName, ...]
 Entry = AttributeValue | tuple[AttributeValue, ...]
 Entries = tuple[Entry, ...]
-_TEXTS: Final[set[type]] = {str}  # what equals one is one
+_TEXTS: Final[set[type]] = {str}  # only a string equals a string
 
 
 def identity(value: Entry) -> tuple[object, ...]:
-    """Return what tells a value from every other one that an expression could tell it from."""
+    """Return a key that two values share only where no CEL expression can tell them apart."""
     if isinstance(value, Version):
         return Version, value.text
     if isinstance(value, tuple):
@@ -40,7 +42,7 @@ def identity(value: Entry) -> tuple[object, ...]:
 
 
 def is_same(one: Entry, two: Entry) -> bool:
-    """Whether no expression could tell two values apart."""
+    """Whether no CEL expression can tell two values apart. (``True == 1`` in Python, not in CEL.)"""
     if one is two:
         return True
     if one != two or type(one) is not type(two):
@@ -51,17 +53,17 @@ def is_same(one: Entry, two: Entry) -> bool:
 
 
 def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether no expression could tell the values of a column from its first one."""
+    """Whether all values of a column are the same as ``first``, for every CEL expression."""
     return column.count(first) == len(column) and (type(first) is str or _is_one(column, first))
 
 
 def _is_one(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether equal values are the same: of most types, others may equal them."""
+    """Whether all values are the same as ``first``, not only equal: equal values may differ in type."""
     return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
 
 
-def spread(columns: Sequence[Entries]) -> list[bool]:
-    """Return, per column, whether its values differ."""
+def differing(columns: Sequence[Entries]) -> list[bool]:
+    """Return, per column, whether a CEL expression can tell any of its values apart."""
     found = [column.count(column[0]) != len(column) for column in columns]
     for number, column in enumerate(columns):
         if type(column[0]) is not str and not found[number]:
@@ -80,11 +82,11 @@ Share = tuple[Quantity, ...]
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What a device is beyond its attributes.
+    """Everything about a device except its name, its attributes and its node selection.
 
-    Shape: ``draws`` name sources by number, and amounts by the number that the skeleton knows them by, each
-           with the compatibility groups declared for it; ``parents`` are positions; equal capacities have
-           one ``number``.
+    Shape: equal capacities have one ``number``; ``draws`` has, per source, the number of the source, the
+           number of the amounts drawn, and the compatibility groups declared for it; ``parents`` are
+           positions.
     """
 
     number: int
@@ -100,56 +102,62 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True)
 class AttributeGroup:
-    """Devices with the same attribute keys. Shape: ``spread`` tells for each key whether values differ."""
+    """Devices with the same attribute keys.
+
+    Shape: ``per_device`` has, for each key, whether the values of the devices differ.
+    """
 
     keys: Keys
     positions: tuple[int, ...]
-    spread: tuple[bool, ...]
+    per_device: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeLocation:
-    """Where the values of an attribute stand: an entry, and whose values it has."""
+    """Where the values of an attribute are stored: the number of the entry, and the devices it is about.
+
+    Shape: ``mask`` are the same ``positions`` as a mask; ``is_per_device`` as in ``AttributeGroup``.
+    """
 
     entry: int
     positions: tuple[int, ...]
     mask: int
-    is_spread: bool
+    is_per_device: bool
 
 
-def _is_enabled(body: DeviceFacts, features: Features) -> bool:
-    groups = any(groups for _, _, groups in body.draws)
+def _is_enabled(facts: DeviceFacts, features: Features) -> bool:
+    groups = any(groups for _, _, groups in facts.draws)
     return (
-        (features.DRAPartitionableDevices or not body.draws)
+        (features.DRAPartitionableDevices or not facts.draws)
         and (features.DRADeviceCompatibilityGroups or not groups)
-        and (features.DRAConsumableCapacity or not body.is_shareable)
-        and (features.binding or not body.binding.conditions)
+        and (features.DRAConsumableCapacity or not facts.is_shareable)
+        and (features.binding or not facts.binding.conditions)
     )
 
 
 class StructureClass:
-    """What components have in common whatever their attributes say. Equal skeletons are one object.
+    """What components have in common, whatever their attribute values. Equal classes are one object.
 
-    Shape: ``sources`` what each source holds; ``amounts`` what is drawn, by number; ``varying`` the numbers
-           of entries in which components were seen to differ; ``own`` picks those out of all entries,
-           ``common`` the others; ``keys`` are all attributes of its devices; ``waits`` whether some device
-           must first become ready; ``is_shared`` whether some device serves many claims: tables cannot tell
-           what is left of it.
+    Shape: ``sources`` what each source offers; ``amounts`` all amounts that are drawn, by number;
+           ``varying`` the numbers of the entries in which components were found to differ; ``own`` returns
+           the varying entries of a component, ``common`` the others; ``keys`` all attribute keys of its
+           devices; ``waits`` whether some device has binding conditions; ``shareable`` the positions of
+           shareable devices, of which the occupancy tables cannot tell how much is left; ``is_shared``
+           whether there are any; ``judges`` whether some device has an expression about others.
     """
 
     __slots__ = (
         "_barred",
-        "_odd",
-        "_places",
+        "_locations",
         "_seen",
         "_shares",
+        "_uncertain",
         "amounts",
-        "bodies",
         "common",
+        "device_facts",
         "driver",
         "groups",
         "is_shared",
-        "judges",
         "judges",
         "keys",
         "own",
@@ -164,7 +172,7 @@ class StructureClass:
         self,
         driver: str,
         tables: OccupancyTables,
-        bodies: tuple[DeviceFacts, ...],
+        device_facts: tuple[DeviceFacts, ...],
         sources: tuple[Mapping[str, Quantity], ...],
         groups: tuple[AttributeGroup, ...],
         *,
@@ -173,25 +181,27 @@ class StructureClass:
         self.driver = driver
         self.tables = tables
         self.amounts = amounts
-        self.bodies = bodies
+        self.device_facts = device_facts
         self.sources = sources
         self.groups = groups
-        self.shareable = mask_of([position for position, body in enumerate(bodies) if body.is_shareable])
+        self.shareable = mask_of(
+            [position for position, facts in enumerate(device_facts) if facts.is_shareable]
+        )
         self.is_shared = self.shareable != 0
-        self.judges = any([body.only_with is not None for body in bodies])
-        self.waits = any([body.binding.conditions for body in bodies])
+        self.judges = any([facts.only_with is not None for facts in device_facts])
+        self.waits = any([facts.binding.conditions for facts in device_facts])
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self._shares: dict[tuple[int, Amounts], Share | None] = {}
         self.keys = tuple({key: None for group in groups for key in group.keys})
-        self._places: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
+        self._locations: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
         self._seen: Entries = ()
         self._vary(frozenset())
 
-    def places(self, key: QualifiedName) -> tuple[AttributeLocation, ...]:
-        """Return where the values of an attribute stand, group by group; few are ever asked for."""
-        found = self._places.get(key)
+    def locations(self, key: QualifiedName) -> tuple[AttributeLocation, ...]:
+        """Return where the values of an attribute are stored, one location per group that has the key."""
+        found = self._locations.get(key)
         if found is None:
-            found = self._places[key] = tuple(self._found(key))
+            found = self._locations[key] = tuple(self._found(key))
         return found
 
     def _found(self, key: QualifiedName) -> Iterator[AttributeLocation]:
@@ -200,32 +210,34 @@ class StructureClass:
             if key in group.keys:
                 offset = group.keys.index(key)
                 yield AttributeLocation(
-                    first + offset, group.positions, mask_of(group.positions), group.spread[offset]
+                    first + offset, group.positions, mask_of(group.positions), group.per_device[offset]
                 )
             first += len(group.keys)
 
     def barred(self, tolerations: tuple[Toleration, ...]) -> int:
-        """Return the positions that bear a taint which is not tolerated."""
+        """Return the positions with a taint that is not tolerated."""
         known = self._barred.get(tolerations)
         if known is None:
-            marked = ((position, body.taints) for position, body in enumerate(self.bodies) if body.taints)
-            found = (position for position, taints in marked if intolerable(taints, tolerations) is not None)
+            tainted = (
+                (position, facts.taints) for position, facts in enumerate(self.device_facts) if facts.taints
+            )
+            found = (position for position, taints in tainted if intolerable(taints, tolerations) is not None)
             known = self._barred[tolerations] = mask_of(found)
         return known
 
-    def large(self, wanted: Amounts) -> int:
+    def with_capacity(self, wanted: Amounts) -> int:
         """Return the positions that have the wanted amounts when nothing of them is in use.
 
-        Shape: bare keys are the driver's own.
+        Shape: bare keys belong to the driver.
         """
         if not wanted:
-            return mask_of([p for p in range(len(self.bodies)) if self._can_share(p, wanted)])
+            return mask_of([p for p in range(len(self.device_facts)) if self._can_share(p, wanted)])
         needed = {qualified(key, self.driver): amount for key, amount in wanted}
         return mask_of(
             position
-            for position, body in enumerate(self.bodies)
+            for position, facts in enumerate(self.device_facts)
             if self._can_share(position, wanted)
-            and all(key in body.capacity and amount <= body.capacity[key] for key, amount in needed.items())
+            and all(key in facts.capacity and amount <= facts.capacity[key] for key, amount in needed.items())
         )
 
     def _can_share(self, position: int, wanted: Amounts) -> bool:
@@ -242,11 +254,14 @@ class StructureClass:
         return self._shares[key]
 
     def _new_share(self, position: int, wanted: Amounts) -> Share | None:
-        body, needed = self.bodies[position], {qualified(key, self.driver): amount for key, amount in wanted}
-        if not needed.keys() <= body.capacity.keys():
+        facts, needed = (
+            self.device_facts[position],
+            {qualified(key, self.driver): amount for key, amount in wanted},
+        )
+        if not needed.keys() <= facts.capacity.keys():
             return None
-        policies, found = dict(body.policies), []
-        for name, value in body.capacity.items():
+        policies, found = dict(facts.policies), []
+        for name, value in facts.capacity.items():
             amount = consumed(needed.get(name), value, policies.get(name))
             if amount is None or amount > value:
                 return None
@@ -255,40 +270,44 @@ class StructureClass:
 
     def enabled(self, features: Features) -> int:
         """Return the positions that may be offered: every feature is on that their devices need."""
-        return mask_of(position for position, body in enumerate(self.bodies) if _is_enabled(body, features))
+        return mask_of(
+            position for position, facts in enumerate(self.device_facts) if _is_enabled(facts, features)
+        )
 
     def note(self, rows: Sequence[Entries]) -> None:
-        """Note in which entries components differ, among themselves or from the first one ever seen."""
+        """Note in which entries these components differ from each other or from the first one ever noted."""
         is_first = not self._seen
         if is_first:
             self._seen = rows[0]
         elif len(rows) == 1 and self.agree(self.common(self._seen), self.common(rows[0])):
             return
-        differing = enumerate(spread(list(zip(self._seen, *rows, strict=True))))
-        varying = self.varying.union([number for number, differs in differing if differs])
+        pairs = enumerate(differing(list(zip(self._seen, *rows, strict=True))))
+        varying = self.varying.union([number for number, differs in pairs if differs])
         if is_first or varying != self.varying:
             self._vary(varying)
 
     def agree(self, one: Entries, two: Entries) -> bool:
-        """Whether no expression could tell the common entries of two components apart.
+        """Whether no CEL expression can tell the common entries of two components apart.
 
-        Most are the same objects, and nearly all others of a type for which ``==`` says it.
+        This is fast in the usual cases: most entries are the same objects; nearly all others are strings.
         """
         if all(map(is_, one, two)):
             return True
         is_equal = one == two and all(map(is_, map(type, one), map(type, two)))
-        return is_equal and all(map(is_same, self._odd(one), self._odd(two)))
+        return is_equal and all(map(is_same, self._uncertain(one), self._uncertain(two)))
 
     def _vary(self, varying: frozenset[int]) -> None:
         self.varying = varying
         self.own = _picker(sorted(varying))
         self.common = _picker([number for number in range(len(self._seen)) if number not in varying])
         seen = self.common(self._seen)
-        self._odd = _picker([number for number, one in enumerate(seen) if isinstance(one, Version | tuple)])
+        self._uncertain = _picker(
+            [number for number, one in enumerate(seen) if isinstance(one, Version | tuple)]
+        )
 
 
 def _picker(numbers: Sequence[int]) -> Callable[[Entries], Entries]:
-    """Return what picks some entries out of all."""
+    """Return a function that returns some of the entries."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
     return lambda entries: tuple(entries[number] for number in numbers)

@@ -1,7 +1,8 @@
-"""Claim signatures: claims compiled, free of their names. Claims that ask for the same thing share one.
+"""Claim signatures: what claims ask for, without their names. Claims that ask for the same share a signature.
 
-A signature lists what is asked for, request by request. Where count vectors can express that, it also lists
-every combination of alternatives that keeps within the limit of results, the preferred ones first.
+A signature has the alternatives of every request. A request with ``firstAvailable`` has several
+alternatives, any other request has one. A *choice* takes one alternative of every request. A signature
+lists all choices that stay within the limit of devices per claim, the preferred ones first.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _CHOICES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which devices would do.
+    """Which devices suit an alternative.
 
-    Shape: every one of ``selectors`` must choose them; of ``capacity`` they have at least that much, keys
-           as written; ``tolerations`` tell which taints may be on them, None where taints do not count.
+    Shape: all ``selectors`` must choose a device; it must have at least ``capacity`` (keys as the claim
+           writes them); ``tolerations`` say which taints it may have, None where taints are ignored.
     """
 
     selectors: Selectors
@@ -50,9 +51,10 @@ class Filter:
 class Alternative:
     """One alternative of a request.
 
-    Shape: ``filter`` and ``rules`` are numbers of the signature's; ``claim`` is the claim's number;
-           ``count`` is None where all matching devices are wanted; a request with ``admin_access`` takes
-           nothing from anybody; ``capacity`` is what it wants of each device.
+    Shape: ``claim`` is the number of the claim; ``filter`` and ``rules`` are indexes into the signature's;
+           ``count`` is None for ``allocationMode: All``; ``has_configs`` whether its class has
+           configurations; ``capacity`` is what it asks of each device, keys as the claim writes them. With
+           ``admin_access`` it takes no device away from others.
     """
 
     claim: int
@@ -68,10 +70,11 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class ChosenAlternatives:
-    """One alternative for every request.
+    """A choice: one alternative of every request.
 
-    Shape: ``options`` their numbers and ``counts`` how many devices they get, per request; ``devices``
-           has the alternative of each device; ``has_configs`` whether a class brings configuration along.
+    Shape: ``options``, ``alternatives`` and ``counts`` have an entry per request: the index of the
+           alternative, the alternative, and how many devices it gets; ``devices`` has, per device, the
+           alternative that it is for; ``has_configs`` whether a class of them has configurations.
     """
 
     options: tuple[int, ...]
@@ -83,9 +86,9 @@ class ChosenAlternatives:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimSignature:
-    """Claims that ask for the same.
+    """What claims ask for.
 
-    Shape: ``filters`` and ``rules`` are the different ones of all alternatives; ``requests`` has the
+    Shape: ``filters`` and ``rules`` are those of all alternatives, each filter once; ``requests`` has the
            alternatives of each request; ``gap`` says why count vectors cannot express the claims, None
            where they can; only then ``choices`` lists the combinations of alternatives.
     """
@@ -121,7 +124,7 @@ def _content(request: Request) -> tuple[object, ...]:
 def signature_of(
     claims: Sequence[Claim], classes: Mapping[str, DeviceClass], features: Features = ALL
 ) -> ClaimSignature:
-    """Compile claims that are allocated together.
+    """Return the signature of claims that are allocated together.
 
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
             does not compile.
@@ -130,10 +133,10 @@ def signature_of(
     rules: list[Constraint] = []
     requests: list[tuple[Alternative, ...]] = []
     for number, claim in enumerate(claims):
-        bound = _Bound(number, claim, len(rules))
+        numbered = _NumberedClaim(number, claim, len(rules))
         for request in claim.requests:
             check_features(request, claim, features)
-            requests.append(tuple(_alternatives(request, bound, filters, classes, features)))
+            requests.append(tuple(_alternatives_of(request, numbered, filters, classes, features)))
         rules += claim.constraints
     gap = _gap(requests, rules)
     return ClaimSignature(
@@ -161,35 +164,35 @@ def _gap(requests: Sequence[Sequence[Alternative]], rules: Sequence[Constraint])
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
-    """A claim, its number, and the number of its first constraint."""
+class _NumberedClaim:
+    """A claim with its number and the number of its first constraint among those of all claims."""
 
     number: int
     claim: Claim
     first_rule: int
 
 
-def _alternatives(
+def _alternatives_of(
     request: Request,
-    bound: _Bound,
+    numbered: _NumberedClaim,
     filters: dict[Filter, int],
     classes: Mapping[str, DeviceClass],
     features: Features,
 ) -> Iterator[Alternative]:
     for option in request.alternatives:
         wanted = Filter(
-            selectors=selectors_of(option, bound.claim, classes),
+            selectors=selectors_of(option, numbered.claim, classes),
             capacity=tuple(option.capacity.items()),
             tolerations=option.tolerations if features.DRADeviceTaints else None,
         )
         yield Alternative(
-            claim=bound.number,
+            claim=numbered.number,
             name=option.name,
             filter=filters.setdefault(wanted, len(filters)),
             count=option.count,
             rules=tuple(
-                bound.first_rule + index
-                for index, constraint in enumerate(bound.claim.constraints)
+                numbered.first_rule + index
+                for index, constraint in enumerate(numbered.claim.constraints)
                 if applies(constraint, option.name)
             ),
             has_configs=bool(classes[option.class_name].configs),
@@ -206,7 +209,10 @@ def group_of(constraint: SameScope, name: str) -> int:
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
-    """Return the claims without some of their constraints, numbered through all claims, or without any."""
+    """Return the claims without some constraints, or without any where ``dropped`` is None.
+
+    Shape: constraints are numbered through all claims.
+    """
     number = 0
     found = []
     for claim in claims:
@@ -233,7 +239,7 @@ def choices_of(requests: Sequence[Sequence[Alternative]], claims: int) -> Iterat
 def chosen_of(
     options: tuple[int, ...], alternatives: tuple[Alternative, ...], counts: Sequence[int]
 ) -> ChosenAlternatives:
-    """Return the choice of some alternatives, with the number of devices that each of them gets."""
+    """Return the choice of some alternatives, each with the number of devices that it gets."""
     devices = tuple(one for one, count in zip(alternatives, counts, strict=True) for _ in range(count))
     has_configs = any(one.has_configs for one in alternatives)
     return ChosenAlternatives(options, alternatives, tuple(counts), devices, has_configs)

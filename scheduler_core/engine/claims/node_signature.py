@@ -1,7 +1,9 @@
-"""Gazes: which of a node's own values a kind of claim looks at.
+"""Node signatures: the few values by which the nodes of one node class differ for a claim signature.
 
-On nodes of one roster all else is equal. So a few values tell whether two nodes look the same to a kind,
-and nothing else of their components need be touched.
+Nodes of one node class have equal components, listed alike; only the components' own values differ, such as
+serial numbers. A plan depends on two things only: what selectors read of these values, and which values
+that constraints compare are equal. Both are in a node's signature. Nodes with equal signatures share a
+plan.
 """
 
 from __future__ import annotations
@@ -14,27 +16,28 @@ from scheduler_core.tables.component import Component
 from scheduler_core.tables.structure_class import Entry, identity
 
 _Slot = tuple[int, int]
-"""The number of a component, and of a value among its own."""
+"""The number of a component, and the index of a value among its own entries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeSignatures:
-    """The values of one roster that a kind looks at.
+    """Where the values are that make up the signature of a node, for one claim signature and node class.
 
-    Shape: ``read`` by selectors; ``compared`` by constraints, of which ``spread`` are one per device;
-           ``constants`` are the texts that constraints find in all nodes of the roster, numbered.
+    Shape: ``read`` are the values that selectors read; ``compared`` and ``per_device`` those that
+           constraints compare, with one value per component or one per device; ``constants`` are the
+           strings that constraints compare and all nodes of the class have, numbered.
     """
 
     read: tuple[_Slot, ...]
     compared: tuple[_Slot, ...]
-    spread: tuple[_Slot, ...]
+    per_device: tuple[_Slot, ...]
     constants: dict[str, int]
 
-    def shown(self, components: Sequence[Component]) -> tuple[object, ...] | None:
-        """Return what the node shows, equal for nodes that look the same; None where that is not plain."""
-        told = [identity(components[number].own[slot]) for number, slot in self.read]
+    def of(self, components: Sequence[Component]) -> tuple[object, ...] | None:
+        """Return the signature of a node, None where a compared value is no string."""
+        read_values = [identity(components[number].own[slot]) for number, slot in self.read]
         values: list[Entry] = [components[number].own[slot] for number, slot in self.compared]
-        for number, slot in self.spread:
+        for number, slot in self.per_device:
             entry = components[number].own[slot]
             assert isinstance(entry, tuple), "values that differ within a component are one per device"
             values += entry
@@ -44,26 +47,28 @@ class NodeSignatures:
             if type(value) is not str:
                 return None
             pattern.append(numbers.setdefault(value, len(numbers)))
-        return (*told, *pattern)
+        return (*read_values, *pattern)
 
 
 def node_signatures_of(
     components: Sequence[Component], read: Sequence[Sequence[int]], attributes: Collection[QualifiedName]
 ) -> NodeSignatures:
-    """Return the gaze of a kind that compares ``attributes`` and whose selectors read the slots ``read``."""
+    """Return where the values are. Shape: ``read`` has, per component, those that selectors read."""
     compared: list[_Slot] = []
-    spread: list[_Slot] = []
+    per_device: list[_Slot] = []
     constants: dict[str, int] = {}
     for number, component in enumerate(components):
         template = component.template
-        for place in [place for key in attributes for place in template.structure_class.places(key)]:
-            slot = template.slots.get(place.entry)
+        for location in [
+            location for key in attributes for location in template.structure_class.locations(key)
+        ]:
+            slot = template.slots.get(location.entry)
             if slot is not None:
-                (spread if place.is_spread else compared).append((number, slot))
+                (per_device if location.is_per_device else compared).append((number, slot))
                 continue
-            entry = template.entry(place.entry, component.own)
+            entry = template.entry(location.entry, component.own)
             for value in entry if isinstance(entry, tuple) else (entry,):
                 if isinstance(value, str):
                     constants.setdefault(value, len(constants))
     slots = tuple((number, slot) for number, mine in enumerate(read) for slot in mine)
-    return NodeSignatures(slots, tuple(compared), tuple(spread), constants)
+    return NodeSignatures(slots, tuple(compared), tuple(per_device), constants)

@@ -1,7 +1,7 @@
-"""Which devices selectors choose, evaluated once per what they read.
+"""Selector cache: which devices selectors choose. Devices that are equal in what is read are evaluated once.
 
-Two devices that agree in everything an expression reads get one evaluation, wherever in the cluster they
-are. A selector that says nothing of what it reads is taken to read everything.
+Equal devices may be anywhere in the cluster. A selector of which it is unknown what it reads counts as one
+that reads everything.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from scheduler_core.tables.component_template import ComponentTemplate
 
 Selectors = tuple[Selector, ...]
 FAILED: Final = "failed"
-Verdict = bool | str
+Result = bool | str
 _LIMIT: Final = 1 << 16
 
 
 class SelectorCache:
-    """The answers of all selectors so far. Shape: ``evaluations`` counts devices that were looked at."""
+    """The results of all selectors so far. Shape: ``evaluations`` counts the devices evaluated."""
 
     def __init__(self) -> None:
         self.evaluations = 0
-        self._known: dict[tuple[object, ...], Verdict] = {}
+        self._known: dict[tuple[object, ...], Result] = {}
         self._latest: tuple[Component, dict[Reads, EqualDevices]] | None = None
 
     def masks(self, selectors: Selectors, component: Component) -> tuple[int, int]:
-        """Return the positions that all selectors choose, and those on which one fails."""
+        """Return the positions that all selectors choose, and those on which one fails with an error."""
         chosen = failed = 0
-        alike, driver = (
-            self._equivalent(reads_of(selectors), component),
+        equal_devices, driver = (
+            self._equal_devices(reads_of(selectors), component),
             component.template.structure_class.driver,
         )
-        for told, mask in alike.masks.items():
-            verdict = self._verdict(selectors, driver, alike, told)
-            if verdict is True:
+        for read_values, mask in equal_devices.masks.items():
+            result = self._result(selectors, driver, equal_devices, read_values)
+            if result is True:
                 chosen |= mask
-            elif verdict is FAILED:
+            elif result is FAILED:
                 failed |= mask
         return chosen, failed
 
-    def _equivalent(self, reads: Reads, component: Component) -> EqualDevices:
-        """Return the devices as read; what one selector saw of a component serves the next one too."""
+    def _equal_devices(self, reads: Reads, component: Component) -> EqualDevices:
+        """Return the devices as read. The groups of the latest component are kept for its next selectors."""
         if self._latest is None or self._latest[0] is not component:
             self._latest = component, {}
         known = self._latest[1]
@@ -55,17 +55,19 @@ class SelectorCache:
             found = known[reads] = EqualDevices(reads, component)
         return found
 
-    def _verdict(self, selectors: Selectors, driver: str, alike: EqualDevices, told: ReadValues) -> Verdict:
-        full = (selectors, driver, told)
+    def _result(
+        self, selectors: Selectors, driver: str, equal_devices: EqualDevices, read_values: ReadValues
+    ) -> Result:
+        full = (selectors, driver, read_values)
         known = self._known.get(full)
         if known is None:
-            known = self._evaluate(selectors, alike.view(told))
+            known = self._evaluate(selectors, equal_devices.view(read_values))
             if len(self._known) >= _LIMIT:
                 self._known.clear()
             self._known[full] = known
         return known
 
-    def _evaluate(self, selectors: Selectors, seen: DeviceView) -> Verdict:
+    def _evaluate(self, selectors: Selectors, seen: DeviceView) -> Result:
         self.evaluations += 1
         try:
             return all(selector.matches(seen) for selector in selectors)
@@ -74,16 +76,16 @@ class SelectorCache:
 
 
 def fail(selectors: Selectors, component: Component, position: int) -> NoReturn:
-    """Raise what selectors raise on a device that is known to fail one."""
+    """Raise the error of the selectors on a device on which one is known to fail."""
     seen = view(component.template.structure_class.driver, component.device(position))
     for selector in selectors:
         selector.matches(seen)
-    raise AssertionError("a selector that failed once fails again")
+    raise AssertionError("selectors are deterministic: one that failed fails again")
 
 
 @lru_cache(maxsize=1024)
 def reads_of(selectors: Selectors) -> Reads:
-    """Return what selectors may look at, all of them together."""
+    """Return what some selectors read, all together."""
     found: dict[str, set[QualifiedName]] = {"attributes": set(), "capacity": set()}
     for selector in selectors:
         if selector.reads is None:
@@ -94,12 +96,12 @@ def reads_of(selectors: Selectors) -> Reads:
 
 
 def open_slots(selectors: Selectors, template: ComponentTemplate) -> tuple[int, ...]:
-    """Return which of a component's own values the selectors may look at."""
+    """Return the indexes of a component's own entries that the selectors read."""
     keys = reads_of(selectors).attributes
     structure_class = template.structure_class
     return tuple(
-        template.slots[place.entry]
+        template.slots[location.entry]
         for key in (structure_class.keys if keys is None else keys)
-        for place in structure_class.places(key)
-        if place.entry in template.slots
+        for location in structure_class.locations(key)
+        if location.entry in template.slots
     )

@@ -1,7 +1,7 @@
-"""All ways to place some devices in one component that are worth choosing between.
+"""Packings: the ways to place some devices in one component, without those that can never be the best.
 
-Ways that end in the same state are one. Of the others, those are left out that use up no less than another
-in every profile: no prices make them the better choice.
+Two ways that end in the same state count as one. A way is left out where another leaves at least as many
+parts of every kind: the other way is never dearer.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Final
 from scheduler_core.engine.policy.part_counts import Fit, PartCounts
 from scheduler_core.engine.solve.component_view import ComponentView, counted, without
 
-_WIDTH: Final = 128  # states followed at a time: beyond, the first ones stand for the rest
+_WIDTH: Final = 128  # states followed at a time: where there are more, only the first ones are
 
 
 Losses = tuple[tuple[int, int], ...]
-"""How many parts fewer fit: profile of the stock, by number, and loss; only those that lose something."""
+"""Pairs: the number of a part kind, and how many fewer of its parts fit. Only kinds that lose some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """One way. Shape: positions in the order wanted."""
+    """One way. Shape: ``positions`` has the device of each turn."""
 
     positions: tuple[int, ...]
     losses: Losses
 
 
 def lost(before: Fit, after: Fit) -> Losses:
-    """Return what fits no more."""
+    """Return how many fewer parts of each kind fit."""
     pairs = enumerate(zip(before, after, strict=True))
     return tuple([(number, was - now) for number, (was, now) in pairs if was != now])
 
@@ -36,9 +36,9 @@ def lost(before: Fit, after: Fit) -> Losses:
 def packings(
     view: ComponentView, part_counts: PartCounts, state: int, order: tuple[int, ...]
 ) -> tuple[Packing, ...]:
-    """Return the ways to take devices of the columns in ``order``, none where they do not fit.
+    """Return the ways to take one device of each column in ``order``, none where they do not fit together.
 
-    Shape: first ways first.
+    Shape: ways with earlier devices come first.
     """
     before = part_counts.fit(state)
     best: list[tuple[Fit, Packing]] = []
@@ -52,7 +52,7 @@ def packings(
 
 
 def _ends(view: ComponentView, state: int, order: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
-    """Return the states that devices of the columns can lead to, each with the first way there."""
+    """Return the states that such devices lead to, each with the first way to it."""
     counts = counted(order, len(view.masks))
     if not view.fits(state, counts):
         return {}

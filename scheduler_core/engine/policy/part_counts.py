@@ -1,8 +1,9 @@
-"""Profiles: the kinds of parts that a shape can be cut into, and how many of each still fit.
+"""Part kinds and part counts: the kinds of parts of a structure, and how many of each still fit.
 
-The core knows no hardware. Unless told which demands to keep in mind, it takes positions that draw alike
-(as large a part of as many places, whichever places those are) for one profile; profiles of different
-shapes are the same when they draw alike. A profile weighs the share of the whole that one part takes.
+The core does not know the profiles of any hardware. Without given demands it takes positions with equal
+draws for one kind of part: equal amounts from as many counters, whichever counters these are. Kinds of
+different structures are the same kind where their draws are equal. The weight of a kind is the share of the
+whole component that one part takes.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from scheduler_core.tables.occupancy import OccupancyTables
 
 PartKey = tuple[object, ...]
 Fit = tuple[int, ...]
-"""How many parts of each profile of a shape still fit, each profile alone."""
-_EXACT: Final = 64  # positions up to which the number of parts is searched, not estimated
-_STEPS: Final = 512  # and for how long, per state and profile: prices may be a little off, answers not
-_LIMIT: Final = 1 << 15  # states kept per shape before its table starts afresh
+"""How many parts of each kind still fit if nothing else is taken. Shape: one entry per part kind."""
+_EXACT: Final = 64  # up to so many positions the number of parts is searched; above, it is estimated
+_STEPS: Final = 512  # steps of a search per state and kind; then it is estimated: only prices change by that
+_LIMIT: Final = 1 << 15  # states kept; then the table is cleared
 
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """Parts for which there is one demand. Shape: ``weight`` not negative; equal keys are one profile."""
+    """Parts of one kind. Shape: ``mask`` their positions; ``weight`` not negative; equal keys: one kind."""
 
     key: PartKey
     mask: int
@@ -33,7 +34,7 @@ class PartKind:
 
 
 class PartCounts:
-    """Some profiles of a shape, and what fits in each state."""
+    """The part kinds of a structure, and how many parts fit in each state."""
 
     __slots__ = ("_effort", "_known", "_tables", "_total", "_views", "part_kinds")
 
@@ -48,7 +49,7 @@ class PartCounts:
         self._known: dict[int, Fit] = {}
 
     def fit(self, state: int) -> Fit:
-        """Return how many parts of each profile still fit."""
+        """Return how many parts of each kind still fit in a state."""
         known = self._known.get(state)
         if known is None:
             known = tuple([self._most(view, state) for view in self._views])
@@ -58,7 +59,7 @@ class PartCounts:
         return known
 
     def weight(self, mask: int) -> float:
-        """Return the weight of the heaviest profile that a mask meets."""
+        """Return the largest weight of the kinds that have a position in ``mask``."""
         return max((part_kind.weight for part_kind in self.part_kinds if part_kind.mask & mask), default=0.0)
 
     def _most(self, view: ComponentView, state: int) -> int:
@@ -80,7 +81,7 @@ class PartCounts:
         return most
 
     def _filled(self, view: ComponentView, state: int) -> int:
-        """Return how many parts fit when the first free one is taken each time: no more than fit at best."""
+        """Return how many parts fit if the first free one is taken each time. The best order may fit more."""
         count = 0
         while (position := view.lowest(state, 0)) >= 0:
             self._tables.free_after(state, position)
@@ -90,7 +91,7 @@ class PartCounts:
 
 
 def part_kinds_of(tables: OccupancyTables) -> tuple[PartKind, ...]:
-    """Return the profiles of a shape: positions that draw alike, each weighing its share of the whole."""
+    """Return the part kinds of a structure without given demands: positions with equal draws are one kind."""
     masks: dict[PartKey, int] = {}
     for position in range(tables.size):
         key = _key(tables, position)
@@ -100,23 +101,23 @@ def part_kinds_of(tables: OccupancyTables) -> tuple[PartKind, ...]:
 
 def _key(tables: OccupancyTables, position: int) -> PartKey:
     draws = sorted(
-        (amount, tables.structure.room[place]) for place, amount in tables.structure.draws[position]
+        (amount, tables.structure.totals[counter]) for counter, amount in tables.structure.draws[position]
     )
     return (tables.below[position].bit_count(), tables.above[position].bit_count(), *draws)
 
 
 def share(tables: OccupancyTables, position: int) -> float:
-    """Return the largest part of anything that the device takes; a whole component takes all of it.
+    """Return the largest share that a device takes of any counter; 1 for a device that draws nothing.
 
-    Places that are taken as a whole or not at all (slots) count together: one of eight is an eighth.
+    Counters of which a device takes the total or nothing count together: one of eight is an eighth.
     """
     draws = tables.structure.draws[position]
     if not draws:
         return 1.0
     shares = [
-        amount / max(amount, tables.structure.room[place])
-        for place, amount in draws
-        if place not in tables.slots and amount
+        amount / max(amount, tables.structure.totals[counter])
+        for counter, amount in draws
+        if counter not in tables.whole_counters and amount
     ]
-    slots = sum(place in tables.slots for place, _ in draws)
-    return max([*shares, slots / max(1, len(tables.slots))])
+    taken = sum(counter in tables.whole_counters for counter, _ in draws)
+    return max([*shares, taken / max(1, len(tables.whole_counters))])

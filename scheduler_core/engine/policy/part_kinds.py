@@ -1,4 +1,4 @@
-"""Which profiles a component has: those that its shape suggests, or the demands that were given."""
+"""Chooses the part kinds of each component: the demands of the policy, or what its structure suggests."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from scheduler_core.tables.structure_class import identity
 
 
 class PartKinds:
-    """Gives every component its stock; equal stocks are one object.
+    """Returns the part counts of every component; equal ones are one object.
 
-    A device on which the selector of a demand fails does not meet it.
+    A device on which the selector of a demand fails with an error does not meet the demand.
     """
 
     def __init__(
@@ -27,27 +27,27 @@ class PartKinds:
         self._demands = tuple(((compile_selector(text),), weight) for text, weight in demands)
         self._selector_cache = selector_cache
         self._effort = effort
-        self._by_shape: dict[OccupancyTables, PartCounts] = {}
-        self._by_look: dict[tuple[ComponentTemplate, tuple[object, ...]], PartCounts] = {}
+        self._by_tables: dict[OccupancyTables, PartCounts] = {}
+        self._by_values: dict[tuple[ComponentTemplate, tuple[object, ...]], PartCounts] = {}
         self._by_masks: dict[tuple[OccupancyTables, tuple[int, ...]], PartCounts] = {}
 
     def part_counts(self, component: Component) -> PartCounts:
-        """Return the stock of a component."""
+        """Return the part counts of a component."""
         if self._demands:
             return self._by_demand(component)
         tables = component.template.tables
-        found = self._by_shape.get(tables)
+        found = self._by_tables.get(tables)
         if found is None:
-            found = self._by_shape[tables] = PartCounts(tables, part_kinds_of(tables), self._effort)
+            found = self._by_tables[tables] = PartCounts(tables, part_kinds_of(tables), self._effort)
         return found
 
     def _by_demand(self, component: Component) -> PartCounts:
         slots = {slot for one, _ in self._demands for slot in open_slots(one, component.template)}
         key = (component.template, tuple([identity(component.own[slot]) for slot in sorted(slots)]))
-        found = self._by_look.get(key)
+        found = self._by_values.get(key)
         if found is None:
             masks = tuple(self._selector_cache.masks(one, component)[0] for one, _ in self._demands)
-            found = self._by_look[key] = self._masked(component.template.tables, masks)
+            found = self._by_values[key] = self._masked(component.template.tables, masks)
         return found
 
     def _masked(self, tables: OccupancyTables, masks: tuple[int, ...]) -> PartCounts:

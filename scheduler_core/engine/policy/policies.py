@@ -1,7 +1,7 @@
-"""How an engine chooses among the answers that exist.
+"""Policies: which answer is chosen where several exist.
 
-A policy is a value; the engine makes its own *chooser* of it, which is told of everything that changes.
-Choosing never costs an answer: where one exists, a chooser gives one.
+A policy is a value. The engine asks it for a *chooser*, which keeps totals of its own and is told of every
+change. A chooser returns an answer wherever one exists, whatever its price.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from scheduler_core.engine.solve.plan import NodePlan, Solution
 from scheduler_core.tables.component import Component
 
 Priced = tuple[float, Solution]
-"""An answer and its price: the least is taken, on one node and between nodes."""
+"""A price and an answer. The answer with the least price is taken, on one node and among nodes."""
 
 
 class Chooser(Protocol):
-    """A policy at work in one engine. Shape: ``compared`` how many nodes are worth asking for a price."""
+    """Chooses among the answers of one engine. Shape: ``compared`` how many nodes are compared by price."""
 
     compared: int
 
     def entered(self, component: Component) -> None:
-        """Note a new component."""
+        """Note that a component was added."""
         ...
 
     def left(self, component: Component) -> None:
-        """Note that a component is gone."""
+        """Note that a component was removed."""
         ...
 
     def moved(self, component: Component, before: int) -> None:
-        """Note that the state of a component was ``before`` and is another now."""
+        """Note that the state of a component changed. It was ``before``."""
         ...
 
     def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
@@ -44,34 +44,34 @@ class Chooser(Protocol):
 
 
 class Policy(Protocol):
-    """A value that names a way to choose."""
+    """Makes the choosers of an engine."""
 
     def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:
-        """Return a chooser that knows of no component yet."""
+        """Return a chooser without any component."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FirstFit:
-    """Take the first devices in listed order, as upstream does, on the first node."""
+    """Take the first devices in listed order, on the first node, as kube-scheduler's allocator does."""
 
-    def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:  # noqa: ARG002 - nothing to weigh
-        """Return a chooser that looks at nothing but the order."""
+    def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:  # noqa: ARG002 - needs neither
+        """Return a chooser that decides by order alone."""
         return _First()
 
 
 @dataclass(frozen=True, slots=True)
 class BestFit:
-    """Take the devices that use up the least of what is scarce.
+    """Take the devices that leave the most for future claims.
 
-    Shape: ``demands`` are pairs of a CEL selector and how often devices like that are asked for; empty:
-           every kind of part is asked for as often as any other.
+    Shape: ``demands`` are pairs of a CEL selector and how often such devices are requested; where there
+           are none, all kinds of parts count as requested equally often.
     """
 
     demands: tuple[tuple[str, float], ...] = ()
 
     def chooser(self, selector_cache: SelectorCache, effort: Effort) -> Chooser:
-        """Return a chooser with totals of its own. Raises: SelectorError for a demand that is no selector."""
+        """Return a chooser. Raises: SelectorError for a demand that does not compile."""
         return ScarcityPrice(PartKinds(self.demands, selector_cache, effort).part_counts)
 
 
@@ -80,9 +80,9 @@ BEST_FIT: Final = BestFit()
 
 
 def best_fit(demands: Mapping[str, float] | None = None) -> BestFit:
-    """Return the policy that keeps the most future claims possible.
+    """Return the policy that leaves the most for future claims.
 
-    Shape: ``demands`` says by CEL selector how often devices like that are asked for, in any unit.
+    Shape: ``demands`` has, by CEL selector, how often such devices are requested; only ratios count.
     Raises: ValueError for a negative demand.
     """
     found = tuple((demands or {}).items())
@@ -93,7 +93,7 @@ def best_fit(demands: Mapping[str, float] | None = None) -> BestFit:
 
 
 class _First:
-    """Chooses by order alone."""
+    """Chooses by order alone. All answers have one price."""
 
     compared = 1
 
@@ -107,6 +107,6 @@ class _First:
         """Do nothing."""
 
     def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
-        """Return the first answer; all have one price."""
+        """Return the first answer."""
         found = plan.first(components)
         return None if found is None else (0.0, found)

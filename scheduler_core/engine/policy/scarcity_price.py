@@ -1,9 +1,10 @@
-"""Prefer the answer that uses up the least of what is scarce.
+"""Scarcity price: prefers the answer that leaves the most of what is scarce in the cluster.
 
-For every profile the cluster has a total of parts that still fit. Taking devices lowers some totals; the
-price of that is the sum of weight times the logarithm of what each total falls by. The last places of a
-large profile are dear, plentiful ones cheap. Devices wanted together in one component are weighed together;
-over several components one after another, the largest first.
+For every kind of part the cluster has a total: how many such parts still fit. Taking devices lowers some
+totals. The price of an answer is the sum over the kinds of weight times the logarithm of (total before /
+total after). So the last parts of a kind are dear, and parts of which many are left are cheap. Devices of
+one component are priced together. Devices of several components are priced one after another, the heaviest
+first.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _LIMIT: Final = 1 << 14
 
 @dataclass(slots=True, eq=False)
 class Ways:
-    """The ways to take some devices of one kind of component.
+    """The ways to take some devices in equal components.
 
-    Shape: ``order`` has the columns wanted; ``cheapest`` the way to prefer in a state, None where there is
-           none, as prices were after so many changes: ``priced_at``; ``known`` the ways by state.
+    Shape: ``order`` has the column of each device wanted; ``cheapest`` the cheapest way and its price by
+           state, None where there is no way; these prices are valid as long as the totals have changed
+           ``priced_at`` times; ``known`` the ways by state.
     """
 
     view: ComponentView
@@ -41,7 +43,7 @@ class Ways:
     known: dict[int, tuple[Packing, ...]] = field(default_factory=dict)
 
     def of(self, state: int) -> tuple[Packing, ...]:
-        """Return the ways that there are in a state."""
+        """Return the ways in a state."""
         found = self.known.get(state)
         if found is None:
             if len(self.known) >= _LIMIT:
@@ -51,10 +53,10 @@ class Ways:
 
 
 class ScarcityPrice:
-    """The totals of a cluster, and choices by them.
+    """Keeps the totals of a cluster, and chooses answers by price.
 
-    Shape: ``stock_of`` says what a component can be cut into; ``compared`` how many nodes are worth asking
-           for a price.
+    Shape: ``part_counts_of`` returns the part counts of a component; ``compared`` how many nodes that fit
+           are compared by price.
     """
 
     compared = 8
@@ -72,25 +74,25 @@ class ScarcityPrice:
         self._known_ways: dict[tuple[ComponentView, PartCounts, tuple[int, ...]], Ways] = {}
 
     def entered(self, component: Component) -> None:
-        """Count a new component."""
+        """Add a component to the totals."""
         part_counts = self._part_counts_of(component)
         self._count(part_counts, part_counts.fit(component.state), 1)
 
     def left(self, component: Component) -> None:
-        """Count a component no more."""
+        """Remove a component from the totals."""
         part_counts = self._part_counts_of(component)
         self._count(part_counts, part_counts.fit(component.state), -1)
         self._member_counts.clear()
 
     def moved(self, component: Component, before: int) -> None:
-        """Count what a change of state gained and lost."""
+        """Change the totals by what a change of state frees or takes."""
         part_counts = self._part_counts_of(component)
         was, now = part_counts.fit(before), part_counts.fit(component.state)
         if was != now:
             self._count(part_counts, [new - old for old, new in zip(was, now, strict=True)], 1)
 
     def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
-        """Return the cheapest answer among those of the best alternatives, with its price.
+        """Return the cheapest answer with the preferred alternatives, and its price.
 
         Raises: BeyondTables.
         """
@@ -115,7 +117,7 @@ class ScarcityPrice:
         return self._one_by_one(planned, [one.part_counts for one in ways], tuple(states))
 
     def _ways_of(self, planned: PlannedSubproblem, components: Sequence[Component]) -> tuple[Ways, ...]:
-        """Return the ways of each member. Nodes of one roster share them, but for demands given."""
+        """Return the ways of each member. Nodes that share a plan and part counts share them."""
         node_view = tuple(components)
         member_counts = self._member_counts.get(node_view)
         if member_counts is None:
@@ -140,7 +142,7 @@ class ScarcityPrice:
         return found
 
     def _in_one(self, planned: PlannedSubproblem, ways: Ways, state: int) -> Priced | None:
-        """Choose among the packings of the only component."""
+        """Choose a packing of the only component."""
         found = self._cheapest_packing(ways, state)
         if found is None:
             return None
@@ -148,7 +150,7 @@ class ScarcityPrice:
         return price, planned.answer(tuple([(0, position) for position in packing.positions]))
 
     def _one(self, planned: PlannedSubproblem, ways: Sequence[Ways], states: Sequence[int]) -> Priced | None:
-        """Choose one device, of those that cost the same the first."""
+        """Choose one device: the cheapest one, the first of equal prices."""
         best: tuple[float, Packing] | None = None
         chosen = 0
         for number, state in enumerate(states):
@@ -162,7 +164,10 @@ class ScarcityPrice:
     def _one_by_one(
         self, planned: PlannedSubproblem, member_counts: Sequence[PartCounts], states: States
     ) -> Priced | None:
-        """Choose device by device, first without looking ahead, then with."""
+        """Choose device by device, the cheapest each time.
+
+        First try without asking whether the rest still fits; where that ends without an answer, with asking.
+        """
         if not planned.subproblem.fits(states):
             return None
         turns = self._turns(planned.subproblem, member_counts)
@@ -170,7 +175,7 @@ class ScarcityPrice:
         return found or self._followed(planned, member_counts, states, turns, looks_ahead=True)
 
     def _turns(self, subproblem: Subproblem, member_counts: Sequence[PartCounts]) -> list[int]:
-        """Return the turns, those of the heaviest columns first."""
+        """Return the turns in the order in which to choose: those of the heaviest columns first."""
         weights: dict[int, float] = {}
         for column in set(subproblem.order):
             pairs = zip(subproblem.members, member_counts, strict=True)
@@ -213,7 +218,7 @@ class ScarcityPrice:
         turn: int,
         progress: Progress,
     ) -> list[tuple[float, int, int]]:
-        """Return the devices that could be next: price, member, position; the cheapest first."""
+        """Return the devices for a turn, the cheapest first. Shape: price, member, position."""
         found = []
         for number, position in subproblem.candidates(states, turn, progress):
             part_counts, state = member_counts[number], states[number]
@@ -238,7 +243,7 @@ class ScarcityPrice:
         return best
 
     def _price(self, part_counts: PartCounts, losses: Losses) -> float:
-        """Return what losing parts costs now."""
+        """Return the price of losing some parts, by the present totals."""
         numbers = self._global[part_counts]
         price = 0.0
         for part_kind, loss in losses:
@@ -253,7 +258,7 @@ class ScarcityPrice:
             self._totals[number] += sign * count
 
     def _numbers_of(self, part_counts: PartCounts) -> tuple[int, ...]:
-        """Return the numbers that the profiles of a stock have in the cluster."""
+        """Return the numbers of some part kinds among the kinds of the cluster."""
         known = self._global.get(part_counts)
         if known is None:
             for part_kind in part_counts.part_kinds:

@@ -48,16 +48,16 @@ class CompiledClaim:
         self._planner = planner
         self._selector_cache = selector_cache
         self.coverages: dict[NodeView, Coverage] = {}
-        self._plans = PerNode(self._planned, self._look)
-        self._searches = PerNode(self._new_search, self._look)
+        self._plans = PerNode(self._planned, self._signature_on)
+        self._searches = PerNode(self._new_search, self._signature_on)
         self._relaxed = [
-            PerNode(partial(self._new_relaxed, first), self._look)
+            PerNode(partial(self._new_relaxed, first), self._signature_on)
             for first in range(max(1, len(signature.requests)))
         ]
         self._signatures_by_class: dict[NodeClass, NodeSignatures] = {}
         self._same_matches: dict[tuple[NodeClass, ClaimMatches], Coverage] = {}
         self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
-        self._matched: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
+        self._matched_by_values: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
 
     def coverage(self, node_view: NodeView) -> Coverage:
         """Return the plan for a node, or why the tables do not cover the claim there."""
@@ -87,10 +87,10 @@ class CompiledClaim:
         for relaxed in self._relaxed:
             relaxed.forget(node_view)
 
-    def _look(self, node_view: NodeView) -> Hashable:
+    def _signature_on(self, node_view: NodeView) -> Hashable:
         """Return what the claim sees of the node, None where that cannot be told by texts alone."""
-        shown = self._signatures(node_view).shown(node_view.components)
-        return None if shown is None else (node_view.node_class, shown)
+        signature = self._signatures(node_view).of(node_view.components)
+        return None if signature is None else (node_view.node_class, signature)
 
     def _signatures(self, node_view: NodeView) -> NodeSignatures:
         found = self._signatures_by_class.get(node_view.node_class)
@@ -171,18 +171,18 @@ class CompiledClaim:
     def _matched_in(self, component: Component) -> MatchedPositions:
         template = component.template
         key = (template, tuple([identity(component.own[slot]) for slot in self._slots_of(template)]))
-        found = self._matched.get(key)
+        found = self._matched_by_values.get(key)
         if found is None:
             answers = [self._masks(one, component) for one in self.signature.filters]
             chosen, barred, failed = zip(*answers, strict=True) if answers else ((), (), ())
-            found = self._matched[key] = MatchedPositions(chosen, barred, failed)
+            found = self._matched_by_values[key] = MatchedPositions(chosen, barred, failed)
         return found
 
     def _masks(self, wanted: Filter, component: Component) -> tuple[int, int, int]:
         structure_class = component.template.structure_class
         chosen, failed = self._selector_cache.masks(wanted.selectors, component)
         if wanted.capacity or structure_class.is_shared:
-            chosen &= structure_class.large(wanted.capacity)
+            chosen &= structure_class.with_capacity(wanted.capacity)
         barred = chosen & structure_class.barred(wanted.tolerations) if wanted.tolerations is not None else 0
         return chosen & ~barred, barred, failed
 

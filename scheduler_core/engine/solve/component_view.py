@@ -78,9 +78,9 @@ class ComponentView:
         known = self._frontiers.get((state, counts))
         if known is None:
             found: list[Counts] = []
+            # Vectors come in descending order: none of them lies above an earlier one.
             for vector in self._vectors(state, counts, ()):
                 if not any(_is_under(vector, other) for other in found):
-                    found = [other for other in found if not _is_under(other, vector)]
                     found.append(vector)
             known = tuple(found)
             if len(self._frontiers) >= _LIMIT:
@@ -153,16 +153,16 @@ class ComponentView:
         needed: dict[int, int] = {}
         for count, least in zip(counts, self._least, strict=True):
             if count:
-                for place, amount in least:
-                    needed[place] = needed.get(place, 0) + count * amount
+                for counter, amount in least:
+                    needed[counter] = needed.get(counter, 0) + count * amount
         left = self.tables.left(state)
-        slots = needed.pop(SLOTS, 0)
-        if slots > sum(left[place] > 0 for place in self.tables.slots):
+        whole_counters = needed.pop(WHOLE_COUNTERS, 0)
+        if whole_counters > sum(left[counter] > 0 for counter in self.tables.whole_counters):
             return True
-        return any(amount > left[place] for place, amount in needed.items())
+        return any(amount > left[counter] for counter, amount in needed.items())
 
 
-SLOTS: Final = -1
+WHOLE_COUNTERS: Final = -1
 """Stands for all places that are drawn as a whole or not at all, such as memory slices, together."""
 
 
@@ -188,9 +188,9 @@ def _least_draws(tables: OccupancyTables, mask: int) -> tuple[tuple[int, int], .
     least: dict[int, int] | None = None
     for position in positions(mask):
         mine = dict(tables.structure.draws[position])
-        mine[SLOTS] = len(tables.slots & mine.keys())
+        mine[WHOLE_COUNTERS] = len(tables.whole_counters & mine.keys())
         if least is None:
             least = mine
         else:
-            least = {place: min(least[place], mine[place]) for place in least if place in mine}
-    return tuple((place, amount) for place, amount in (least or {}).items() if amount)
+            least = {counter: min(least[counter], mine[counter]) for counter in least if counter in mine}
+    return tuple((counter, amount) for counter, amount in (least or {}).items() if amount)

@@ -40,7 +40,7 @@ class NeighbourConflicts:
         return found
 
     def _found(self, component: Component, position: int) -> Iterator[tuple[Component, int]]:
-        own = component.template.structure_class.bodies[position].only_with
+        own = component.template.structure_class.device_facts[position].only_with
         unmet = [text for text, meets in self._meets.items() if not meets[component] >> position & 1]
         for other in self._components:
             mask = 0
@@ -73,9 +73,9 @@ class NeighbourConflicts:
 def _by_expression(component: Component) -> dict[str, int]:
     """Return the positions whose devices have each expression."""
     found: dict[str, int] = {}
-    for position, body in enumerate(component.template.structure_class.bodies):
-        if body.only_with is not None:
-            found[body.only_with] = found.get(body.only_with, 0) | 1 << position
+    for position, facts in enumerate(component.template.structure_class.device_facts):
+        if facts.only_with is not None:
+            found[facts.only_with] = found.get(facts.only_with, 0) | 1 << position
     return found
 
 

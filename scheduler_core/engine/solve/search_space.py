@@ -166,7 +166,7 @@ class SearchSpace:
     def totals(self, device: int) -> tuple[int, ...]:
         """Return the capacities of a shareable device, in its order. Units: billionths."""
         number, position = self.devices[device]
-        capacity = self._components[number].template.structure_class.bodies[position].capacity
+        capacity = self._components[number].template.structure_class.device_facts[position].capacity
         return tuple([amount.nano for amount in capacity.values()])
 
     def _shareable(self) -> int:

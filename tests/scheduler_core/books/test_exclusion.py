@@ -16,7 +16,7 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node, OnNode
 from scheduler_core.state.testing import claim, request
 
-EXAMPLES = Path(__file__).parent.parent / "data" / "exclusion"
+EXAMPLES = Path(__file__).parents[2] / "data" / "exclusion"
 DRIVER = "device.example.com"
 
 
