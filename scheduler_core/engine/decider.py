@@ -14,11 +14,11 @@ from typing import Final
 from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.policy.policies import Chooser, Priced
-from scheduler_core.engine.solve.compiled_claim import CompiledClaim
+from scheduler_core.engine.search.search_solver import SearchSolver
 from scheduler_core.engine.solve.coverage import Covered
 from scheduler_core.engine.solve.plan import NodePlan, Solution
-from scheduler_core.engine.solve.search_solver import SearchSolver
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, Claim

@@ -15,13 +15,13 @@ from scheduler_core.base.effort import DECISION, Effort
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.claim_signature import without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
+from scheduler_core.engine.compiled_claim import CompiledClaim
+from scheduler_core.engine.compiled_claims import CompiledClaims
 from scheduler_core.engine.decider import AnsweredBy, Decider
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
 from scheduler_core.engine.offers_cache import OffersCache
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy
 from scheduler_core.engine.result_writer import ResultWriter
-from scheduler_core.engine.solve.compiled_claim import CompiledClaim
-from scheduler_core.engine.solve.compiled_claims import CompiledClaims
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.engine.state_follower import StateFollower

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from scheduler_core.engine.solve.compiled_claim import CompiledClaim
+from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Undecided

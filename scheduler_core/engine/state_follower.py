@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from scheduler_core.engine.compiled_claims import CompiledClaims
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
 from scheduler_core.engine.policy.policies import Chooser
 from scheduler_core.engine.result_writer import ResultWriter
-from scheduler_core.engine.solve.compiled_claims import CompiledClaims
 from scheduler_core.model.claim import DeviceClass
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.component import Component

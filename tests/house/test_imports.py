@@ -10,7 +10,6 @@ from import_graph import ROOT, Package, cycles_of, floors_of, packages
 MOST_FILES = 20
 MOST_FILES_OF_CROWDED = 32
 CROWDED = {
-    "scheduler_core.engine.solve",
     "kube_api",
     "agent.hardware.simulated",
     "tangram",

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.solve.compiled_claim import CompiledClaim
-from scheduler_core.engine.solve.compiled_claims import CompiledClaims
+from scheduler_core.engine.compiled_claim import CompiledClaim
+from scheduler_core.engine.compiled_claims import CompiledClaims
 from scheduler_core.engine.solve.coverage import Covered
 from scheduler_core.engine.solve.plan import NodePlan
 from scheduler_core.engine.solve.planner import Planner

@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduler_core.engine.solve.match_values import MatchValues
-from scheduler_core.engine.solve.partial_assignment import PartialAssignment
-from scheduler_core.engine.solve.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule, State
-from scheduler_core.engine.solve.search_space import RequestOption, SearchSpace
+from scheduler_core.engine.search.match_values import MatchValues
+from scheduler_core.engine.search.partial_assignment import PartialAssignment
+from scheduler_core.engine.search.search_rules import (
+    DistinctRule,
+    MatchRule,
+    SameScopeRule,
+    SearchRule,
+    State,
+)
+from scheduler_core.engine.search.search_space import RequestOption, SearchSpace
 from scheduler_core.tables.bits import positions
 
 

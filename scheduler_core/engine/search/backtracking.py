@@ -17,12 +17,12 @@ from typing import Final, NoReturn
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.limits import RESULTS
-from scheduler_core.engine.solve.look_ahead import LookAhead
-from scheduler_core.engine.solve.match_values import MatchValues
-from scheduler_core.engine.solve.partial_assignment import Before, PartialAssignment
-from scheduler_core.engine.solve.search_keys import SearchKeys
-from scheduler_core.engine.solve.search_rules import SearchRule
-from scheduler_core.engine.solve.search_space import Picked, RequestOption, SearchSpace
+from scheduler_core.engine.search.look_ahead import LookAhead
+from scheduler_core.engine.search.match_values import MatchValues
+from scheduler_core.engine.search.partial_assignment import Before, PartialAssignment
+from scheduler_core.engine.search.search_keys import SearchKeys
+from scheduler_core.engine.search.search_rules import SearchRule
+from scheduler_core.engine.search.search_space import Picked, RequestOption, SearchSpace
 
 _DEAD: Final = 1 << 16  # failed partial assignments remembered before they are forgotten
 MayFit = Callable[[int, Sequence[int]], bool]

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from scheduler_core.engine.solve.attribute_values import AttributeValues
+from scheduler_core.engine.search.attribute_values import AttributeValues
 from scheduler_core.tables.bits import positions
 
 State = Any

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
-from scheduler_core.engine.solve.attribute_values import AttributeValues
-from scheduler_core.engine.solve.search_space import SearchSpace
+from scheduler_core.engine.search.attribute_values import AttributeValues
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.tables.bits import mask_of
 
 _LARGEST: Final = 8

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, group_of
-from scheduler_core.engine.solve.attribute_values import AttributeValues, attribute_values, members, whole
+from scheduler_core.engine.search.attribute_values import AttributeValues, attribute_values, members, whole
+from scheduler_core.engine.search.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule
 from scheduler_core.engine.solve.columns import Masks
-from scheduler_core.engine.solve.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule
 from scheduler_core.model.claim import (
     Constraint,
     DistinctAttribute,

@@ -13,7 +13,7 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import Features
 from scheduler_core.engine.claims.claim_signature import ClaimSignature, content, signature_of
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.solve.compiled_claim import CompiledClaim
+from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.model.claim import Claim, DeviceClass
 from scheduler_core.search.candidates import located

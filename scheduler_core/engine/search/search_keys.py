@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from scheduler_core.engine.solve.attribute_values import AttributeValues
-from scheduler_core.engine.solve.partial_assignment import PartialAssignment
-from scheduler_core.engine.solve.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule, State
-from scheduler_core.engine.solve.search_space import SearchSpace
-from scheduler_core.engine.solve.symmetry import Symmetry
+from scheduler_core.engine.search.attribute_values import AttributeValues
+from scheduler_core.engine.search.partial_assignment import PartialAssignment
+from scheduler_core.engine.search.search_rules import (
+    DistinctRule,
+    MatchRule,
+    SameScopeRule,
+    SearchRule,
+    State,
+)
+from scheduler_core.engine.search.search_space import SearchSpace
+from scheduler_core.engine.search.symmetry import Symmetry
 
 
 class SearchKeys:

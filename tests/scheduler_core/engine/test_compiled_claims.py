@@ -11,7 +11,7 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.base.errors import InvalidClaim, SelectorError
 from scheduler_core.base.features import ALL
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.solve.compiled_claims import CompiledClaims
+from scheduler_core.engine.compiled_claims import CompiledClaims
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.model.claim import DeviceClass
 from scheduler_core.state.testing import ANY, claim, request

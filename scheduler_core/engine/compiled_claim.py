@@ -14,13 +14,13 @@ from scheduler_core.engine.claims.claim_signature import ClaimSignature, Filter
 from scheduler_core.engine.claims.node_signature import NodeSignatures, node_signatures_of
 from scheduler_core.engine.claims.relaxed_signature import RelaxedSignature, relaxed_signatures
 from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
+from scheduler_core.engine.per_node import PerNode
+from scheduler_core.engine.search.match_values import MatchValues
+from scheduler_core.engine.search.search_solver import PreparedSearch
+from scheduler_core.engine.search.search_space import MatchedPositions, SearchSpace
 from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
 from scheduler_core.engine.solve.coverage import Coverage, Uncovered
-from scheduler_core.engine.solve.match_values import MatchValues
-from scheduler_core.engine.solve.per_node import PerNode
 from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
-from scheduler_core.engine.solve.search_solver import PreparedSearch
-from scheduler_core.engine.solve.search_space import MatchedPositions, SearchSpace
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
 from scheduler_core.model.device import QualifiedName

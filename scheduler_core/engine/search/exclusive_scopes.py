@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from scheduler_core.engine.solve.attribute_values import ToDevices
+from scheduler_core.engine.search.attribute_values import ToDevices
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.state.node_class import NodeView
