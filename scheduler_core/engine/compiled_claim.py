@@ -27,7 +27,7 @@ from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.node_class import NodeClass, NodeView
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
-from scheduler_core.tables.structure_class import identity
+from scheduler_core.tables.entries import identity
 
 _FEW_SUBPROBLEMS: Final = 16
 """Of how many subproblems the relaxation of some of the requests may consist."""

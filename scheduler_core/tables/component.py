@@ -10,7 +10,7 @@ from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
-from scheduler_core.tables.structure_class import Entries
+from scheduler_core.tables.entries import Entries
 
 Consumed = tuple[int, ...]
 

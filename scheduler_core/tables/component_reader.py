@@ -15,16 +15,9 @@ from scheduler_core.model.device import AttributeValue, Device, DeviceName, Qual
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool
 from scheduler_core.tables.component_template import DeviceListing
+from scheduler_core.tables.entries import Entries, Entry, Keys, differing
 from scheduler_core.tables.intern_tables import FactsKey, InternTables, Marks
-from scheduler_core.tables.structure_class import (
-    NO_BINDING,
-    AttributeGroup,
-    Entries,
-    Entry,
-    Keys,
-    StructureClass,
-    differing,
-)
+from scheduler_core.tables.structure_class import NO_BINDING, AttributeGroup, StructureClass
 
 Nodes = NodeSelection | tuple[NodeSelection, ...]
 """One node selection for all devices, or one each."""

@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import cast
 
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName, SourceName
-from scheduler_core.tables.structure_class import AttributeLocation, Entries, Entry, StructureClass
+from scheduler_core.tables.entries import Entries, Entry
+from scheduler_core.tables.structure_class import AttributeLocation, StructureClass
 
 
 class ComponentTemplate:

@@ -10,13 +10,13 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.taints import Taint
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
+from scheduler_core.tables.entries import Entries
 from scheduler_core.tables.occupancy import OccupancyTables
 from scheduler_core.tables.structure import Structure, compatibility_of, scaled
 from scheduler_core.tables.structure_class import (
     NO_BINDING,
     AttributeGroup,
     DeviceFacts,
-    Entries,
     Groups,
     Policies,
     StructureClass,

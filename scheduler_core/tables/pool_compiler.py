@@ -17,9 +17,10 @@ from scheduler_core.tables.component import CompiledPool, Component
 from scheduler_core.tables.component_reader import ComponentReader, ReadComponent
 from scheduler_core.tables.component_template import ComponentTemplate
 from scheduler_core.tables.connected import connected
+from scheduler_core.tables.entries import Entries
 from scheduler_core.tables.intern_tables import InternTables
 from scheduler_core.tables.pool_template import PoolTemplate
-from scheduler_core.tables.structure_class import Entries, StructureClass
+from scheduler_core.tables.structure_class import StructureClass
 
 _POOL_TEMPLATES: Final = 64  # pools remembered by the names of their devices
 _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}

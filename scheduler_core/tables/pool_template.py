@@ -20,13 +20,8 @@ from scheduler_core.model.pool import Pool
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_reader import Nodes
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
-from scheduler_core.tables.structure_class import (
-    AttributeGroup,
-    Entry,
-    StructureClass,
-    is_constant,
-    is_same,
-)
+from scheduler_core.tables.entries import Entry, is_constant, is_same
+from scheduler_core.tables.structure_class import AttributeGroup, StructureClass
 
 _FACTS: Final = attrgetter(
     "capacity", "draws", "parents", "taints", "binding", "is_shareable", "policies", "only_with"

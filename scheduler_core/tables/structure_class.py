@@ -12,64 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from operator import is_, itemgetter
 from typing import Final
 
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
-from scheduler_core.model.device import AttributeValue, Binding, QualifiedName
+from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.policy import RequestPolicy, consumed
 from scheduler_core.model.taints import Taint, Toleration, intolerable
 from scheduler_core.tables.bits import mask_of
+from scheduler_core.tables.entries import Entries, Keys, differing, is_same
 from scheduler_core.tables.occupancy import OccupancyTables
-
-Keys = tuple[QualifiedName, ...]
-Entry = AttributeValue | tuple[AttributeValue, ...]
-Entries = tuple[Entry, ...]
-_TEXTS: Final[set[type]] = {str}  # only a string equals a string
-
-
-def identity(value: Entry) -> tuple[object, ...]:
-    """Return a key that two values share only where no CEL expression can tell them apart."""
-    if isinstance(value, Version):
-        return Version, value.text
-    if isinstance(value, tuple):
-        return tuple, tuple(map(identity, value))
-    return type(value), value
-
-
-def is_same(one: Entry, two: Entry) -> bool:
-    """Whether no CEL expression can tell two values apart. (``True == 1`` in Python, not in CEL.)"""
-    if one is two:
-        return True
-    if one != two or type(one) is not type(two):
-        return False
-    if isinstance(one, tuple) and isinstance(two, tuple):
-        return set(map(type, one)) == _TEXTS or all(map(is_same, one, two))
-    return not isinstance(one, Version) or identity(one) == identity(two)
-
-
-def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether all values of a column are the same as ``first``, for every CEL expression."""
-    return column.count(first) == len(column) and (type(first) is str or _is_one(column, first))
-
-
-def _is_one(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether all values are the same as ``first``, not only equal: equal values may differ in type."""
-    return all(map(is_, column, repeat(first))) or all(map(is_same, column, repeat(first)))
-
-
-def differing(columns: Sequence[Entries]) -> list[bool]:
-    """Return, per column, whether a CEL expression can tell any of its values apart."""
-    found = [column.count(column[0]) != len(column) for column in columns]
-    for number, column in enumerate(columns):
-        if type(column[0]) is not str and not found[number]:
-            found[number] = not _is_one(column, column[0])
-    return found
-
 
 Groups = frozenset[str] | None
 Policies = tuple[tuple[QualifiedName, RequestPolicy], ...]

@@ -14,7 +14,8 @@ from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, part_view
 from scheduler_core.tables.bits import mask_of, positions
 from scheduler_core.tables.component import Component
-from scheduler_core.tables.structure_class import AttributeGroup, DeviceFacts, identity
+from scheduler_core.tables.entries import identity
+from scheduler_core.tables.structure_class import AttributeGroup, DeviceFacts
 
 ReadValues = tuple[object, ...]
 """What is read of a device. Devices with equal values get equal results from every selector that reads so."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.tables.component import Component
-from scheduler_core.tables.structure_class import Entry, identity
+from scheduler_core.tables.entries import Entry, identity
 
 _Slot = tuple[int, int]
 """The number of a component, and the index of a value among its own entries."""

@@ -11,8 +11,8 @@ from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
+from scheduler_core.tables.entries import identity
 from scheduler_core.tables.occupancy import OccupancyTables
-from scheduler_core.tables.structure_class import identity
 
 
 class PartKinds:

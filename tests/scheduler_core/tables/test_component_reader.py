@@ -8,8 +8,8 @@ from scheduler_core.base.features import ALL
 from scheduler_core.state.testing import device, pool
 from scheduler_core.tables.component_reader import ComponentReader, selection_of
 from scheduler_core.tables.connected import connected
+from scheduler_core.tables.entries import identity
 from scheduler_core.tables.intern_tables import InternTables
-from scheduler_core.tables.structure_class import identity
 
 ATTRIBUTES = st.lists(
     st.dictionaries(st.sampled_from("xyz"), st.sampled_from(VALUES)), min_size=1, max_size=5

@@ -6,8 +6,8 @@ from random_components import VALUES
 
 from scheduler_core.state.testing import DRIVER, device, pool
 from scheduler_core.tables.bits import positions
+from scheduler_core.tables.entries import identity
 from scheduler_core.tables.pool_compiler import PoolCompiler
-from scheduler_core.tables.structure_class import identity
 
 ROWS = st.lists(
     st.lists(st.dictionaries(st.sampled_from("xyz"), st.sampled_from(VALUES)), min_size=1, max_size=4),

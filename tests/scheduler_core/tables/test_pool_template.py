@@ -9,9 +9,9 @@ from random_components import changed, exact, machine
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.testing import DRIVER
 from scheduler_core.tables.component import CompiledPool
+from scheduler_core.tables.entries import identity
 from scheduler_core.tables.pool_compiler import PoolCompiler
 from scheduler_core.tables.pool_template import PoolTemplate
-from scheduler_core.tables.structure_class import identity
 
 SERIAL, LABEL, AT = (QualifiedName(f"{DRIVER}/{name}") for name in ("serial", "label", "at"))
 

@@ -7,17 +7,10 @@ from random_components import VALUES
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.taints import Effect, Taint, Toleration, intolerable
 from scheduler_core.state.testing import DRIVER
+from scheduler_core.tables.entries import differing, identity, is_constant, is_same
 from scheduler_core.tables.occupancy import OccupancyTables
 from scheduler_core.tables.structure import Structure
-from scheduler_core.tables.structure_class import (
-    AttributeGroup,
-    DeviceFacts,
-    StructureClass,
-    differing,
-    identity,
-    is_constant,
-    is_same,
-)
+from scheduler_core.tables.structure_class import AttributeGroup, DeviceFacts, StructureClass
 
 ENTRIES = st.sampled_from([*VALUES, (True, "a"), (1, "a"), ("1", "a")])
 ROWS = st.lists(st.tuples(ENTRIES, ENTRIES, ENTRIES), min_size=1, max_size=4)

@@ -10,8 +10,8 @@ from scheduler_core.engine.claims.selector_cache import SelectorCache, fail, ope
 from scheduler_core.rules.selectors import compile_selector, view
 from scheduler_core.state.testing import DRIVER, device, pool
 from scheduler_core.tables.bits import positions
+from scheduler_core.tables.entries import identity
 from scheduler_core.tables.pool_compiler import PoolCompiler
-from scheduler_core.tables.structure_class import identity
 
 X = f"device.attributes['{DRIVER}'].x"
 TEXTS = [
