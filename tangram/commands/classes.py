@@ -79,7 +79,7 @@ def _draw(found: ClassPlacement, answers: _Answers, face: Face) -> None:
         name: [f"{node}/{device.name}" for node, device in selected(found.state, name)]
         for name in found.state.classes
     }
-    face.out.show(classes_table(statuses(found.state), _free(found), devices))
+    face.out.show(classes_table(statuses(found.state), found.free(), devices))
     for pod, outcome in answers:
         match outcome:
             case PodPlaced(grant):
@@ -88,22 +88,8 @@ def _draw(found: ClassPlacement, answers: _Answers, face: Face) -> None:
                 face.out.show("", unplaced_picture(pod, reason))
 
 
-def _free(found: ClassPlacement) -> dict[str, int]:
-    """Return the units by class that a pod could get, if it asked for this class alone on every node."""
-    blocked = found.published.blocked
-    used = {node: in_use(found.state, node) for node in found.state.nodes}
-    return {
-        name: sum(
-            max(0, device.quantity - used[node].get(device.name, 0))
-            for node, device in selected(found.state, name)
-            if (node, device.name) not in blocked
-        )
-        for name in found.state.classes
-    }
-
-
 def _plain_classes(found: ClassPlacement) -> list[dict[str, Any]]:
-    free, used = _free(found), {node: in_use(found.state, node) for node in found.state.nodes}
+    free, used = found.free(), {node: in_use(found.state, node) for node in found.state.nodes}
     return [
         {
             "name": name,

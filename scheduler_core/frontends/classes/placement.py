@@ -23,7 +23,7 @@ from scheduler_core.frontends.classes.events import (
 from scheduler_core.frontends.classes.model import ClassDevice
 from scheduler_core.frontends.classes.pods import ClassPod
 from scheduler_core.frontends.classes.published_devices import PublishedDevices
-from scheduler_core.frontends.classes.state import State, after
+from scheduler_core.frontends.classes.state import State, after, in_use, selected
 from scheduler_core.model.claim import AllocatedClaim
 
 
@@ -75,6 +75,19 @@ class ClassPlacement:
             return outcome
         self.state = before
         return PodUnplaced(f"the first fit excludes itself, ask for it with a ResourceClaim: {reason}")
+
+    def free(self) -> dict[str, int]:
+        """Return the units by class that a pod could get, if it asked for this class alone on every node."""
+        blocked = self.published.blocked
+        used = {node: in_use(self.state, node) for node in self.state.nodes}
+        return {
+            name: sum(
+                max(0, device.quantity - used[node].get(device.name, 0))
+                for node, device in selected(self.state, name)
+                if (node, device.name) not in blocked
+            )
+            for name in self.state.classes
+        }
 
     def _enter(self, event: Event) -> Outcome:
         self.state, outcome = after(self.state, event)

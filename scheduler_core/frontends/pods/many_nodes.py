@@ -52,7 +52,16 @@ def allocate_marked_somewhere(
         if isinstance(found, Allocation):
             return found
         others.append(found)
-    return next((one for one in others if isinstance(one, Undecided)), others[0] if others else None)
+    return answer_without_allocation(others)
+
+
+def answer_without_allocation(answers: Sequence[Unallocatable | Undecided]) -> Answer | None:
+    """Return the first undecided answer, else the first refusal; None where no node was tried.
+
+    A node without an answer could fit, so a refusal alone would be wrong.
+    """
+    undecided = [one for one in answers if isinstance(one, Undecided)]
+    return next(iter([*undecided, *answers]), None)
 
 
 def place_pods(
