@@ -22,7 +22,6 @@ from scheduler_core.frontends.classes.published_devices import PublishedDevices
 from scheduler_core.frontends.classes.values import value_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceId, DeviceName
-from scheduler_core.model.nodes import AllNodes
 from scheduler_core.model.pool import PoolId
 from scheduler_core.state.testing import DRIVER, device, held, pool
 
@@ -122,7 +121,8 @@ def test_devices_of_two_drivers_with_one_name_are_told_apart_by_the_driver():
 
 
 def test_devices_that_no_pod_can_hold_exclusively_are_left_to_claims_with_a_note():
-    shared = replace(pool(*gpu("a")), seen_from=(AllNodes(),))
+    plain = pool(*gpu("a"))
+    shared = replace(plain, devices=tuple(replace(one, is_shareable=True) for one in plain.devices))
 
     found = PublishedDevices.of([shared], ())
 
