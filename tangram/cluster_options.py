@@ -6,8 +6,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
+from scheduler_core.codec.documents import Document
 from tangram.clusters import ClusterReader
-from tangram.documents import Document
 from tangram.errors import bad_argument
 from tangram.face import Parser
 

@@ -15,15 +15,14 @@ from typing import Any, Final
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_class
+from scheduler_core.codec.documents import Document
 from scheduler_core.model.claim import AllocatedClaim
-from scheduler_core.model.cluster import Cluster
 from tangram.allocation_input import AllocationInput, nodes_of
 from tangram.cluster_options import documents_of
 from tangram.clusters import ClusterReader
-from tangram.documents import Document
+from tangram.documents import read_objects
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face
-from tangram.objects import read_objects
 
 _NAME_FIELD: Final = "metadata.name"
 
@@ -57,10 +56,9 @@ def read_question(options: Namespace, face: Face) -> Question:
             *documents_of(cluster, "Node"),
         ]
     )
-    pools = objects.pools()
-    known = Cluster(pools=pools, classes=objects.classes, allocated=tuple(objects.allocated))
+    known = objects.cluster()
     wanted = options.node_name or _node_of(claim)
-    return Question(AllocationInput(objects, known, nodes_of(wanted, objects, pools)), held)
+    return Question(AllocationInput(objects, known, nodes_of(wanted, objects, known.pools)), held)
 
 
 def _others(cluster: ClusterReader, namespace: str, name: str) -> Iterator[Document]:

@@ -2,28 +2,20 @@
 
 Paths of YAML or JSON files enter, with several documents each, ``-`` for standard input. Mappings leave
 that hold only strings, numbers, booleans, lists and mappings with string keys, as an API server would read
-them. Never interprets a document.
+them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from daemon import documents
 from daemon.documents import MAX_BYTES, NotReadable
+from scheduler_core.codec.documents import Document, InvalidDocument
+from scheduler_core.frontends.objects import Objects, decode_objects
 from tangram.errors import BadInput
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One object of a file. Shape: ``place`` is ``file`` or ``file:line``, for messages."""
-
-    place: str
-    content: Mapping[str, Any]
 
 
 def read_documents(path: str) -> tuple[Document, ...]:
@@ -64,3 +56,11 @@ def _items(document: Document) -> Iterator[Document]:
         return
     for index, item in enumerate(items):
         yield _object(f"{document.place} items[{index}]", item)
+
+
+def read_objects(documents: Iterable[Document]) -> Objects:
+    """Return what documents describe. Raises: BadInput naming file, object, field, value and rule."""
+    try:
+        return decode_objects(documents)
+    except InvalidDocument as error:
+        raise BadInput(str(error)) from error

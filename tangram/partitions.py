@@ -9,8 +9,8 @@ from dataclasses import replace
 from agent.inventory.model import Inventory, LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, table_of
-from scheduler_core.frontends.pods.place import NodeTable, node_table_of
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser

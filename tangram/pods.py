@@ -1,7 +1,6 @@
 """Annotated pods on what files describe: ``--pod`` of ``tangram allocate`` and ``tangram explain``.
 
-Pods are placed in the order given, and each holds its devices, alone where it says so, before the next one
-is looked at.
+Pods are placed in the order given, and each holds its devices before the next one is placed.
 """
 
 from __future__ import annotations
@@ -9,22 +8,18 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
-from scheduler_core.base.errors import CoreError, message
+from scheduler_core.base.errors import message
+from scheduler_core.codec.documents import InvalidDocument, decoded
 from scheduler_core.frontends.annotations.reading import SCHEDULING
-from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.allocated import ALLOCATED, allocated_annotation
-from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, entered, offered, place_pod
+from scheduler_core.frontends.pods.many_nodes import PodAnswer, place_pods
 from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
-from scheduler_core.model.claim import ClaimRef
-from scheduler_core.model.cluster import Cluster
-from scheduler_core.model.nodes import Node
-from tangram.allocation_input import AllocationInput, read_present
-from tangram.documents import Document, read_documents
+from tangram.allocation_input import read_present
+from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face
 from tangram.marked import tables_of
@@ -33,22 +28,13 @@ from tangram.pictures.pods import offered_picture, placed_picture, refused_pictu
 _SCALARS = (bool, int, str)
 
 
-@dataclass(frozen=True, slots=True)
-class PodAnswer:
-    """What became of one pod. Shape: ``refused`` by node, in the order of trying; ``offers`` by type."""
-
-    ask: PodAsk
-    placed: PlacedPod | None
-    refused: Mapping[str, JointRefusal]
-    offers: Mapping[str, tuple[NodeDevice, ...]]
-
-
 def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
     """Place the pods of ``--pod`` one after another and print what became of each."""
     if not options.files:
         raise bad_argument("--pod", None, "needs -f FILE with the slices of the nodes")
     asked = read_present(options)
-    answers = list(_answers(_pods(options.pods), asked, tables_of(asked)))
+    pods = _pods(options.pods)
+    answers = list(place_pods(pods, asked.cluster, asked.nodes, tables_of(asked)))
     if options.json:
         face.out.json({"pods": [_plain(one, explains=explains) for one in answers]})
     else:
@@ -68,49 +54,14 @@ def _pods(paths: Sequence[str]) -> list[PodAsk]:
         kind = document.content.get("kind")
         if kind != "Pod":
             raise BadInput(message(document.place, "kind", kind, "must be Pod: --pod takes pods"))
-        ask = _decoded(document)
+        try:
+            ask = decoded(document, decode_pod)
+        except InvalidDocument as error:
+            raise BadInput(str(error)) from error
         for warning in ask.warnings:
             print(f"tangram: {warning}", file=sys.stderr)
         found.append(ask)
     return found
-
-
-def _decoded(document: Document) -> PodAsk:
-    try:
-        return decode_pod(document.content)
-    except CoreError as error:
-        raise BadInput(f"{document.place}: {error}") from error
-
-
-def _answers(
-    asks: Sequence[PodAsk], asked: AllocationInput, tables: Mapping[str, NodeTable]
-) -> Iterator[PodAnswer]:
-    cluster = asked.cluster
-    for ask in asks:
-        found = _answer(ask, cluster, asked.nodes, tables)
-        yield found
-        if found.placed is not None:
-            held = entered(ask, found.placed, _ref(ask))
-            cluster = replace(cluster, allocated=(*cluster.allocated, held))
-
-
-def _ref(ask: PodAsk) -> ClaimRef:
-    """Return the pod as what holds devices. A pod's subject ends in its namespace and name."""
-    namespace, _, name = ask.subject.removeprefix("Pod ").rpartition("/")
-    return ClaimRef(namespace or "default", name)
-
-
-def _answer(
-    ask: PodAsk, cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
-) -> PodAnswer:
-    refused: dict[str, JointRefusal] = {}
-    for node in nodes:
-        match place_pod(ask, cluster, node, tables.get(node.name)):
-            case PlacedPod() as placed:
-                return PodAnswer(ask, placed, refused, offered(ask, cluster, node))
-            case JointRefusal() as refusal:
-                refused[node.name] = refusal
-    return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]))
 
 
 def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from agent.inventory.partitions import shipped_boards, shipped_table
 from daemon import documents
 from daemon.documents import Document, NotReadable
 from scheduler_core.base.errors import CoreError, message
+from scheduler_core.frontends.partitions.node_table import node_table_of
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, PartitionTable, table_of
 
 _log = logging.getLogger(__name__)
@@ -64,9 +65,6 @@ def _file(path: str) -> tuple[PartitionTable | None, bool]:
     document = _document(path)
     try:
         if isinstance(document.content, dict) and document.content.get("kind") == "Node":
-            # Only a Node needs the module that reads pods.
-            from scheduler_core.frontends.pods.place import node_table_of  # noqa: PLC0415
-
             node = node_table_of(document.content)
             return node.table, node.is_honored
         return table_of(document.place, document.content), False

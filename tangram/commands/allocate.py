@@ -10,13 +10,13 @@ from typing import Any, Final
 from uuid import UUID, uuid5
 
 from scheduler_core.codec.allocations import claim_status
+from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable, Undecided
 from scheduler_core.search.answer import with_share_ids
 from tangram.allocation_input import add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer
-from tangram.objects import Objects
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy, engine_of

@@ -11,8 +11,9 @@ from scheduler_core.base.errors import CoreError
 from scheduler_core.frontends.classes.annotation import annotations_of
 from scheduler_core.frontends.classes.compile import device_class_of
 from scheduler_core.frontends.classes.events import EventRefused, PodOutcome, PodPlaced, PodUnplaced
+from scheduler_core.frontends.classes.placement import ClassPlacement
 from scheduler_core.frontends.classes.state import in_use, selected, statuses
-from tangram.class_input import CLASS_KINDS, ClassInput, read_class_input
+from tangram.class_input import CLASS_KINDS, read_class_input
 from tangram.documents import read_documents
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
@@ -56,9 +57,9 @@ def _run(options: Namespace, face: Face) -> int:
     if options.form == DEVICE_CLASSES:
         face.out.documents(_device_classes(found), as_json=options.json)
         return DONE
-    for note in found.books.notes:
+    for note in found.published.notes:
         print(f"tangram: {note}", file=sys.stderr)
-    answers = [(pod.name, found.place(pod)) for pod in found.pods]
+    answers = [(pod.name, found.place(pod)) for pod in found.pending]
     if options.json:
         face.out.json({"classes": _plain_classes(found), "pods": [_plain_pod(*one) for one in answers]})
     else:
@@ -66,19 +67,19 @@ def _run(options: Namespace, face: Face) -> int:
     return DONE if all(isinstance(outcome, PodPlaced) for _, outcome in answers) else DOES_NOT_FIT
 
 
-def _device_classes(found: ClassInput) -> list[dict[str, Any]]:
+def _device_classes(found: ClassPlacement) -> list[dict[str, Any]]:
     try:
         return [device_class_of(one) for one in found.state.classes.values()]
     except CoreError as error:
         raise BadInput(str(error)) from error
 
 
-def _draw(found: ClassInput, answers: _Answers, face: Face) -> None:
+def _draw(found: ClassPlacement, answers: _Answers, face: Face) -> None:
     devices = {
         name: [f"{node}/{device.name}" for node, device in selected(found.state, name)]
         for name in found.state.classes
     }
-    face.out.show(classes_table(statuses(found.state), _free(found), devices))
+    face.out.show(classes_table(statuses(found.state), found.free(), devices))
     for pod, outcome in answers:
         match outcome:
             case PodPlaced(grant):
@@ -87,22 +88,8 @@ def _draw(found: ClassInput, answers: _Answers, face: Face) -> None:
                 face.out.show("", unplaced_picture(pod, reason))
 
 
-def _free(found: ClassInput) -> dict[str, int]:
-    """Return the units by class that a pod could get, if it asked for this class alone on every node."""
-    blocked = found.books.blocked
-    used = {node: in_use(found.state, node) for node in found.state.nodes}
-    return {
-        name: sum(
-            max(0, device.quantity - used[node].get(device.name, 0))
-            for node, device in selected(found.state, name)
-            if (node, device.name) not in blocked
-        )
-        for name in found.state.classes
-    }
-
-
-def _plain_classes(found: ClassInput) -> list[dict[str, Any]]:
-    free, used = _free(found), {node: in_use(found.state, node) for node in found.state.nodes}
+def _plain_classes(found: ClassPlacement) -> list[dict[str, Any]]:
+    free, used = found.free(), {node: in_use(found.state, node) for node in found.state.nodes}
     return [
         {
             "name": name,

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_core.base.errors import CoreError
-from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
-from scheduler_core.frontends.pods.claim_demands import Marks
-from scheduler_core.frontends.pods.place import node_table_of
+from scheduler_core.frontends.partitions.node_table import node_table_of
+from scheduler_core.frontends.pods.annotated_claims import marks_of
+from scheduler_core.frontends.pods.many_nodes import allocate_marked_somewhere
 from scheduler_core.model.claim import Request
-from scheduler_core.model.result import Allocation, Unallocatable
+from scheduler_core.model.result import Allocation
 from tangram.conformance.answering import Answered
 from tangram.conformance.situation import Situation
 from tangram.undecided import decided
@@ -42,18 +42,11 @@ def marked_answer(content: Mapping[str, Any], situation: Situation) -> Answered 
     """Return the answer of the first node that fits, None where nothing is annotated."""
     listed = content.get("nodes") or [content.get("node") or {}]
     try:
-        tables = [node_table_of(one) for one in listed]
+        tables = {node.name: node_table_of(obj) for node, obj in zip(situation.nodes, listed, strict=True)}
         marks = {
             claim.ref: marks_of(obj) for claim, obj in zip(situation.claims, content["claims"], strict=True)
         }
-        if all(table.is_empty for table in tables) and set(marks.values()) <= {Marks()}:
-            return None
-        first: Unallocatable | None = None
-        for node, table in zip(situation.nodes, tables, strict=True):
-            found = decided(allocate_marked(situation.claims, marks, situation.cluster, node, table))
-            if isinstance(found, Allocation):
-                return found
-            first = first or found
+        found = allocate_marked_somewhere(situation.claims, marks, situation.cluster, situation.nodes, tables)
+        return decided(found) if found is not None else None
     except CoreError as refusal:
         return refusal
-    return first

@@ -11,10 +11,11 @@ from typing import Any
 
 from scheduler_core.base.errors import InvalidInput
 from scheduler_core.frontends.joint.choose import JointRefusal
+from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import HONOR, table_of
 from scheduler_core.frontends.pods.amounts import Amounts, read_amount
 from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
-from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.frontends.pods.scoring import Fill, Scoring

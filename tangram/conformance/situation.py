@@ -14,6 +14,7 @@ from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
+from scheduler_core.codec.documents import is_composite_slice
 from scheduler_core.dialects.mixins import pools as composite_pools
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
@@ -73,15 +74,9 @@ def _node(obj: Mapping[str, Any]) -> Node:
 
 
 def _pools(slices: Sequence[Mapping[str, Any]]) -> Iterator[Pool]:
-    composites = [obj for obj in slices if _is_composite(obj)]
+    composites = [obj for obj in slices if is_composite_slice(obj)]
     yield from composite_pools(composite.decode_slice(obj) for obj in composites)
-    yield from v1.pools(v1.decode_slice(obj) for obj in slices if not _is_composite(obj))
-
-
-def _is_composite(obj: Mapping[str, Any]) -> bool:
-    spec = obj.get("spec", {})
-    has_composite = any("composite" in device for device in spec.get("devices") or ())
-    return has_composite or "deviceMixins" in spec or "nodeSelectionDelegated" in spec
+    yield from v1.pools(v1.decode_slice(obj) for obj in slices if not is_composite_slice(obj))
 
 
 def _held(allocated: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[AllocatedClaim]:

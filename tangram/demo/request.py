@@ -9,13 +9,13 @@ from typing import Any
 
 from agent.inventory.model import Inventory
 from scheduler_core.codec.claims import decode_claim, decode_class
+from scheduler_core.codec.documents import Document
 from scheduler_core.model.claim import Claim, DeviceClass
 from scheduler_core.search.candidates import selectors_of
 from tangram.classes import device_classes
 from tangram.demo.claim import suitable_claim
-from tangram.documents import Document
+from tangram.documents import read_objects
 from tangram.errors import BadInput
-from tangram.objects import read_objects
 
 _CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -54,7 +54,9 @@ def from_documents(documents: Sequence[Document], driver: str) -> Asked:
     if not written:
         raise BadInput("the claim file has no ResourceClaim")
     asked = Asked(
-        written, tuple(decode_claim(claim) for claim in written), _driver_classes(driver) | objects.classes
+        written,
+        tuple(decode_claim(claim) for claim in written),
+        {**_driver_classes(driver), **objects.classes},
     )
     _check(asked)
     return asked

@@ -16,11 +16,11 @@ from scheduler_core.explain.allocate import allocate
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.annotations.reading import SCHEDULING
 from scheduler_core.frontends.joint.choose import JointRefusal, answers, refusal, short
+from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import SPEC, spec_of
 from scheduler_core.frontends.pods.claim_demands import Marks, Pins, SlotDemand, pinned, slot_demands
 from scheduler_core.frontends.pods.fallback_search import searched_with_constraints
 from scheduler_core.frontends.pods.hints import HINT, JOINT, joint_of
-from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node

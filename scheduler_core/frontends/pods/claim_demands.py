@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.node_device import NodeDevice, Take
+from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec
 from scheduler_core.frontends.pods.exclusive import PCIE_ROOT
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.frontends.pods.node_devices import NUMA_NODE
-from scheduler_core.frontends.pods.place import NodeTable
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.device import AttributeValue, Device, QualifiedName
 from scheduler_core.model.names import qualified

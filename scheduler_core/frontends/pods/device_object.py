@@ -11,9 +11,9 @@ from typing import Final
 
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.errors import InvalidNode
+from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
 from scheduler_core.frontends.pods.amounts import NAMES
 from scheduler_core.frontends.pods.hints import GPU, TYPES
-from scheduler_core.frontends.pods.place import NodeTable, node_table_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedVf, pool_of
 from scheduler_core.model.pool import Pool
 

@@ -5,26 +5,16 @@ A pod gets all its devices or none. Nothing is stored here: the caller enters th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
-from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.frontends.annotations.errors import InvalidNode
-from scheduler_core.frontends.annotations.reading import SCHEDULING, choice
 from scheduler_core.frontends.joint.choose import JointRefusal, choose
 from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.node_device import NodeDevice, TrialLedgers
-from scheduler_core.frontends.partitions.table import (
-    HONOR,
-    POLICY_LABEL,
-    PREFER,
-    TABLE,
-    PartitionSpec,
-    PartitionTable,
-    table_of,
-)
+from scheduler_core.frontends.partitions.node_table import NodeTable
+from scheduler_core.frontends.partitions.table import PartitionSpec
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import GPU, Strategy, TopologyScope
 from scheduler_core.frontends.pods.node_devices import NodeDevices
@@ -41,36 +31,6 @@ _DEPTHS: Final = {
     TopologyScope.NUMA: NUMA_NODE,
     TopologyScope.NODE: MACHINE,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTable:
-    """A node's table of partitions and its policy. Shape: ``table`` is None where the node has none."""
-
-    table: PartitionTable | None = None
-    is_honored: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the node has neither a table nor a policy."""
-        return self.table is None and not self.is_honored
-
-
-def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None) -> NodeTable:
-    """Return the table and policy in the annotations and labels of a Node or a Device object.
-
-    Shape: ``minors`` are the node's GPUs, None where unknown.
-    Raises: InvalidNode.
-    """
-    subject = subject_of(obj, "Node")
-    fields = Fields(obj, subject, "", InvalidNode)
-    inner = fields.optional("metadata") if fields.has("metadata") else fields
-    labels, annotations = inner.optional("labels"), inner.optional("annotations")
-    policy = choice(labels, POLICY_LABEL, (HONOR, PREFER))
-    text = annotations.text(SCHEDULING + TABLE) if annotations.has(SCHEDULING + TABLE) else None
-    return NodeTable(
-        table=table_of(subject, text, minors) if text is not None else None, is_honored=policy == HONOR
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.frontends.pods.place import NodeTable, PlacedPod, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod, place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.model.cluster import Cluster

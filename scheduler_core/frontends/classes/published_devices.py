@@ -1,7 +1,7 @@
-"""Published devices as classes count them, with the books that know which of them exclude each other.
+"""Published devices as resource classes count them, with the ledgers that know which exclude each other.
 
-Pools and what claims hold come in, devices by node leave. A class counts devices; that a partition takes
-a part of its GPU away only the core's ledger knows, so it is asked before a device is given.
+A class counts devices. Only a ledger knows that a partition takes a part of its GPU away, so the ledger is
+asked before a device is given.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ Place = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Books:
-    """Shape: ``devices`` by node in slice order; ``notes`` tell what classes cannot count."""
+class PublishedDevices:
+    """Devices of pools, and what claims and pods hold of them.
 
-    devices: dict[str, list[ClassDevice]] = field(default_factory=dict)
+    Shape: ``by_node`` in slice order; ``notes`` tell what classes cannot count.
+    """
+
+    by_node: dict[str, list[ClassDevice]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     _ledgers: dict[Place, tuple[Ledger, DeviceName]] = field(default_factory=dict)
     _places: dict[DeviceId, Place] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pools: Sequence[Pool], allocated: Sequence[AllocatedClaim]) -> Books:
-        """Open the books of pools, with what claims hold."""
+    def of(cls, pools: Sequence[Pool], allocated: Sequence[AllocatedClaim]) -> PublishedDevices:
+        """Return the devices of pools, with what claims hold."""
         found = cls()
         for pool, ledger in zip(pools, books(pools, allocated), strict=True):
             found._add(pool, ledger)
@@ -49,7 +52,7 @@ class Books:
             if node is None:
                 left_out += 1
                 continue
-            listed = self.devices.setdefault(node, [])
+            listed = self.by_node.setdefault(node, [])
             is_taken = (node, str(device.name)) in self._ledgers  # two drivers may use one name on a node
             name = f"{device.name}.{pool.id.driver}" if is_taken else str(device.name)
             listed.append(ClassDevice(name, 1, properties_of(pool.id.driver, device)))
@@ -60,7 +63,7 @@ class Books:
             self.notes.append(f"pool {pool.id}: {left_out} devices are left to claims: they {what}")
 
     def held_by(self, claim: AllocatedClaim) -> Iterator[Grant]:
-        """Yield what a claim holds, a grant for each node. Looking on holds nothing."""
+        """Yield what a claim holds, a grant for each node. Admin access holds nothing."""
         uses: dict[str, list[Use]] = {}
         for result in claim.results:
             place = self._places.get(result.device)
@@ -70,7 +73,7 @@ class Books:
 
     @property
     def blocked(self) -> frozenset[Place]:
-        """Return the devices that cannot be given now: they are held, or parts of them are."""
+        """Return the devices that cannot be given now: somebody holds them or parts of them."""
         return frozenset(place for place, (ledger, name) in self._ledgers.items() if not ledger.admits(name))
 
     def record(self, pod: str, grant: Grant) -> None:
@@ -99,7 +102,7 @@ class Books:
 
 
 def _node_of(pool: Pool, device: Device) -> str | None:
-    """Return the node on which a pod can have the device for itself, None where there is no such one."""
+    """Return the one node where a pod can hold the device exclusively, None where there is none."""
     selections = pool.seen_from if isinstance(device.nodes, AllNodes) else (device.nodes,)
     match selections:
         case (OnNode(name),) if not device.is_shareable:

@@ -1,0 +1,183 @@
+"""Documents to what the core works on: pools, classes, claims, nodes.
+
+The ``kind`` of a document says which object it is, and the fields of a slice say which dialect it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from scheduler_core.base.errors import message
+from scheduler_core.codec import composite, v1
+from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
+from scheduler_core.codec.documents import (
+    Document,
+    InvalidDocument,
+    decode_node,
+    decoded,
+    is_composite_slice,
+)
+from scheduler_core.codec.fields import subject_of
+from scheduler_core.dialects.mixins import pools as composite_pools
+from scheduler_core.frontends.pods import device_object
+from scheduler_core.frontends.pods.allocated import held_by
+from scheduler_core.frontends.pods.device_object import DeviceObject, decode_device
+from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.composite import CompositeSlice
+from scheduler_core.model.nodes import Node, NodeSelection, OnNode
+from scheduler_core.model.pool import Pool
+
+_DRA: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"))
+_VERSIONS: Final = {
+    "ResourceSlice": _DRA,
+    composite.KIND: (composite.API_VERSION,),
+    "DeviceClass": _DRA,
+    "ResourceClaim": _DRA,
+    "ResourceClaimTemplate": _DRA,
+    "Node": ("v1",),
+    device_object.KIND: (device_object.API_VERSION,),
+    "Pod": ("v1",),
+}
+KINDS: Final = tuple(_VERSIONS)
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+
+Decoded = CompositeSlice | v1.V1Slice | DeviceClass | Claim | AllocatedClaim | Node | DeviceObject | Document
+"""What a document says. A Pod stays a document: what it holds is read beside the pools."""
+
+_One = TypeVar("_One", CompositeSlice, v1.V1Slice, Claim, AllocatedClaim, Node, DeviceObject, Document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objects:
+    """What documents describe. Shape: each in the order of the documents; ``classes`` by name."""
+
+    composite_slices: tuple[CompositeSlice, ...] = ()
+    v1_slices: tuple[v1.V1Slice, ...] = ()
+    classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    allocated: tuple[AllocatedClaim, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    reported: tuple[DeviceObject, ...] = ()
+    pods: tuple[Document, ...] = ()
+
+    def pools(self) -> tuple[Pool, ...]:
+        """Return the pools that the slices form, of both dialects, and what Koordinator reports."""
+        slices = (*composite_pools(self.composite_slices), *v1.pools(self.v1_slices))
+        return (*slices, *(one.pool for one in self.reported))
+
+    def cluster(self) -> Cluster:
+        """Return the pools, the classes, and what claims and running pods hold.
+
+        Raises: InvalidDocument for a pod with a bad annotation.
+        """
+        pools = self.pools()
+        held = (decoded(one, lambda content: held_by(content, pools)) for one in self.pods)
+        allocated = (*self.allocated, *(one for one in held if one is not None))
+        return Cluster(pools=pools, classes=self.classes, allocated=allocated)
+
+    def problems(self) -> tuple[str, ...]:
+        """Return why entries of slices are not used: each of them breaks a rule of its own."""
+        return tuple(self._problems())
+
+    def _problems(self) -> Iterator[str]:
+        for one in self.composite_slices:
+            if one.problem:
+                yield one.problem
+            yield from one.broken_mixins.values()
+            yield from one.broken_devices.values()
+        for v1_slice in self.v1_slices:
+            yield from v1_slice.broken.values()
+
+    def nodes_to_try(self, pools: Iterable[Pool], wanted: str | None = None) -> tuple[Node, ...]:
+        """Return the nodes in the order of trying: the Node objects, then others that the pools name.
+
+        Shape: with ``wanted`` that node alone, known or not.
+        """
+        known = {node.name: node for node in self.nodes}
+        if wanted is not None:
+            return (known.get(wanted, _bare(wanted)),)
+        for name in sorted(_named(pools)):
+            known.setdefault(name, _bare(name))
+        return tuple(known.values())
+
+
+def decode_objects(documents: Iterable[Document]) -> Objects:
+    """Decode every document. Raises: InvalidDocument naming place, object, field, value and rule."""
+    found: list[Decoded] = []
+    places: dict[str, str] = {}
+    for document in documents:
+        found.append(decode_object(document))
+        name = subject_of(document.content, str(document.content["kind"]))
+        if _has_name(document) and places.setdefault(name, document.place) != document.place:
+            raise InvalidDocument(document.place, f"{name}: is given twice, first at {places[name]}")
+    return Objects(
+        composite_slices=_of(CompositeSlice, found),
+        v1_slices=_of(v1.V1Slice, found),
+        classes={one.name: one for one in found if isinstance(one, DeviceClass)},
+        claims=_of(Claim, found),
+        allocated=_of(AllocatedClaim, found),
+        nodes=_of(Node, found),
+        reported=_of(DeviceObject, found),
+        pods=_of(Document, found),
+    )
+
+
+def decode_object(document: Document) -> Decoded:
+    """Decode one document. Raises: InvalidDocument, also for a kind or a version that is not read here."""
+    content = document.content
+    _check_version(document)
+    match content.get("kind"):
+        case "ResourceSlice" | composite.KIND if is_composite_slice(content):
+            return decoded(document, composite.decode_slice)
+        case "ResourceSlice":
+            return decoded(document, v1.decode_slice)
+        case "DeviceClass":
+            return decoded(document, decode_class)
+        case "ResourceClaim" | "ResourceClaimTemplate":
+            held = decoded(document, decode_allocated_claim)
+            return held if held is not None else decoded(document, decode_claim)
+        case "Node":
+            return decoded(document, decode_node)
+        case "Pod":
+            return document
+        case device_object.KIND:
+            return decoded(document, decode_device)
+        case kind:
+            raise InvalidDocument(
+                document.place, message("kind", "", kind, f"must be one of {', '.join(KINDS)}")
+            )
+
+
+def _of(kind: type[_One], found: Sequence[Decoded]) -> tuple[_One, ...]:
+    return tuple(one for one in found if isinstance(one, kind))
+
+
+def _has_name(document: Document) -> bool:
+    """Whether the object has a name; the slices that KEP-4815 prints have none."""
+    metadata = document.content.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("name"))
+
+
+def _check_version(document: Document) -> None:
+    """Refuse a version that is not read here: its fields may mean something else. None given is fine."""
+    kind, version = document.content.get("kind"), document.content.get("apiVersion")
+    known = _VERSIONS.get(str(kind), ())
+    if known and version is not None and version not in known:
+        rule = f"must be one of {', '.join(known)}"
+        raise InvalidDocument(document.place, message(str(kind), "apiVersion", version, rule))
+
+
+def _named(pools: Iterable[Pool]) -> set[str]:
+    """Return the names of the nodes that pools and devices name."""
+    selections: list[NodeSelection] = []
+    for pool in pools:
+        selections += [*pool.seen_from, *(device.nodes for device in pool.devices)]
+    return {nodes.name for nodes in selections if isinstance(nodes, OnNode)}
+
+
+def _bare(name: str) -> Node:
+    """Return a node of which only the name is known, with the label that kubelets derive from it."""
+    return Node(name, {HOSTNAME_LABEL: name})

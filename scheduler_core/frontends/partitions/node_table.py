@@ -1,0 +1,57 @@
+"""What a Node or a Device object says of NVLink partitions: its table and its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.errors import InvalidNode
+from scheduler_core.frontends.annotations.reading import SCHEDULING, choice
+from scheduler_core.frontends.partitions.table import (
+    HONOR,
+    POLICY_LABEL,
+    PREFER,
+    TABLE,
+    PartitionTable,
+    table_of,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTable:
+    """A node's table of partitions and its policy. Shape: ``table`` is None where the node has none."""
+
+    table: PartitionTable | None = None
+    is_honored: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the node has neither a table nor a policy."""
+        return self.table is None and not self.is_honored
+
+
+def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None) -> NodeTable:
+    """Return the table and policy in the annotations and labels of a Node or a Device object.
+
+    Shape: ``minors`` are the node's GPUs, None where unknown.
+    Raises: InvalidNode.
+    """
+    subject = subject_of(obj, "Node")
+    fields = Fields(obj, subject, "", InvalidNode)
+    inner = fields.optional("metadata") if fields.has("metadata") else fields
+    labels, annotations = inner.optional("labels"), inner.optional("annotations")
+    policy = choice(labels, POLICY_LABEL, (HONOR, PREFER))
+    text = annotations.text(SCHEDULING + TABLE) if annotations.has(SCHEDULING + TABLE) else None
+    return NodeTable(
+        table=table_of(subject, text, minors) if text is not None else None, is_honored=policy == HONOR
+    )
+
+
+def effective_table(reported: NodeTable | None, annotated: NodeTable) -> NodeTable:
+    """Return the one that counts of what a node's Device object and the Node itself say.
+
+    The Device object counts where it has a table; otherwise the Node does, with its policy.
+    """
+    return reported if reported is not None and reported.table is not None else annotated
