@@ -21,9 +21,10 @@ from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
 from tangram.allocation_input import read_present
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
-from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.face import DOES_NOT_FIT, DONE, UNDECIDED, Face
 from tangram.marked import tables_of
 from tangram.pictures.pods import offered_picture, placed_picture, refused_picture
+from tangram.plain import plain
 
 _SCALARS = (bool, int, str)
 
@@ -41,11 +42,15 @@ def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
         for one in answers:
             if one.placed is not None:
                 face.out.show(placed_picture(one.ask, one.placed))
+            elif one.undecided:
+                face.out.show(f"{one.ask.subject}: {one.undecided[0]}")
             else:
                 face.out.show(refused_picture(one.ask, one.refused))
             if explains:
                 face.out.show("", offered_picture(one.ask, one.offers, one.placed))
-    return DONE if all(one.placed is not None for one in answers) else DOES_NOT_FIT
+    if all(one.placed is not None for one in answers):
+        return DONE
+    return UNDECIDED if any(one.undecided for one in answers) else DOES_NOT_FIT
 
 
 def _pods(paths: Sequence[str]) -> list[PodAsk]:
@@ -81,6 +86,8 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
             node: {"type": one.kind, "cause": one.cause, "detail": one.detail}
             for node, one in answer.refused.items()
         }
+    if answer.undecided:
+        found["undecided"] = [plain(one) for one in answer.undecided]
     if explains:
         found["offers"] = {
             kind: [_device_value(one) | {"free": bool(one.takes), "why": one.why} for one in node_devices]

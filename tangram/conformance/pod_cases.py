@@ -21,8 +21,10 @@ from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, 
 from scheduler_core.frontends.pods.scoring import Fill, Scoring
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Undecided
 from tangram.conformance.pod_properties import failing
 from tangram.conformance.runs import unequal
+from tangram.undecided import SearchGaveUp
 
 _NODE = "node-1"
 _LISTS = {GPU: "gpus", RDMA: "nics", FPGA: "fpgas"}
@@ -92,7 +94,10 @@ def _placed(content: Mapping[str, Any]) -> PlacedPod | JointRefusal:
         classes={},
         allocated=held(_NODE, list(_uses(content)), devices),
     )
-    return place_pod(ask, cluster, Node(_NODE), tables, scoring_of(config))
+    found = place_pod(ask, cluster, Node(_NODE), tables, scoring_of(config))
+    if isinstance(found, Undecided):
+        raise SearchGaveUp(found)
+    return found
 
 
 def scoring_of(config: Mapping[str, Any]) -> Scoring | None:

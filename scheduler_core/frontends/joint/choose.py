@@ -5,9 +5,10 @@ Every distribution of the first type over PCIe scopes is ranked together with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from scheduler_core.base.effort import Effort
 from scheduler_core.frontends.joint.closeness import Cost, compactness, depth, distance
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.distributions import distributions, scopes_with_devices
@@ -29,13 +30,16 @@ class JointRefusal:
     detail: str
 
 
-def choose(demand: JointDemand, ledgers: TrialLedgers) -> Chosen | JointRefusal:
-    """Return the devices of every type, and take them; take nothing where the demand is refused."""
+def choose(demand: JointDemand, ledgers: TrialLedgers, effort: Effort) -> Chosen | JointRefusal:
+    """Return the devices of every type, and take them; take nothing where the demand is refused.
+
+    Raises: EffortExceeded.
+    """
     wanted = [one for one in (demand.first, *demand.together, *demand.apart) if one is not None]
     lacking = short(demand)
     if lacking is not None:
         return lacking
-    for first, cards in answers(demand):
+    for first, cards in answers(demand, effort):
         devices = [*first, *(device for mine in cards for device in mine)]
         if not ledgers.take(devices):
             continue
@@ -67,8 +71,14 @@ def _short(wanted: Wanted) -> JointRefusal | None:
     return JointRefusal(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
 
 
-def answers(demand: JointDemand) -> Iterator[tuple[tuple[NodeDevice, ...], list[list[NodeDevice]]]]:
-    """Yield the possible choices, the best first: the first type, and the cards of each other type."""
+def answers(
+    demand: JointDemand, effort: Effort
+) -> Iterator[tuple[tuple[NodeDevice, ...], list[list[NodeDevice]]]]:
+    """Yield the possible choices, the best first: the first type, and the cards of each other type.
+
+    Every way to spread the devices over scopes that is looked at counts a step.
+    Raises: EffortExceeded.
+    """
     if demand.first is None:
         yield (), []
         return
@@ -82,12 +92,18 @@ def answers(demand: JointDemand) -> Iterator[tuple[tuple[NodeDevice, ...], list[
     count = len(demand.first.devices) if demand.first.count is None else demand.first.count
     ranked = [
         found
-        for devices in distributions(among, count)
+        for devices in _counted(distributions(among, count), effort)
         if depth(devices) <= demand.first.deepest
         and (found := _ranked(demand, demand.first, devices, ())) is not None
     ]
     ranked.sort(key=lambda one: one[0])
     yield from ((devices, cards) for _, devices, cards in ranked)
+
+
+def _counted(found: Iterable[tuple[NodeDevice, ...]], effort: Effort) -> Iterator[tuple[NodeDevice, ...]]:
+    for one in found:
+        effort.step()
+        yield one
 
 
 def _partition_answers(demand: JointDemand, first: Wanted, by: Partitioned) -> Iterator[list[_Ranked]]:

@@ -87,7 +87,7 @@ def _searched(problem: Problem, demands: Sequence[SlotDemand], pins: Pins, effor
         search = Search(pinned(problem, pins), effort)
         return search if search.run() else None
     first, *rest = demands
-    for node_devices, cards in answers(first.demand):
+    for node_devices, cards in answers(first.demand, effort):
         effort.step()
         chosen = dict(pins)
         for request, mine in zip(first.requests, (node_devices, *cards), strict=True):

@@ -43,7 +43,7 @@ def searched_with_constraints(
     for number in range(1, most + 1):
         asked = tuple(_with_cards(claim, marks.get(claim.ref, Marks()), number, scopes) for claim in claims)
         problem = problem_of(asked, cluster, node)
-        for pins in _partition_pins(problem, bound):
+        for pins in _partition_pins(problem, bound, effort):
             effort.step()
             search = Search(pinned(problem, pins), effort)
             if search.run():
@@ -67,13 +67,13 @@ def _with_cards(claim: Claim, marks: Marks, number: int, scopes: tuple[Qualified
     return replace(claim, requests=tuple(requests), constraints=(*claim.constraints, constraint))
 
 
-def _partition_pins(problem: Problem, bound: Sequence[SlotDemand]) -> Iterator[Pins]:
+def _partition_pins(problem: Problem, bound: Sequence[SlotDemand], effort: Effort) -> Iterator[Pins]:
     """Yield every choice of partitions, as pins of the requests that need one."""
     if not bound:
         yield {}
         return
     first, *rest = bound
-    for node_devices, _ in answers(replace(first.demand, together=(), is_same_pcie=False)):
+    for node_devices, _ in answers(replace(first.demand, together=(), is_same_pcie=False), effort):
         candidates = problem.requests[first.requests[0]].alternatives[0].candidates
-        for pins in _partition_pins(problem, rest):
+        for pins in _partition_pins(problem, rest, effort):
             yield {first.requests[0]: [candidates[node_device.index] for node_device in node_devices], **pins}

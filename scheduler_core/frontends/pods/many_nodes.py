@@ -23,13 +23,15 @@ class PodAnswer:
     """What became of one pod.
 
     Shape: ``placed`` None where no node has the devices; ``refused`` by node, in the order of trying;
-           ``offers`` by type, of the node that the pod got, else of the first node.
+           ``offers`` by type, of the node that the pod got, else of the first node; ``undecided`` the nodes
+           of which nobody knows whether the pod fits.
     """
 
     ask: PodAsk
     placed: PlacedPod | None
     refused: Mapping[str, JointRefusal]
     offers: Mapping[str, tuple[NodeDevice, ...]]
+    undecided: tuple[Undecided, ...] = ()
 
 
 def allocate_marked_somewhere(
@@ -85,13 +87,16 @@ def place_pod_somewhere(
 ) -> PodAnswer:
     """Place a pod on the first node that fits, and enter nothing. Shape: at least one node."""
     refused: dict[str, JointRefusal] = {}
+    undecided: list[Undecided] = []
     for node in nodes:
         match place_pod(ask, cluster, node, tables.get(node.name)):
             case PlacedPod() as placed:
                 return PodAnswer(ask, placed, refused, offered(ask, cluster, node))
+            case Undecided() as unknown:
+                undecided.append(unknown)
             case JointRefusal() as refusal:
                 refused[node.name] = refusal
-    return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]))
+    return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]), tuple(undecided))
 
 
 def _ref(ask: PodAsk) -> ClaimRef:

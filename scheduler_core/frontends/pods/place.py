@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.frontends.joint.choose import JointRefusal, choose
 from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
@@ -24,6 +25,7 @@ from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Undecided
 
 _DEPTHS: Final = {
     TopologyScope.DEVICE: DEVICE,
@@ -46,13 +48,17 @@ class PlacedPod:
     devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
 
 
+PodResult = PlacedPod | JointRefusal | Undecided
+"""What became of a pod on one node."""
+
+
 def place_pod(
     ask: PodAsk,
     cluster: Cluster,
     node: Node,
     table: NodeTable | None = None,
     scoring: Scoring | None = None,
-) -> PlacedPod | JointRefusal:
+) -> PodResult:
     """Return the best devices of a pod on one node, or why there are none.
 
     Without ``scoring`` devices that are equally close are chosen by their number.
@@ -60,7 +66,11 @@ def place_pod(
     seen = cluster.pools_seen_from(node)
     offered = NodeDevices(replace(cluster, pools=seen), node, scoring)
     demand = _demand(ask, offered, table or NodeTable())
-    found = choose(demand, TrialLedgers(offered.ledgers, ask.subject))
+    try:
+        found = choose(demand, TrialLedgers(offered.ledgers, ask.subject), Effort(most=DECISION))
+    except EffortExceeded as exceeded:
+        why = "there are too many ways to spread the devices over PCIe scopes"
+        return Undecided(node=node.name, steps=int(exceeded.limit), why=why)
     if isinstance(found, JointRefusal):
         return found
     node_devices = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
