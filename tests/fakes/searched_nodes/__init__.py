@@ -27,7 +27,8 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.search.problem import problem_of
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import NODE
-from scheduler_core.tables.bits import positions
+from scheduler_core.tables.bits import mask_of, positions
+from scheduler_core.tables.pool_compiler import PoolCompiler
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**48)
@@ -178,20 +179,21 @@ def size(option):
     return option.candidates.bit_count() if option.count is None else option.count
 
 
-def searched(seed):
-    """Random claims on a random node, every feature being on."""
-    situation = situation_of(Random(seed))
+def compiled_for(situation, node):
+    """The claims of a situation, every feature being on."""
     situation.features = replace(situation.features, **dict.fromkeys(GATES, True))
-    state = situation.engine().state
     compiled = compiled_claims(features=situation.features).of_new(situation.claims)
-    return Searched(situation, NODES[seed % 2], state, compiled)
+    return Searched(situation, node, situation.engine().state, compiled)
+
+
+def searched(seed):
+    """Random claims on a random node."""
+    return compiled_for(situation_of(Random(seed)), NODES[seed % 2])
 
 
 def questioned(published, *claims, held=None):
-    """Some claims on the node of one pool, of which somebody holds devices."""
-    situation = Situation([published], [held] if held else [], list(claims), ALL)
-    compiled = compiled_claims().of_new(situation.claims)
-    return Searched(situation, NODE, situation.engine().state, compiled)
+    """Some claims on the node of one pool, of which somebody may hold devices."""
+    return compiled_for(Situation([published], [held] if held else [], list(claims), ALL), NODE)
 
 
 def settled(seed):
@@ -226,3 +228,20 @@ def serve(found, chance, assignment, option):
         taken.append(assignment.take(option, device))
         start = device + 1
     return taken
+
+
+def numbered(published):
+    """The components of a pool, its devices by number, and how positions become numbers of devices."""
+    components = PoolCompiler(ALL).compile_if_regular(published).components
+    places = [
+        (number, position)
+        for number, one in enumerate(components)
+        for position in range(one.template.tables.size)
+    ]
+    bits = {place: bit for bit, place in enumerate(places)}
+    devices = [components[number].device(position) for number, position in places]
+    return (
+        components,
+        devices,
+        lambda number, mask: mask_of(bits[number, position] for position in positions(mask)),
+    )

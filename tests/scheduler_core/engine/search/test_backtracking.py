@@ -1,10 +1,19 @@
 """The backtracking search: the first answer that trying everything in listed order finds."""
 
+from dataclasses import replace
+
 from hypothesis import given
-from searched_nodes import SEEDS, SETTINGS, settled
+from hypothesis import strategies as st
+from searched_nodes import SEEDS, SETTINGS, questioned, settled
 
 from scheduler_core.base.effort import Effort, EffortExceeded
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.search.backtracking import BacktrackingSearch
+from scheduler_core.model.claim import Request, SameScope
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.state.testing import DRIVER, claim, device, pool, request
+
+RAIL = QualifiedName(f"{DRIVER}/rail")
 
 
 def search_of(found, effort, may_fit=None):
@@ -65,3 +74,33 @@ def test_a_search_that_may_take_fewer_steps_than_it_needs_gives_up(seed):
             outcomes.append(exceeded.limit)
 
     assert outcomes == [answer, effort.steps - 1]
+
+
+@given(st.integers(1, 3), st.integers(1, 4))
+def test_one_request_gets_no_shareable_device_twice(count, links):
+    published = pool(*(device(f"d{number}", bw=8) for number in range(links)))
+    published = replace(
+        published, devices=tuple(replace(one, is_shareable=True) for one in published.devices)
+    )
+    option = replace(request("r", count=count).alternatives[0], capacity={"bw": Quantity.of(1)})
+    found = questioned(published, claim(Request(name="r", alternatives=(option,))))
+
+    answer = search_of(found, Effort()).first()
+
+    assert (answer is not None) is (count <= links)
+    assert answer == next(found.answers(found.assignment()), None)
+
+
+def test_groups_whose_size_depends_on_the_alternative_must_still_be_in_one_set_of_scopes():
+    """The second group has one device or two, so that the sets are compared when all have joined."""
+    published = pool(*(device(f"d{n}", attributes={"rail": rail}) for n, rail in enumerate("xyx")))
+    either = tuple(replace(request("b", count=count).alternatives[0], name=f"b/{count}") for count in (1, 2))
+    wanted = claim(
+        request("a", f"device.attributes['{DRIVER}'].rail == 'y'"),
+        Request(name="b", alternatives=either),
+        constraints=[SameScope((RAIL,), (("a",), ("b",)))],
+    )
+    found = questioned(published, wanted)
+
+    assert search_of(found, Effort()).first() is None
+    assert not found.has_answer(found.assignment())

@@ -1,15 +1,20 @@
 """Match values: no value is left out on which an answer settles, no device after which an answer follows."""
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
-from searched_nodes import SEEDS, SETTINGS, settled, twin, walk
+from searched_nodes import SEEDS, SETTINGS, questioned, settled, twin, walk
 
 from scheduler_core.base.effort import EffortExceeded
 from scheduler_core.engine.search.search_rules import MatchRule
+from scheduler_core.model.claim import MatchAttribute, Request
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.state.testing import DRIVER, claim, device, pool, request
 from scheduler_core.tables.bits import positions
 
 MANY = settings(SETTINGS, max_examples=300)
+SIDE = QualifiedName(f"{DRIVER}/side")
 FEW = 500  # devices that are taken to look for answers
 
 
@@ -77,8 +82,27 @@ def test_a_device_that_leaves_too_little_has_no_answer_after_it(seed):
     for option in found.space.requests[first]:
         if option.count != 1 or option.alternative.admin_access:
             continue
-        for device in positions(assignment.available(option)):
-            if not found.prepared.values.leaves_enough(assignment, option, found.rules, device, first + 1):
+        for one in positions(assignment.available(option)):
+            if not found.prepared.values.leaves_enough(assignment, option, found.rules, one, first + 1):
                 after = twin(assignment)
-                after.take(option, device)
+                after.take(option, one)
                 assert not found.has_answer(after, first + 1)
+
+
+def test_an_alternative_that_the_rule_does_not_bind_leaves_every_value_possible():
+    red, blue = (f"device.attributes['{DRIVER}'].side == '{side}'" for side in ("red", "blue"))
+    published = pool(*(device(side, attributes={"side": side}) for side in ("red", "blue")))
+    either = Request(
+        name="b",
+        alternatives=tuple(
+            replace(request("b", text).alternatives[0], name=f"b/{letter}")
+            for letter, text in (("x", blue), ("y", red))
+        ),
+    )
+    wanted = claim(request("a", blue), either, constraints=[MatchAttribute(SIDE, ("a", "b/x"))])
+    found = questioned(published, wanted)
+
+    possible = found.prepared.values.possible(found.assignment(), 0, found.rules[0], 0)
+
+    assert possible == found.rules[0].values.of_any(0b10)
+    assert found.has_answer(found.assignment())

@@ -1,12 +1,17 @@
-"""Partial assignments: an alternative could get next exactly what ledgers and plain rules admit."""
+"""Partial assignments: an alternative could get next what ledgers and plain rules admit, nothing else."""
 
 from copy import copy
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
-from searched_nodes import SEEDS, SETTINGS, settled, size
+from hypothesis import strategies as st
+from searched_nodes import SEEDS, SETTINGS, questioned, settled, size
 
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.model.claim import Request
 from scheduler_core.rules.scopes import SameSets
+from scheduler_core.state.testing import claim, device, pool, request
 from scheduler_core.tables.bits import positions
 
 FIELDS = ("states", "free", "consumed", "conflicts", "rules", "used", "watched")
@@ -65,9 +70,9 @@ class Plain:
 
 def turns(found):
     """Every device that the requests want, with its request and option, by the first alternatives."""
-    for request, options in enumerate(found.space.requests):
+    for number, options in enumerate(found.space.requests):
         for _ in range(size(options[0])):
-            yield request, 0
+            yield number, 0
 
 
 @SETTINGS
@@ -78,17 +83,17 @@ def test_what_is_available_is_what_ledgers_and_rules_admit_whatever_was_given_ou
         return
     assignment, plain = found.assignment(), Plain(found.problem)
 
-    for request, option in turns(found):
+    for number, option in turns(found):
         for other, options in enumerate(found.space.requests):
-            for number, one in enumerate(options):
+            for index, one in enumerate(options):
                 available = {found.place(device) for device in positions(assignment.available(one))}
-                assert available == plain.available(other, number)
-        free = list(positions(assignment.available(found.space.requests[request][option])))
+                assert available == plain.available(other, index)
+        free = list(positions(assignment.available(found.space.requests[number][option])))
         if not free:
             return
         device = chance.choice(free)
-        assignment.take(found.space.requests[request][option], device)
-        plain.take(request, option, found.place(device))
+        assignment.take(found.space.requests[number][option], device)
+        plain.take(number, option, found.place(device))
 
 
 @SETTINGS
@@ -99,13 +104,37 @@ def test_giving_back_what_was_taken_leaves_everything_as_it_was(seed):
         return
     assignment, history = found.assignment(), []
 
-    for request, option in turns(found):
-        free = list(positions(assignment.available(found.space.requests[request][option])))
+    for number, option in turns(found):
+        free = list(positions(assignment.available(found.space.requests[number][option])))
         if free:
             before = contents(assignment)
             device = chance.choice(free)
-            history.append((before, assignment.take(found.space.requests[request][option], device)))
+            history.append((before, assignment.take(found.space.requests[number][option], device)))
 
     for contents_before, change in reversed(history):
         assignment.give_back(change)
         assert contents(assignment) == contents_before
+
+
+@given(st.lists(st.integers(0, 1), min_size=2, max_size=4), st.integers(0, 2))
+def test_shares_of_one_device_are_given_back_one_by_one(devices, amount):
+    links = pool(device("left", bw=8), device("right", bw=8))
+    links = replace(links, devices=tuple(replace(one, is_shareable=True) for one in links.devices))
+    wanted = claim(*(share(f"r{number}", amount) for number in range(len(devices))))
+    found = questioned(links, wanted)
+    assignment, history = found.assignment(), []
+
+    for options, number in zip(found.space.requests, devices, strict=True):
+        before = contents(assignment)
+        history.append((before, assignment.take(options[0], number)))
+        assert assignment.consumed[number][1] >= amount * 10**9
+
+    for contents_before, change in reversed(history):
+        assignment.give_back(change)
+        assert contents(assignment) == contents_before
+
+
+def share(name, amount):
+    """A request for one device that gives a share of its bandwidth."""
+    (option,) = request(name).alternatives
+    return Request(name=name, alternatives=(replace(option, capacity={"bw": Quantity.of(amount)}),))

@@ -113,3 +113,12 @@ def test_gpus_below_one_root_form_one_cluster_and_nothing_is_exchanged_where_all
 
     assert together.clusters == ((0, 1, 2, 3),)
     assert len(set(fixed.classes)) == 2
+
+
+def test_a_value_that_joins_too_many_components_counts_as_itself():
+    wanted = claim(request("r"), constraints=[MatchAttribute(ROOT)])
+
+    symmetry = symmetry_of(questioned(switches([1] * 5, ["r0"] * 5), wanted))
+
+    assert len(symmetry.clusters) == 10
+    assert symmetry.shared == (1,)
