@@ -1,5 +1,6 @@
 """Relaxed signatures: weaker than the claims they come from, in what each request wants and in what fits."""
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
@@ -9,8 +10,10 @@ from searched_nodes import SEEDS, SETTINGS, settled, walk
 
 from scheduler_core.engine.claims.claim_signature import signature_of
 from scheduler_core.engine.claims.relaxed_signature import relaxed_signatures
-from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
-from scheduler_core.state.testing import ANY
+from scheduler_core.model.claim import DistinctAttribute, MatchAttribute, Request
+from scheduler_core.model.device import QualifiedName
+from scheduler_core.state import testing
+from scheduler_core.state.testing import ANY, DRIVER, request
 
 MANY = settings(SETTINGS, max_examples=300)
 CLAIMS = SEEDS.map(lambda seed: [claim(Random(seed + number), f"c{number}") for number in range(2)])
@@ -63,6 +66,16 @@ def test_the_last_relaxation_has_no_rules(claims):
     found = relaxed_signatures(signature_of(claims, {"any": ANY}), 0, ())
 
     assert [bool(one.rules) for one in found] == [True, False][2 - len(found) :]
+
+
+def test_a_rule_that_binds_one_alternative_only_does_not_bind_the_relaxed_request():
+    either = tuple(replace(request("b").alternatives[0], name=f"b/{letter}") for letter in "xy")
+    rule = MatchAttribute(QualifiedName(f"{DRIVER}/rail"), ("a", "b/x"))
+    wanted = testing.claim(request("a"), Request(name="b", alternatives=either), constraints=[rule])
+
+    with_rules, _ = relaxed_signatures(signature_of([wanted], {"any": ANY}), 0, ())
+
+    assert [options[0].rules for options in with_rules.signature.requests] == [(0,), ()]
 
 
 @MANY

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_components import VALUES
@@ -72,3 +73,20 @@ def test_devices_that_no_request_may_get_have_no_values(published):
     values = attribute_values(components, X, lambda number, mask: 0, whole)
 
     assert (values.present, values.of, set(values.holders) - {0}) == (0, {}, set())
+
+
+@pytest.mark.parametrize(
+    ("value", "as_list", "as_scalar"),
+    [
+        (True, [(bool, True)], [(bool, True)]),
+        (1, [(int, 1)], [(int, 1)]),
+        (("a", 1), [(str, "a"), (int, 1)], []),
+    ],
+)
+def test_constraints_compare_typed_values_and_of_a_list_its_members(value, as_list, as_scalar):
+    assert list(members(value, lists=True)) == as_list
+    assert list(members(value, lists=False)) == as_scalar
+
+
+def test_scopes_compare_a_list_as_one_value():
+    assert whole(("a", 1)) == (("a", 1),)

@@ -1,5 +1,6 @@
 """Scopes that claims keep to themselves: what is admitted and what is barred, as the plain rules say."""
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
@@ -23,7 +24,10 @@ def situation(seed):
     found.held = [
         AllocatedClaim(
             ref=ClaimRef("default", f"held-{number}"),
-            results=tuple(taken(chance, *wanted) for wanted in chance.choices(ids, k=2)),
+            results=tuple(
+                replace(taken(chance, *wanted), admin_access=rarely(chance, 4))
+                for wanted in chance.choices(ids, k=2)
+            ),
             exclusive=() if rarely(chance, 3) else (exclusive(chance),),
         )
         for number in range(chance.randint(0, 3))

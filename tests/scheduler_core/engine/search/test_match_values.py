@@ -106,3 +106,19 @@ def test_an_alternative_that_the_rule_does_not_bind_leaves_every_value_possible(
 
     assert possible == found.rules[0].values.of_any(0b10)
     assert found.has_answer(found.assignment())
+
+
+def test_a_nic_takes_nothing_of_the_gpu_that_has_to_serve_the_rest():
+    said = {"side": "left"}
+    published = pool(
+        device("gpu", attributes=said, m=1),
+        device("part", sources=["gpu"], attributes=said, m=1),
+        device("nic", attributes=said, link=1),
+    )
+    link, memory = (f"'{name}' in device.capacity['{DRIVER}']" for name in ("link", "m"))
+    wanted = claim(request("a", link), request("b", memory), constraints=[MatchAttribute(SIDE)])
+    found = questioned(published, wanted)
+    assignment, ((option,), _) = found.assignment(), found.space.requests
+    (nic,) = positions(option.chosen)
+
+    assert found.prepared.values.leaves_enough(assignment, option, found.rules, nic, 1)

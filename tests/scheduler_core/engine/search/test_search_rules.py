@@ -16,7 +16,8 @@ from scheduler_core.tables.bits import mask_of, positions
 
 X = QualifiedName(f"{DRIVER}/x")
 MANY = settings(max_examples=200)
-POOLS = st.lists(st.none() | st.sampled_from(VALUES), min_size=1, max_size=6).map(
+OVERLAPPING = st.sampled_from([("a", "b"), ("b", "c"), ("a", "c"), ("a", "b", "c")])
+POOLS = st.lists(st.none() | st.sampled_from(VALUES) | OVERLAPPING, min_size=1, max_size=6).map(
     lambda values: pool(
         *(device(f"d{n}", attributes={} if one is None else {"x": one}) for n, one in enumerate(values))
     )

@@ -1,18 +1,24 @@
 """The search solver: every claim gets the answer of the plain search, whatever the tables cover."""
 
+from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given
 from random_clusters import exclusive, rarely, taken
-from searched_nodes import SEEDS, SETTINGS, searched
+from searched_nodes import SEEDS, SETTINGS, questioned, searched
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.search.search_solver import SearchSolver
 from scheduler_core.explain.allocate import allocate
-from scheduler_core.model.claim import AllocatedClaim, ClaimRef
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ExclusiveScope, PreferScope
+from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.result import Allocation, Undecided
+from scheduler_core.state.testing import DRIVER, claim, device, held, pool, request
+
+RAIL = QualifiedName(f"{DRIVER}/rail")
 
 
 class Solving:
@@ -88,12 +94,12 @@ def test_an_answer_that_is_known_counts_only_while_the_same_is_in_use(seed):
 
     for turn in range(3):
         solving.answer()
-        held = found.situation.held
-        if held and chance.random() < 0.5:
-            found.state.release(held.pop(chance.randrange(len(held))).ref)
+        holding = found.situation.held
+        if holding and chance.random() < 0.5:
+            found.state.release(holding.pop(chance.randrange(len(holding))).ref)
         else:
-            held.append(new_holder(found, chance, f"new-{turn}"))
-            found.state.hold(held[-1])
+            holding.append(new_holder(found, chance, f"new-{turn}"))
+            found.state.hold(holding[-1])
         expected = plain_answer(found)
         if not isinstance(expected, Undecided):
             assert solving.answer() == expected
@@ -107,3 +113,35 @@ def new_holder(found, chance, name):
         results=(taken(chance, *chance.choice(ids)),),
         exclusive=(exclusive(chance),) if rarely(chance, 4) else (),
     )
+
+
+def on_rails(rails):
+    """A device on each rail."""
+    return pool(*(device(f"d{number}", attributes={"rail": rail}) for number, rail in enumerate(rails)))
+
+
+def names(answer):
+    return answer and [name for _, name in answer]
+
+
+@pytest.mark.parametrize(
+    ("rails", "expected"), [("xyzy", ["d1", "d3"]), ("xyz", ["d0", "d1"]), ("xxyy", ["d0", "d1"])]
+)
+def test_a_preferred_scope_is_met_where_it_can_be_and_else_left_out(rails, expected):
+    wanted = claim(request("r", count=2), constraints=[PreferScope((RAIL,))])
+
+    assert names(Solving(questioned(on_rails(rails), wanted)).answer()) == expected
+
+
+def test_whether_a_scope_is_kept_counts_where_the_same_devices_are_in_use():
+    found = questioned(on_rails("xx"), claim(request("r")))
+    solving, holder = Solving(found), held("d0")
+    keeping = replace(holder, exclusive=(ExclusiveScope((RAIL,)),))
+
+    answers = []
+    for claim_in_use in (holder, keeping, holder):
+        found.state.hold(claim_in_use)
+        answers.append(names(solving.answer()))
+        found.state.release(claim_in_use.ref)
+
+    assert answers == [["d1"], None, ["d1"]]
