@@ -218,9 +218,9 @@ class CompiledClaim:
 def _gap_of(node_view: NodeView) -> str | None:
     """Return why the tables do not cover a node, None where they do."""
     if node_view.is_sealed:
-        return "a claim on the node keeps scopes of its devices to itself"
+        return "a claim on the node holds scopes of its devices exclusively"
     if node_view.judges:
-        return "devices of the node have expressions about their neighbours"
+        return "devices of the node have compatibleOnlyWith expressions"
     return None
 
 

@@ -148,5 +148,5 @@ class Decider:
         return found if isinstance(found, Allocation | Undecided) else None
 
     def _undecided(self, node_view: NodeView) -> Undecided:
-        why = f"the {self.answered_by.solver} found no end"
+        why = f"the {self.answered_by.solver} reached its bound"
         return Undecided(node=node_view.node.name, steps=DECISION, why=why)

@@ -96,7 +96,7 @@ def selectors_of(
     device_class = classes.get(request.class_name)
     if device_class is None:
         known = ", ".join(sorted(classes)) or "none"
-        rule = f"names no DeviceClass; known: {known}"
+        rule = f"there is no such DeviceClass; known: {known}"
         raise InvalidClaim(
             f"ResourceClaim {claim.ref}", f"request {request.name} deviceClassName", request.class_name, rule
         )

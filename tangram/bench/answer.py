@@ -85,7 +85,7 @@ def answer(question: Question, policy: Policy = FIRST_FIT, limit_s: float = LIMI
 
 
 def _with_mistake(found: Answer, mistake: str | None) -> Answer:
-    """Return the answer as the peer gives it: what somebody must mend is an error, not a refusal."""
+    """Return the answer as the peer gives it: what a person must fix is an error, not a refusal."""
     if mistake is None:
         return found
     return replace(found, results=[], unschedulable=False, fits=[], error=mistake)
@@ -146,7 +146,7 @@ class _Asked:
         return found
 
     def mistake(self) -> str | None:
-        """Return what somebody would have to mend before the claims could fit. Not on the clock."""
+        """Return the error that must be fixed before the claims can fit, if there is one. Not timed."""
         if self._question.is_kept or not self._may_be_mistaken():
             return None
         (batch,) = self._question.batches

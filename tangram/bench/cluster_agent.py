@@ -110,7 +110,7 @@ def memory(bench: Bench, pod: Document) -> Iterator[Row]:
         )
         found = _RESIDENT.search(status)
         if found is None:
-            raise BadInput(f"cannot tell the memory of container {program} of pod {name}: no VmRSS")
+            raise BadInput(f"cannot read the memory of container {program} of pod {name}: no VmRSS")
         yield Row(
             case=f"memory of the {program}",
             unit=Unit.MEBIBYTES,

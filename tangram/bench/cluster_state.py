@@ -74,7 +74,7 @@ def following(settings: Settings) -> Report:
             must=_MOST_MIB.get(count),
             note="above the interpreter and its imports",
         ),
-        times("one claim changed", claims, 50 * US, "state changed, engines of both policies told"),
+        times("one claim changed", claims, 50 * US, "state changed, engines of both policies updated"),
         times("one slice changed, bytes to engine", slices),
     )
     wrong = [f"{found} of {count} nodes fit" for found in fits if found != count]

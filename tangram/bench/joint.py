@@ -56,7 +56,7 @@ class _Instance:
 
     @property
     def fits_greedily(self) -> bool:
-        """Whether the GPUs that are chosen without a look at NICs happen to have them."""
+        """Whether the GPUs that are chosen without regard to NICs happen to have them."""
         chosen = self._chosen()
         return chosen is not None and {self.switch(one) for one in chosen} <= {
             self.switch(minor) for minor in self.nics

@@ -76,7 +76,7 @@ def _objects(fields: Fields, key: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _apart(claims: Iterable[Claim]) -> Iterator[Claim]:
-    """Yield the claims, those of equal names told apart: answers are kept by name."""
+    """Yield the claims, with different names: answers are kept by name."""
     seen = set()
     for number, claim in enumerate(claims):
         again = claim.ref in seen

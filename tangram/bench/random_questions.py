@@ -56,7 +56,7 @@ def questions(family: str, seed: int) -> Iterator[Json]:
 
 
 def random_question(family: str, seed: int, number: int) -> Json:
-    """Return one question; its name tells how to make it again."""
+    """Return one question; its name says how to make it again."""
     chance = Random(f"{family}-{seed}-{number}")
     parts = _Parts(chance, family)
     devices, counters = parts.devices(), parts.counters
@@ -125,7 +125,7 @@ def _share(slots: range) -> dict[str, str]:
 
 
 def _slices(chance: Random, devices: list[Json], counters: list[Json]) -> Iterator[Json]:
-    """Yield the slices in any order: their names say in which they are looked at."""
+    """Yield the slices in any order: their names say in which order they are searched."""
     middle = chance.choice((0, len(devices) // 2))
     pieces = [piece for piece in (devices[:middle], devices[middle:]) if piece]
     place = Place(DRIVER, "parts", len(pieces) + 1, NODE)

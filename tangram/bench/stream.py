@@ -57,7 +57,7 @@ class _Stream:
         self.refused = 0
 
     def next(self, number: int) -> int:
-        """Let one claim come, and as many go as make room for it. Units: nanoseconds."""
+        """Add one claim, after removing as many as it needs to fit. Units: nanoseconds."""
         claim = _named(self._chance.choice(self._kinds), number)
         started = perf_counter_ns()
         answer = decided_or_none(self._engine.decide_somewhere([claim]))

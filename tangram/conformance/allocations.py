@@ -138,7 +138,7 @@ def lacking(accept: Any, run: Any, answered: Answered | None, situation: Situati
 
 
 def _is_mistake(text: str, found: CoreError | Unallocatable) -> bool:
-    """Whether ours is the class of mistake that upstream's text tells of."""
+    """Whether our error is of the class that upstream's text names."""
     for words, cause, error in _MISTAKES:
         if words in text:
             if isinstance(found, Unallocatable):

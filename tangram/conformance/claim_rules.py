@@ -49,7 +49,7 @@ class Requests:
             yield from self._miscounted(request.alternatives, results)
         for one, other in combinations(results, 2):
             if one.device == other.device and (one.admin_access or other.admin_access):
-                yield f"{one.device} is looked on by a claim that has it already"
+                yield f"{one.device} is used with admin access by a claim that has it already"
         for constraint in claim.constraints:
             yield from self._unconstrained(constraint, results)
 

@@ -31,7 +31,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One pool with everything that is in use of it, looking on left out."""
+    """One pool with everything that is in use of it, without admin access."""
 
     pool: Pool
     uses: tuple[Use, ...]

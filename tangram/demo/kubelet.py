@@ -44,7 +44,7 @@ class Kubelet:
     exchanges: list[Exchange] = field(default_factory=list)
 
     def register(self, socket: Path) -> Path:
-        """Ask the plugin who it is, tell it that it is registered, and return its DRA socket."""
+        """Ask the plugin for its registration, confirm it, and return its DRA socket."""
         with grpc.insecure_channel(f"unix:{socket}") as channel:
             stub = RegistrationStub(channel)
             info = self._call(_REGISTRATION + "GetInfo", stub.GetInfo, registration.InfoRequest())

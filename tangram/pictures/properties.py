@@ -39,7 +39,7 @@ def profile_of(device: Device) -> str:
 
 
 def what_of(device: Device) -> str:
-    """Return what tells a device from others of its kind; what it holds, where its driver says no more."""
+    """Return what distinguishes a device from others of its kind; else its capacities."""
     told = next((str(found) for key in _TELLING if (found := attribute(device, key))), None)
     return told or _capacities(device)
 
