@@ -179,12 +179,12 @@ def test_one_that_is_mended_is_told_again_when_it_fails_again_and_the_others_are
     assert shrunk.due > 2.0
 
 
-def test_a_look_that_finds_nothing_new_leaves_the_wait_after_a_failure_alone():
+def test_a_discovery_that_finds_nothing_new_leaves_the_wait_after_a_failure_alone():
     publication = publication_on(SliceStore(100, GONE))
     publication.attempt(FOUND, 0.0)
     due = publication.due
 
-    publication.looked(0.1, is_new=False)
+    publication.discovered(0.1, is_new=False)
 
     assert publication.due == due
 
@@ -193,7 +193,7 @@ def test_a_look_that_finds_something_new_ends_the_wait_after_a_failure():
     publication = publication_on(SliceStore(100, GONE))
     publication.attempt(FOUND, 0.0)
 
-    publication.looked(0.1, is_new=True)
+    publication.discovered(0.1, is_new=True)
 
     assert publication.due == 0.1
 
@@ -208,10 +208,10 @@ def test_a_change_of_what_is_stored_ends_the_wait_after_a_failure():
     assert publication.due == 0.1
 
 
-def test_a_look_that_finds_nothing_new_has_what_is_stored_compared_where_nothing_failed():
+def test_a_discovery_that_finds_nothing_new_has_what_is_stored_compared_where_nothing_failed():
     publication = publication_on(SliceStore(0))
     publication.attempt(FOUND, 0.0)
 
-    publication.looked(0.1, is_new=False)
+    publication.discovered(0.1, is_new=False)
 
     assert publication.due == 0.1
