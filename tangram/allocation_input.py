@@ -1,4 +1,4 @@
-"""What ``tangram allocate`` and ``tangram explain`` are asked: claims, what is there, and where."""
+"""The input of ``tangram allocate`` and ``tangram explain``: claims, devices and nodes."""
 
 from __future__ import annotations
 

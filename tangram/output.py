@@ -1,4 +1,4 @@
-"""Where a command's answer goes: pictures for people, one JSON object for machines."""
+"""The output of a command: pictures for people, one JSON value for programs."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _same_sets(constraint: SameScope, requests: Sequence[SearchRequest]) -> Same
         for group in alternatives
     ]
     scope = compared(constraint.scopes, (device for group in devices for device in group))
-    told = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
+    scopes = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
     firm = [
         all(len(request.alternatives) == 1 for request in requests if _is_of(request.alternatives[0], group))
         for group in constraint.groups
@@ -130,7 +130,7 @@ def _same_sets(constraint: SameScope, requests: Sequence[SearchRequest]) -> Same
         else None
         for group, is_firm in zip(alternatives, firm, strict=True)
     ]
-    return SameSets(constraint, scope, sizes, frozenset.intersection(*told) if devices else frozenset())
+    return SameSets(constraint, scope, sizes, frozenset.intersection(*scopes) if devices else frozenset())
 
 
 def _is_of(alternative: SearchAlternative, group: Sequence[str]) -> bool:

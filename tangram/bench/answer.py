@@ -1,8 +1,8 @@
-"""A question asked of the engine, cold once and then warm, each time on the clock.
+"""Asks an engine one question, cold once and then warm, and measures each time.
 
-Cold is a new engine and no compiled selector: pools and holders are entered, then the claims are asked
-for. Warm is the same engine asked again. A time covers all nodes and, in a sequence, holding what was
-found; decoding is in none. This is the only place of the command that reads the clock for inputs.
+Cold is a new engine without compiled selectors: pools and held claims are entered, then the claims are
+allocated. Warm is the same engine asked again. A time covers all nodes and, in a sequence, holding the
+devices that were found; it never covers decoding.
 """
 
 from __future__ import annotations

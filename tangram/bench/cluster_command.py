@@ -1,6 +1,6 @@
-"""``tangram bench cluster``: the command line's part of the benchmark in a cluster.
+"""``tangram bench cluster``: reads the options of the benchmark in a cluster.
 
-Options enter, a ``Bench`` leaves. Where the cluster is, and that kubectl is there, is found out here.
+Options enter, a ``Bench`` leaves. This module finds the cluster and checks that kubectl exists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The objects that the cluster benchmark makes. Names enter, documents leave."""
+"""The objects that the cluster benchmark creates. Names enter, documents leave."""
 
 from __future__ import annotations
 

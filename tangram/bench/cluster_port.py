@@ -1,4 +1,4 @@
-"""What a run of the cluster benchmark is given: the cluster, a clock, and how much to measure."""
+"""What a run of the cluster benchmark needs: the cluster, a clock, and how much to measure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""B12: a cluster state from the bytes of an API server, and what one change of it costs.
+"""B12: builds a cluster state from the bytes of an API server, and measures single changes of it.
 
-Every node is the same machine with names, UUIDs and serial numbers of its own, written into the text before
-the clock starts.
+Every node is the same machine with its own names, UUIDs and serial numbers. These are written into the text
+before the clock starts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Random small questions on which two allocators must agree, device by device.
 
-A question is made from a seed and a number alone. Parents with counters are cut into parts that overlap;
-some devices have no counters; attributes are sometimes missing or of another type; claims have counts,
-alternatives and constraints; some devices are held. Everything is valid: what a broken object gives is
-for the case files to say.
+A question depends only on a seed and a number. Parents with counters are cut into overlapping parts. Some
+devices have no counters; attributes are sometimes missing or of another type; claims have counts,
+alternatives and constraints; some devices are held. All objects are valid; case files test invalid ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the benchmarks are run with. One value, made by the command line."""
+"""The settings of a benchmark run: one value, made from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""B4: claims that come and go, one after the other, on a cluster that is in use."""
+"""B4: claims are added and removed, one after the other, on a cluster that is partly in use."""
 
 from __future__ import annotations
 

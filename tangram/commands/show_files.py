@@ -1,4 +1,4 @@
-"""``tangram show -f`` and ``--cluster``: slices that are written somewhere, their sizes and other dialect."""
+"""``tangram show -f`` and ``--cluster``: slices from files or a cluster, their sizes and other dialect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What cases of annotated pods accept: properties of the devices that a pod got.
 
-Each property is a table of ``kind`` and what the kind needs; out comes a sentence for each that fails.
+Each property is a table of ``kind`` and the values it needs. A sentence leaves for each property not met.
 """
 
 from __future__ import annotations

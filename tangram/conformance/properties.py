@@ -1,6 +1,6 @@
 """What a case accepts besides the one answer that it prints: properties of an answer.
 
-Each property is a table of ``kind`` and what the kind needs; out comes a sentence for each that fails.
+Each property is a table of ``kind`` and the values it needs. A sentence leaves for each property not met.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A case's input to what the core works on, in each of the forms that case files use.
+"""Reads the input of a case, in each of the forms that case files use.
 
-Slices are read in either dialect, nodes bare or as API objects, what is held as claims, as a list of
-devices, or as devices and shares. It never reads what a case expects.
+Slices come in either dialect, nodes as names or API objects, held devices as claims, as a list of devices, or
+as devices and shares. This module never reads what a case expects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kubelet's side of the conversation, over real unix sockets; every call is kept for the picture.
+"""A kubelet for the demo: calls a plugin over unix sockets and keeps every call for the picture.
 
 Source: the kubelet's plugin registration and DRA services, v1 (proto/).
 """

@@ -1,4 +1,4 @@
-"""An allocation as a picture: what is cut from which GPU, and the table of what each claim got."""
+"""Draws an allocation: what is cut from which GPU, and a table of what each claim got."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why claims fit where they do, or do not fit: sentences, and what stands in the way drawn on its GPU."""
+"""Draws why claims fit or do not fit: sentences, and the holders of GPUs in the way."""
 
 from __future__ import annotations
 

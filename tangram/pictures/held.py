@@ -1,4 +1,4 @@
-"""What a claim has been allocated, as its cluster says."""
+"""Draws what a claim is allocated in its cluster."""
 
 from __future__ import annotations
 

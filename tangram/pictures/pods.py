@@ -1,4 +1,4 @@
-"""Pods as pictures: the devices that each got and where they stand, or what was in the way."""
+"""Draws pods: the devices that each got and their place, or why it got none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people call a device: read from its attributes, whatever the driver's domain."""
+"""Names devices for people, from their attributes, for any driver's domain."""
 
 from __future__ import annotations
 

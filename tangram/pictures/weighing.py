@@ -1,4 +1,4 @@
-"""Why best-fit took a device and not its rivals, in sentences: what is in the way, or what it would cost."""
+"""Says why best-fit took a device and not its rivals: their obstacles, or what they would cost."""
 
 from __future__ import annotations
 
