@@ -116,7 +116,9 @@ def _same_sets(constraint: SameScope, requests: Sequence[SearchRequest]) -> Same
         for group in alternatives
     ]
     scope = compared(constraint.scopes, (device for group in devices for device in group))
-    scopes = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
+    scopes = (
+        frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices
+    )
     firm = [
         all(len(request.alternatives) == 1 for request in requests if _is_of(request.alternatives[0], group))
         for group in constraint.groups

@@ -19,8 +19,8 @@ class Bench:
     """The surroundings of a run.
 
     Shape: ``beside`` another driver to measure along, None without; ``count`` pods of each kind; ``loaded``
-           pods for the scheduler; ``kubectl`` returns what the program printed; ``say`` is told what is being
-           measured.
+           pods for the scheduler; ``kubectl`` returns what the program printed; ``say`` is called with
+           what is being measured.
     Units: ``clock`` counts seconds, ``rest_s`` seconds.
     """
 
