@@ -65,9 +65,9 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     opened.callback(cluster.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
     agent = Agent(
-        look=_look(machine.readers, options, linked),
+        discover=_discovery(machine.readers, options, linked),
         publications=_publications(options, cluster, metrics, clocks, opened),
-        news=(chosen.events(),),
+        machine_events=(chosen.events(),),
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,
@@ -77,14 +77,14 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     agent.run()
 
 
-def _look(readers: Readers, options: Options, linked: LinkedGpus | None) -> Callable[[], Found]:
+def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) -> Callable[[], Found]:
     describer = Describer(options.driver_name)
 
-    def look() -> Found:
+    def found() -> Found:
         inventory = replace(discover(readers, options.node_name), linked=linked)
         return Found.of(inventory, describer.devices(inventory))
 
-    return look
+    return found
 
 
 def _publications(
@@ -92,13 +92,13 @@ def _publications(
 ) -> list[Publication]:
     driver, node = options.driver_name, options.node_name
     owner = Owner(cluster.nodes(), node)
-    notices = cluster.events_of(node)
-    opened.callback(notices.close)
-    shelf = cluster.resource_slices(driver, node)
-    found = [Publication(shelf, V1Source(metrics, notices), owner, metrics, clocks)]
+    node_events = cluster.events_of(node)
+    opened.callback(node_events.close)
+    store = cluster.resource_slices(driver, node)
+    found = [Publication(store, V1Source(metrics, node_events), owner, metrics, clocks)]
     if options.composite:
-        shelf = cluster.composite_slices(driver, node)
-        found.append(Publication(shelf, CompositeSource(), owner, metrics, clocks))
+        store = cluster.composite_slices(driver, node)
+        found.append(Publication(store, CompositeSource(), owner, metrics, clocks))
     return found
 
 

@@ -57,14 +57,14 @@ class Cluster:
         """Close the connections."""
         self._api.close()
 
-    def resource_slices(self, driver: str, node: str) -> ApiShelf:
+    def resource_slices(self, driver: str, node: str) -> ApiSliceStore:
         """Return the ResourceSlices of a driver on a node."""
-        return ApiShelf(self._api, RESOURCE_SLICES, f"spec.driver={driver},spec.nodeName={node}")
+        return ApiSliceStore(self._api, RESOURCE_SLICES, f"spec.driver={driver},spec.nodeName={node}")
 
-    def composite_slices(self, driver: str, node: str) -> ApiShelf:
+    def composite_slices(self, driver: str, node: str) -> ApiSliceStore:
         """Return the CompositeResourceSlices of a driver on a node."""
         # A slice that selects a node per device has no spec.nodeName; its pool has the node's name.
-        return ApiShelf(self._api, COMPOSITE_SLICES, f"spec.driver={driver},spec.pool.name={node}")
+        return ApiSliceStore(self._api, COMPOSITE_SLICES, f"spec.driver={driver},spec.pool.name={node}")
 
     def nodes(self) -> NodeObjects:
         """Return the Node objects."""
@@ -75,7 +75,7 @@ class Cluster:
         return NodeEvents(self._api, node)
 
 
-class ApiShelf:
+class ApiSliceStore:
     """The objects of one kind that a field selector matches."""
 
     def __init__(self, api: KubeApi, resource: Resource, fields: str) -> None:
@@ -155,7 +155,7 @@ class NodeEvents:
     """Writes events about a Node object."""
 
     def __init__(self, api: KubeApi, node: str) -> None:
-        # Events about a node carry its name as UID: kubectl describe looks for that, and the kubelet does so.
+        # Events about a node have its name as UID, as those of the kubelet: kubectl describe searches for it.
         self._node = Regarding(api_version="v1", kind="Node", name=node, uid=node)
         self._writer = EventWriter(api, "tangram.dev/agent", time.time, node)
 

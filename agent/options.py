@@ -33,7 +33,7 @@ with their Node object.
 exit status:
   0  it published until SIGTERM or SIGINT
   1  it could not start: no API server was found, or the machine could not be opened
-  2  wrong options; nothing was made
+  2  wrong options; nothing was created
 """
 
 

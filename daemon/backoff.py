@@ -1,4 +1,4 @@
-"""How long to wait before something is done again: after a failure, or because somebody keeps undoing it.
+"""How long to wait before repeating an action: after a failure, or if another program keeps undoing it.
 
 Pure arithmetic on seconds. Time and randomness are arguments.
 """

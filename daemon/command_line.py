@@ -1,4 +1,4 @@
-"""Errors in a command line, and the exit status that tells of them."""
+"""Errors in a command line, and their exit status."""
 
 from __future__ import annotations
 

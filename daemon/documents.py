@@ -64,7 +64,7 @@ def decode(name: str, data: bytes) -> str:
 def documents(name: str, text: str) -> Iterator[Document]:
     """Return the documents of a text in order, without the empty ones.
 
-    Shape: ``name`` stands for the file in messages, and tells JSON by its end.
+    Shape: ``name`` is the file's name in messages; if it ends in ``.json``, the file is JSON.
     Raises: NotReadable.
     """
     try:

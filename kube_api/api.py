@@ -55,7 +55,7 @@ class KubeApi:
         """Find the configuration of an API server; nothing is sent yet.
 
         Units:  ``clock`` gives seconds and never goes back; ``random`` a number from 0 to below 1.
-        Raises: NotConfigured, with everything that was looked for.
+        Raises: NotConfigured, with all places that were searched.
         """
         # The kubernetes package takes 0.6 s and 25 MiB: only a program that connects loads it.
         from kube_api.configuration import find  # noqa: PLC0415

@@ -77,7 +77,7 @@ class Caller:
             self.sleep(wait_s)
 
     def _may_repeat(self, call: Call, problem: Unavailable) -> bool:
-        """Tell whether a second attempt may help and cannot do harm.
+        """Whether a second attempt may help and cannot do harm.
 
         A server that says when to come back has done nothing, so every verb is repeated then, as client-go
         does.

@@ -74,7 +74,7 @@ def on_object(
 
 
 def is_any_kind(subresource: str | None) -> bool:
-    """Tell whether requests below an object may be answered by another kind than the object's."""
+    """Whether requests below an object may be answered by another kind than the object's."""
     return subresource not in (None, "status")
 
 

@@ -83,7 +83,7 @@ def find(
 ) -> Origin:
     """Choose the option, else KUBECONFIG, else ~/.kube/config, else the pod's service account.
 
-    Raises: NotConfigured with everything that was looked for.
+    Raises: NotConfigured with all places that were searched.
     """
     if kubeconfig is not None:
         return _existing(str(kubeconfig), context, "option")

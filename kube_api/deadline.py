@@ -30,7 +30,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the time is used up."""
+        """Whether the time is used up."""
         return self.clock() >= self.ends_at_s
 
     def wait_s(self) -> float:

@@ -1,6 +1,6 @@
 """What can go wrong between a program and an API server.
 
-There is one class for each thing that somebody must do differently. Every message says what was attempted, on
+There is one class for each different remedy. Every message says what was attempted, on
 which object, why it failed and who acts. ``kube_api.answers`` turns HTTP answers into these classes.
 """
 
@@ -94,7 +94,7 @@ class NotFound(ApiError):
 
     @property
     def is_kind_missing(self) -> bool:
-        """Tell whether the server does not know the kind: a CRD or an API version is missing."""
+        """Whether the server does not know the kind: a CRD or an API version is missing."""
         return self.reason != "NotFound"
 
 

@@ -98,7 +98,7 @@ class EventWriter:
                 for write in writes:
                     self._write(write)
             except Exception:  # noqa: BLE001  the outermost loop: one bad event must not stop the others
-                _log.exception("lost an event by an unexpected error; please report this")
+                _log.exception("lost an event because of an unexpected error; please report this")
 
     def _observe(self, emitted: _Emitted) -> list[Write]:
         write = self._ledger.observe(emitted.occurrence, emitted.at_s)

@@ -1,6 +1,6 @@
 """Splits what arrives over a connection into lines. Pure: pieces of bytes enter, whole lines leave.
 
-Every byte is looked at once and copied at most once, however many pieces a line comes in. A line has a limit.
+Every byte is read once and copied at most once, however many pieces a line has. A line has a limit.
 """
 
 from __future__ import annotations

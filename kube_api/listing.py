@@ -57,7 +57,7 @@ def _read(
         if not following:
             return Listing(tuple(items), found.resource_version, tuple(unreadable))
         if following in seen:
-            raise not_as_promised(call, "its continue token came before, so the list would never end")
+            raise not_as_promised(call, "it repeats an earlier continue token, so the list would never end")
         seen.add(following)
 
 

@@ -1,6 +1,6 @@
 """Turns broken connections into errors.
 
-Failures of urllib3 enter, errors leave. Only this module tells them apart.
+Failures of urllib3 enter, errors leave. Only this module distinguishes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def lost(call: Call, problem: HTTPError, deadline: Deadline) -> Unavailable:
     if isinstance(cause, ssl.SSLCertVerificationError | FileNotFoundError):
         return Untrusted(call.attempted, call.resource, is_unsent=True, **call.about(message=f"TLS: {cause}"))
     if isinstance(problem, ReadTimeoutError):
-        silent = "the server said nothing for too long"
+        silent = "the server sent nothing for too long"
         return unavailable(call, "the answer took too long" if deadline.is_over else silent)
     return unavailable(
         call, str(problem), is_unsent=isinstance(problem, NewConnectionError | ConnectTimeoutError)

@@ -40,7 +40,7 @@ class Change(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Changed(Generic[V]):
-    """The server told something.
+    """A report of the server.
 
     Shape: ``changes`` is empty where the store knew it already; ``is_first`` says that this is the first
            complete list.
@@ -65,9 +65,9 @@ class Store(Generic[V]):
         self._unreadable: dict[Key, Unreadable] = {}
         self._listeners: list[Callable[[Change[V]], None]] = []
         self._synced = Event()
-        self._seen = ""  # the newest version that the watch has told of
+        self._seen = ""  # the newest version that the watch has reported
         # UIDs that we wrote or deleted since the last list, and UIDs that our writes showed to be gone while
-        # the watch may still tell of their lives.
+        # the watch may still report their earlier states.
         self._ours: set[str] = set()
         self._gone: set[str] = set()
 
@@ -124,7 +124,7 @@ class Store(Generic[V]):
             self._listeners.append(hear)
 
     def entry(self, found: Object) -> Entry[V]:
-        """Return the entry of an object: what ``take`` is told of."""
+        """Return the entry of an object, for ``take``."""
         metadata = found.metadata
         return Entry(_key(metadata), metadata.uid, metadata.resource_version, self._keep(found))
 
@@ -174,7 +174,7 @@ class Store(Generic[V]):
             return tuple(self._drop(entry))
 
     def _is_told(self, version: str) -> bool:
-        """Tell whether the watch has told everything up to a version."""
+        """Whether the watch has reported everything up to a version."""
         return bool(version) and (version == self._seen or is_older(version, self._seen))
 
     def _note_gone(self, uid: str) -> None:

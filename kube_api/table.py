@@ -1,6 +1,6 @@
 """Entries by namespace and name, by UID, and by the keys of indexes. Pure; for one thread.
 
-An index is a function from a value to its keys. What it says is kept with each change, so a look-up costs as
+An index is a function from a value to its keys. Each change updates its results, so a look-up costs as
 much as its answer and a change as much as the keys of the entry that changed.
 """
 

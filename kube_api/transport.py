@@ -30,7 +30,7 @@ from kube_api.lost import lost, unavailable
 from kube_api.pacing import Clock, Limits
 from kube_api.stream import Stream
 
-# The package looks the token up at every call, and reads a pod's token file again once a minute.
+# The package gets the token at every call, and reads a pod's token file again once a minute.
 _IDENTITY_LASTS_S: Final = 5.0
 # kube_api.caller repeats calls, and no answer may send our credentials elsewhere.
 _ONCE: Final = Retry.from_int(False, redirect=False)
@@ -64,7 +64,7 @@ class Transport:
         is_framed = response.chunked or response.length_remaining is not None
         body = self._whole(call, response, deadline)
         if not is_framed:
-            # Cut within the headers it looks like this, and http.client takes it for whole.
+            # An answer that ends within its headers looks complete to http.client.
             raise unavailable(call, "the connection broke before the answer was complete")
         return body
 
@@ -155,7 +155,7 @@ class Transport:
         return identity
 
     def _renew(self, refused_identity: str) -> bool:
-        """Load the configuration again and tell whether the credentials have changed."""
+        """Load the configuration again and return whether the credentials have changed."""
         try:
             configuration = self._credentials.load()
         except NotConfigured:
@@ -182,7 +182,7 @@ def _sender(pools: urllib3.PoolManager, host: str) -> Callable[..., Any]:
     """Return a function that sends a request to a path of one server."""
     if pools.proxy is not None:
         return lambda method, path, **request: pools.urlopen(method, f"{host}{path}", **request)
-    # Without a proxy, the server's connections are looked up once and not for every request.
+    # Without a proxy, the server's connection pool is found once and not for every request.
     url = parse_url(host)
     server = pools.connection_from_host(url.host, url.port, url.scheme)
     prefix = url.path or ""

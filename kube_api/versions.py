@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def is_older(version: str, known: str) -> bool:
-    """Tell whether ``version`` certainly comes before ``known``."""
+    """Whether ``version`` certainly comes before ``known``."""
     return version.isdecimal() and known.isdecimal() and int(version) < int(known)
 
 

@@ -1,4 +1,4 @@
-"""Tells what happens to the objects of a kind, until it is stopped.
+"""Reports what happens to the objects of a kind, until it is stopped.
 
 First come all objects, then each change in the server's order, whatever happens to the connection in between.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kube_api.stream import Stream
 
 T = TypeVar("T")
-_SHORT_S: Final = 1.0  # a watch that ends sooner and told nothing has failed: servers end it after minutes
+_SHORT_S: Final = 1.0  # a watch that ends sooner without a report has failed: servers end it after minutes
 _NOTICE_S: Final = 1.0  # how long the thread that waits for the stop outlives its connection
 _BAD_REPLIES: Final = 3  # so many in a row from one place in history, and the watch starts from a new list
 _TOO_NEW: Final = "ResourceVersionTooLarge"
@@ -150,7 +150,7 @@ class Watch(Generic[T]):
         )
 
     def _told(self, call: Call, text: bytes) -> Iterator[WatchEvent[T]]:
-        """Yield what a line tells, nothing for a bookmark. Raises: ApiError that ends this connection."""
+        """Yield what a line reports, nothing for a bookmark. Raises: ApiError that ends this connection."""
         try:
             line = read_line(text)
             if line.type == "ERROR":
@@ -178,7 +178,7 @@ class Watch(Generic[T]):
             return found
 
     def _advance(self, version: str) -> bool:
-        """Move to ``version`` and tell whether it is new: events of a server that lags behind are dropped."""
+        """Move to ``version``; return whether it is new: events of a server that lags behind are dropped."""
         if is_older(version, self._version):
             return False
         self._version = version or self._version
@@ -188,7 +188,7 @@ class Watch(Generic[T]):
         return True
 
     def _must_list_after(self, problem: ApiError) -> bool:
-        """Tell whether the place in history cannot be used any more.
+        """Whether the present version cannot be used any more.
 
         A version from the future means that the server's storage was restored from a backup. A line that can
         never be read is passed by a new list.

@@ -33,13 +33,13 @@ from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 # The kubelet waits 45 s for a call and then calls again by itself, so an early failure is better.
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
-_RETRIED: Final = "it is retried; if it stays, look at the API server and the network to it"
+_RETRIED: Final = "it is retried; if it persists, check the API server and the network to it"
 _MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
 _log = logging.getLogger(__name__)
 
 
 class NoApiServer(Exception):
-    """No way to an API server was found; the message says what was looked for and what to give."""
+    """No way to an API server was found; the message names the places searched and the options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ _EXAMPLES: Final = """examples:
 exit status:
   0  it served until SIGTERM or SIGINT
   1  it could not start: a folder cannot be written, another process uses its sockets, a GPU fails.
-     A missing driver is no failure: the plugin looks for it again at every claim.
-  2  wrong options; nothing was made
+     A missing driver is no failure: the plugin checks for it again at every claim.
+  2  wrong options; nothing was created
 """
 
 

@@ -1,7 +1,8 @@
-"""The core for people who use it as a library: everything public, under one name.
+"""The public names of the core, for use as a library.
 
 ``from scheduler_core import api``; the packages behind it may change. Importing it loads the CEL engine;
-who only describes devices imports ``scheduler_core.model`` and ``scheduler_core.dialects.mixins`` instead.
+code that only describes devices should import ``scheduler_core.model`` and
+``scheduler_core.dialects.mixins``.
 
 - read: ``decode_slice`` (composite), ``decode_v1_slice``, ``pools``, ``v1_pools``, ``decode_claim``,
   ``decode_class``, ``decode_allocated_claim``

@@ -1,1 +1,1 @@
-"""The face: the ``tangram`` command. Shows and tries what the packages do; decides nothing itself."""
+"""The ``tangram`` command: reads input, calls the packages and prints. It makes no decisions itself."""

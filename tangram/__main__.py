@@ -111,7 +111,7 @@ def _line_of(error: BaseException) -> str:
 
 
 def _discard_output() -> None:
-    """Send what is still to be written to nowhere: nobody reads our output any more."""
+    """Discard what is still to be written: the reader of our output has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What ``tangram allocate`` and ``tangram explain`` are asked: claims, what is there, and where."""
+"""The input of ``tangram allocate`` and ``tangram explain``: claims, devices and nodes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
         action="append",
         metavar="FILE",
         dest="pods",
-        help="place the annotated pods of a file, one after another, in the place of claims; may be repeated",
+        help="place the annotated pods of a file one after another, instead of claims; may be repeated",
     )
     parser.add_argument(
         "--node-name", metavar="NAME", help="allocate on this node only; default: the first node that fits"
@@ -57,7 +57,7 @@ def read_allocation_input(options: Namespace) -> AllocationInput:
     """Read the files of the options. Raises: BadInput where there is nothing to allocate, or nowhere."""
     found = read_present(options)
     if not found.objects.claims:
-        raise BadInput(f"{', '.join(options.files)}: no ResourceClaim without an allocation: nothing to do")
+        raise BadInput(f"{', '.join(options.files)}: no ResourceClaim without an allocation")
     return found
 
 

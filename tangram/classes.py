@@ -1,4 +1,4 @@
-"""The DeviceClasses that belong to a driver, as API objects."""
+"""The DeviceClasses of a driver, as API objects."""
 
 from __future__ import annotations
 

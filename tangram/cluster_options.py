@@ -1,4 +1,4 @@
-"""Options that say which cluster is read, and its objects as documents with places."""
+"""The options that name a cluster, and its objects as documents with places."""
 
 from __future__ import annotations
 

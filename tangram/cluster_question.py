@@ -1,7 +1,8 @@
-"""One claim of a running cluster as a question to the core: the claim, and all that decides about it.
+"""One claim of a running cluster as a question to the core: the claim, and everything the answer depends on.
 
-An API server is read, an allocation input leaves. The claim is asked as if it had nothing yet; what it has
-is told beside it. Objects of other drivers that this core cannot read are left out and named.
+Reads an API server and returns an allocation input. The claim is asked about as if it were not allocated;
+what it has been allocated is returned separately. Objects of other drivers that this core cannot read are
+left out, and their names are printed.
 """
 
 from __future__ import annotations

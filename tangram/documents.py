@@ -1,8 +1,7 @@
 """Reads a user's files into plain documents, each with the place it came from.
 
-Paths of YAML or JSON files enter, with several documents each, ``-`` for standard input. Mappings leave
-that hold only strings, numbers, booleans, lists and mappings with string keys, as an API server would read
-them.
+Paths of YAML or JSON files with one or more documents enter; ``-`` is standard input. Mappings leave that
+hold only strings, numbers, booleans, lists and mappings with string keys, as an API server would read them.
 """
 
 from __future__ import annotations

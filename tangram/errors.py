@@ -1,4 +1,4 @@
-"""What the user got wrong, as the command line sees it. One message each, never a traceback."""
+"""Errors of the user, as the command prints them: one message each, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every subcommand is handed: the machines it may look at and where its answer goes."""
+"""What every subcommand receives: the machines and clusters it may read, and its output."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class SimulatedNode(Protocol):
         ...
 
     def clear_faults(self) -> None:
-        """Take all faults away."""
+        """Remove all faults."""
         ...
 
     def reboot(self) -> str:
@@ -57,7 +57,7 @@ class SimulatedNode(Protocol):
 
 
 class Machines(Protocol):
-    """Every machine that can be looked at from here."""
+    """The machines that the commands can read."""
 
     def shipped(self) -> tuple[NodeSummary, ...]:
         """Return the simulated machines that come with the package, by name."""
@@ -72,7 +72,7 @@ class Machines(Protocol):
         ...
 
     def attached(self, directory: Path) -> SimulatedNode:
-        """Return the machine that lives in a directory."""
+        """Return the machine of a directory."""
         ...
 
     def real(self) -> Readers:

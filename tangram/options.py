@@ -39,5 +39,5 @@ def checked_node_name(name: str) -> str:
 
 
 def host_name() -> str:
-    """Return what kubelets call this host unless they are told otherwise."""
+    """Return the node name that a kubelet on this host uses by default."""
     return os.uname().nodename.lower()

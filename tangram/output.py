@@ -1,4 +1,4 @@
-"""Where a command's answer goes: pictures for people, one JSON object for machines."""
+"""The output of a command: pictures for people, one JSON value for programs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tangram.plain import plain
 
 PLAIN_WIDTH: Final = 120  # holds the widest diagram where there is no terminal to ask
 _USUAL_WIDTH: Final = 80
-_NARROWEST: Final = 40  # who claims less, such as COLUMNS=0, does not know
-_UNWRAPPED: Final = 100_000  # what programs read is broken nowhere
+_NARROWEST: Final = 40  # a smaller value, such as COLUMNS=0, is no real width
+_UNWRAPPED: Final = 100_000  # lines for programs are never broken
 
 ASCII_FORMS: Final = "tangram.ascii_forms"
-"""The error handler for outputs that cannot show a character: they get one that looks like it."""
+"""The error handler for outputs that cannot show a character: it writes a similar one."""
 _LOOKALIKES: Final = str.maketrans({"─": "-", "…": "...", "×": "x", "→": "->", "·": "|", "■": "#", "□": "."})
 
 
@@ -49,7 +49,7 @@ class Output:
         if self.console.is_terminal:
             self._print(pictures)
             return
-        with self.console.capture() as drawn:  # tables are padded to their width: nobody wants that in a file
+        with self.console.capture() as drawn:  # remove the padding of tables, which is useless in a file
             self._print(pictures)
         self.text("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 

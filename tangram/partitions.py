@@ -1,4 +1,4 @@
-"""Tables of GPU partitions as people name them: a shipped board, or a file with a table or with a Node."""
+"""Reads tables of GPU partitions: a shipped one, or a file with a table or with a Node."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ def refusal_value(refusal: Unallocatable) -> dict[str, Any]:
 
 
 def undecided_value(undecided: Undecided) -> dict[str, Any]:
-    """Return that nobody knows whether the claims fit."""
+    """Return that it is undecided whether the claims fit."""
     return {"allocated": False, "undecided": True, **plain(undecided)}
 
 
 def refusal_in_full(refusal: Unallocatable) -> dict[str, Any]:
-    """Return the refusal with what every request matched and lacked, and what cannot hold together."""
+    """Return the refusal with what every request matched and lacked, and the requests in conflict."""
     return {
         **refusal_value(refusal),
         "requests": plain(refusal.requests),
@@ -42,8 +42,8 @@ def mistake_in(refusal: Unallocatable, claims: Sequence[Claim]) -> str | None:
     """Return why kube-scheduler would end with an error where the core says that claims do not fit.
 
     It takes a claim for too many devices, an invalid pool, and all devices of a pool that is incomplete for
-    mistakes that somebody has to mend; the core tells them as reasons, since the claims do not fit either
-    way. None where nothing is to be mended.
+    mistakes that a person has to fix; the core reports them as reasons, since the claims do not fit either
+    way. None where there is nothing to fix.
     """
     for reason in refusal.reasons:
         is_mistake = reason.cause in _MISTAKES or (

@@ -19,7 +19,7 @@ from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
-from agent.hardware.simulated.news import StateNews
+from agent.hardware.simulated.state_changes import StateChanges
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.uevents import Uevents
 
@@ -27,7 +27,7 @@ __all__ = ["ChosenMachine", "Events", "SimulationError", "simulated_hardware", "
 
 
 class Events(Protocol):
-    """Tells when the machine may have changed."""
+    """Reports when the machine may have changed."""
 
     def listen(self, hear: Callable[[str], None], stop: Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set."""
@@ -66,9 +66,9 @@ class ChosenMachine:
             gpus.close()
 
     def events(self) -> Events:
-        """Return what tells that the machine may have changed."""
+        """Return the source of reports that the machine may have changed."""
         if self.options.folder is not None:
-            return StateNews(self.options.folder)
+            return StateChanges(self.options.folder)
         return Uevents(self.options.host_root / "run/udev/control")
 
 

@@ -1,6 +1,6 @@
 """Names of devices and mixins: DNS labels made from properties that do not change while a device exists.
 
-A name is a key and is never parsed; its meaning is looked up. A GPU is named by its minor, a NIC by its
+A name is a key: it is never parsed. A GPU is named by its minor, a NIC by its
 address, a VF by its index (its address depends on the number of VFs).
 """
 

@@ -1,1 +1,1 @@
-"""Telling the cluster what is on this node, and keeping it told."""
+"""Publishes the devices of this node as slices, and keeps the slices up to date."""

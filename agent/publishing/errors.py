@@ -1,4 +1,4 @@
-"""The failures of API calls, as the publisher tells them apart.
+"""The failures of API calls that the publisher distinguishes.
 
 There is one class for each different reaction of the publisher. ``agent.api`` translates into these. The
 message says what was attempted, on which object, why it failed and who acts.

@@ -21,7 +21,7 @@ from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
 
 OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters", "consumesCounters.compatibilityGroups"})
-"""Without these fields, devices that overlap would all look free."""
+"""Without these fields, devices that overlap would all seem free."""
 _GATES: Final = {
     "sharedCounters": "DRAPartitionableDevices",
     "consumesCounters": "DRAPartitionableDevices",

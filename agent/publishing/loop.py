@@ -17,16 +17,16 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Interrupted, News, WatchMessage
+from agent.publishing.ports import Interrupted, MachineEvents, WatchMessage
 from agent.publishing.publication import Clocks, Publication
 from agent.publishing.watching import follow, listen
 from daemon.backoff import Backoff, Throttle
 
 _log = logging.getLogger("agent.publishing")
 _TURN_S: Final = 10.0  # the longest sleep, so that the health probe sees the loop turn
-_LOOKS: Final = Throttle(first=0.5, most=10.0, calm=30.0)
-_LOOK_AGAIN_S: Final = 5.0
-_LOOK_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an unexpected error
+_DISCOVERIES: Final = Throttle(first=0.5, most=10.0, calm=30.0)
+_REPEAT_DISCOVERY_S: Final = 5.0
+_DISCOVERY_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an unexpected error
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class MachineChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ShelfChanged:
+class SlicesChanged:
     """The stored objects of a kind may have changed."""
 
     publication: Publication
@@ -56,7 +56,7 @@ class Stop:
     """The loop shall end."""
 
 
-Message = MachineChanged | ShelfChanged | WatchBroken | Stop
+Message = MachineChanged | SlicesChanged | WatchBroken | Stop
 
 
 class Agent:
@@ -65,26 +65,26 @@ class Agent:
     def __init__(
         self,
         *,
-        look: Callable[[], Found],
+        discover: Callable[[], Found],
         publications: Sequence[Publication],
-        news: Sequence[News],
+        machine_events: Sequence[MachineEvents],
         metrics: Metrics,
         clocks: Clocks,
         resync_s: float,
     ) -> None:
-        self._look_at_machine = look
+        self._discover = discover
         self._publications = tuple(publications)
-        self._news = tuple(news)
+        self._machine_events = tuple(machine_events)
         self._metrics = metrics
         self._clocks = clocks
         self._resync_s = resync_s
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         self._ended = threading.Event()
         self._found: Found | None = None
-        self._told: tuple[str, ...] = ()
-        self._looks = _LOOKS
-        self._look_due = 0.0
-        self._look_backoff = _LOOK_BACKOFF
+        self._left_out: tuple[str, ...] = ()
+        self._discoveries = _DISCOVERIES
+        self._discovery_due = 0.0
+        self._discovery_backoff = _DISCOVERY_BACKOFF
         self._surprise = ""
         self._well_at = clocks.monotonic()
 
@@ -111,15 +111,15 @@ class Agent:
             if not self._surprise and not self._publications[0].is_surprised:
                 self._well_at = now
             self._turn(now)
-            if self._found and self._news:
+            if self._found and self._machine_events:
                 self._listen()  # after the first discovery: the libraries for it load slowly
             is_running = self._hear_all()
         self._ended.set()
 
     def _turn(self, now: float) -> None:
-        if now >= self._look_due:
+        if now >= self._discovery_due:
             try:
-                self._look(now)
+                self._read_machine(now)
             except Exception as error:  # noqa: BLE001 - the outermost loop: an error must not end the agent
                 self._surprised(error, now)
         for publication in self._publications:
@@ -139,37 +139,37 @@ class Agent:
         self._surprise = text
         self._metrics.count("discovery_failures_total")
         self._metrics.count("unforeseen_failures_total", of="discovery")
-        self._look_backoff = self._look_backoff.failed()
-        self._look_due = now + self._look_backoff.wait(self._clocks.spread())
+        self._discovery_backoff = self._discovery_backoff.failed()
+        self._discovery_due = now + self._discovery_backoff.wait(self._clocks.spread())
 
-    def _look(self, now: float) -> None:
-        self._looks = self._looks.taken(now)
+    def _read_machine(self, now: float) -> None:
+        self._discoveries = self._discoveries.taken(now)
         try:
-            found = self._look_at_machine()
+            found = self._discover()
         except HardwareError as error:
             _log.warning("discovery failed; published slices are kept, retrying: %s", error)
             self._metrics.count("discovery_failures_total")
-            self._look_due = now + _LOOK_AGAIN_S
+            self._discovery_due = now + _REPEAT_DISCOVERY_S
             return
         self._metrics.count("discoveries_total")
-        self._tell_left_out(found)
+        self._log_left_out(found)
         is_new = found != self._found
-        self._found, self._surprise, self._look_backoff = found, "", _LOOK_BACKOFF
-        self._look_due = now + self._resync_s
+        self._found, self._surprise, self._discovery_backoff = found, "", _DISCOVERY_BACKOFF
+        self._discovery_due = now + self._resync_s
         for publication in self._publications:
             if not publication.source.is_full:
                 publication.source.doubt()
-            publication.looked(now, is_new=is_new)
+            publication.discovered(now, is_new=is_new)
 
-    def _tell_left_out(self, found: Found) -> None:
+    def _log_left_out(self, found: Found) -> None:
         for sentence in found.devices.left_out:
-            if sentence not in self._told:
+            if sentence not in self._left_out:
                 _log.warning("not published: %s", sentence)
-        self._told = found.devices.left_out
+        self._left_out = found.devices.left_out
 
     def _hear_all(self) -> bool:
         """Wait for messages or the next due time and handle them; return False at the end."""
-        due = min([self._look_due, *(one.due for one in self._publications if self._found is not None)])
+        due = min([self._discovery_due, *(one.due for one in self._publications if self._found is not None)])
         left = due - self._clocks.monotonic()
         try:
             message = self._inbox.get(timeout=min(_TURN_S, max(0.0, left)))
@@ -184,8 +184,8 @@ class Agent:
         match message:
             case MachineChanged(what=what):
                 _log.debug("the machine changed: %s", what)
-                self._look_due = min(self._look_due, self._looks.due(now))
-            case ShelfChanged(publication=publication):
+                self._discovery_due = min(self._discovery_due, self._discoveries.due(now))
+            case SlicesChanged(publication=publication):
                 if publication.is_done:
                     publication.disturbed(now)
                 else:
@@ -202,10 +202,10 @@ class Agent:
             if isinstance(message, Interrupted):
                 self._inbox.put(WatchBroken(publication, message.retry_in_s))
             elif message.is_new:
-                self._inbox.put(ShelfChanged(publication))
+                self._inbox.put(SlicesChanged(publication))
 
         follow(
-            publication.shelf,
+            publication.store,
             hear,
             self._metrics,
             ended=self._ended,
@@ -213,9 +213,9 @@ class Agent:
         )
 
     def _listen(self) -> None:
-        for news in self._news:
-            self._start(partial(listen, news, self._heard, self._ended, self._resync_s))
-        self._news = ()
+        for machine_events in self._machine_events:
+            self._start(partial(listen, machine_events, self._heard, self._ended, self._resync_s))
+        self._machine_events = ()
 
     def _heard(self, what: str) -> None:
         self._inbox.put(MachineChanged(what))

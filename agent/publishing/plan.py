@@ -17,7 +17,7 @@ from typing import Final
 from agent.publishing.documents import Document, name_of
 from agent.publishing.sameness import same
 
-_FIXED: Final = ("driver", "nodeName")  # the API server lets nobody change these, nor the pool's name
+_FIXED: Final = ("driver", "nodeName")  # the API server allows no change of these, nor of the pool's name
 
 _ADDED: Final = ("labels", "annotations")  # other writers may add entries of their own
 

@@ -34,7 +34,7 @@ class Interrupted:
 WatchMessage = Heard | Interrupted
 
 
-class Shelf(Protocol):
+class SliceStore(Protocol):
     """The objects of one kind that belong to this node and driver.
 
     It keeps a copy of them, from its watch and from its own writes. Safe between threads.
@@ -86,7 +86,7 @@ class Nodes(Protocol):
         ...
 
 
-class Notices(Protocol):
+class NodeEvents(Protocol):
     """Writes events about this node, for people. Never fails and never waits long."""
 
     def warn(self, reason: str, text: str) -> None:
@@ -102,8 +102,8 @@ Hear = Callable[[str], None]
 """Called with a short description of what happened."""
 
 
-class News(Protocol):
-    """Tells when the machine may have changed."""
+class MachineEvents(Protocol):
+    """Reports when the machine may have changed."""
 
     def listen(self, hear: Hear, stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set.

@@ -16,7 +16,7 @@ from agent.publishing.documents import Document
 from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Nodes, Shelf
+from agent.publishing.ports import Nodes, SliceStore
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
 from agent.publishing.sources import Source
 from daemon.backoff import Backoff, Throttle
@@ -73,13 +73,15 @@ class Publication:
            slices were stored once; ``is_surprised`` whether the last attempt ended in an unexpected error.
     """
 
-    def __init__(self, shelf: Shelf, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks) -> None:
-        self.shelf = shelf
+    def __init__(
+        self, store: SliceStore, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks
+    ) -> None:
+        self.store = store
         self.source = source
         self.due = inf
         self.is_done = False
         self.is_surprised = False
-        self._publisher = Publisher(shelf, metrics)
+        self._publisher = Publisher(store, metrics)
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
@@ -91,7 +93,7 @@ class Publication:
         """Try soon: the wanted slices may have changed."""
         self.due = min(self.due, now)
 
-    def looked(self, now: float, *, is_new: bool) -> None:
+    def discovered(self, now: float, *, is_new: bool) -> None:
         """Note a discovery; if it found nothing new, a wait after a failure goes on."""
         if is_new or not self._backoff.failures:
             self.want(now)
@@ -102,13 +104,13 @@ class Publication:
 
     def attempt(self, found: Found, now: float) -> None:
         """Write what is missing and say when to try again."""
-        if not self.shelf.is_listed:
+        if not self.store.is_listed:
             self.due = inf  # the watch's first list makes us due
             return
         try:
             self._write(found, now)
         except FieldsDropped as error:
-            self._metrics.count("failures_total", kind=self.shelf.kind)
+            self._metrics.count("failures_total", kind=self.store.kind)
             self._wait(now, least_s=0.0 if self.source.lost(error.fields) else _LOST_S)
         except NotAllWritten as error:
             if error.is_complete:
@@ -127,12 +129,12 @@ class Publication:
         if text not in self._told:
             _log.error(
                 "unexpected error while publishing %ss; it is retried, please report this",
-                self.shelf.kind,
+                self.store.kind,
                 exc_info=error,
             )
         self._told, self.is_surprised = frozenset({text}), True
-        self._metrics.count("failures_total", kind=self.shelf.kind)
-        self._metrics.count("unforeseen_failures_total", of=self.shelf.kind)
+        self._metrics.count("failures_total", kind=self.store.kind)
+        self._metrics.count("unforeseen_failures_total", of=self.store.kind)
         self._wait(now)
 
     def _write(self, found: Found, now: float) -> None:
@@ -144,7 +146,7 @@ class Publication:
 
     def _stored(self, found: Found) -> None:
         """Note that the server has stored all wanted slices."""
-        kind, stored = self.shelf.kind, self.shelf.documents()
+        kind, stored = self.store.kind, self.store.documents()
         devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
         self.is_done = True
         self._metrics.set("slices", len(stored), kind=kind)
@@ -155,14 +157,14 @@ class Publication:
     def _failed(self, failures: Sequence[Exception], now: float) -> None:
         """Log the failures of one attempt, each sentence once, and set when to try again."""
         is_usual = self._backoff.failures < _USUAL_RACES
-        told = [one for one in failures if not (is_usual and isinstance(one, Outdated))]
-        texts = dict.fromkeys(f"cannot publish {self.shelf.kind}s: {one}" for one in told)
+        unusual = [one for one in failures if not (is_usual and isinstance(one, Outdated))]
+        texts = dict.fromkeys(f"cannot publish {self.store.kind}s: {one}" for one in unusual)
         for text in texts:
             if text not in self._told:
                 _log.warning("%s; it is retried", text)
         if texts:
             self._told = frozenset(texts)
-            self._metrics.count("failures_total", kind=self.shelf.kind)
+            self._metrics.count("failures_total", kind=self.store.kind)
         if any(isinstance(one, Refused) for one in failures):
             self.source.doubt()
         self._wait(now, max(map(self._least_s, failures)))

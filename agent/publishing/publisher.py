@@ -15,7 +15,7 @@ from agent.publishing.errors import NotThere, Outdated, Refused, ServerError, Un
 from agent.publishing.forms import NotTaken, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.plan import Create, Delete, Update, Write, generation_of, plan
-from agent.publishing.ports import Shelf
+from agent.publishing.ports import SliceStore
 from agent.publishing.sameness import dropped
 
 _log = logging.getLogger("agent.publishing")
@@ -46,8 +46,8 @@ class NotAllWritten(Exception):
 class Publisher:
     """Writes the objects of one kind as they are wanted."""
 
-    def __init__(self, shelf: Shelf, metrics: Metrics) -> None:
-        self._shelf = shelf
+    def __init__(self, store: SliceStore, metrics: Metrics) -> None:
+        self._store = store
         self._metrics = metrics
         self._question: tuple[tuple[Document, ...], tuple[Document, ...]] = (), ()
         self._answer: tuple[Write, ...] = ()
@@ -55,7 +55,7 @@ class Publisher:
     def pending(self, wanted: Sequence[Document]) -> tuple[Write, ...]:
         """Return the writes that are missing."""
         # Called at every discovery, mostly with the same objects: comparing them is fast, planning is slow.
-        question = tuple(wanted), self._shelf.documents()
+        question = tuple(wanted), self._store.documents()
         if question != self._question:
             self._question, self._answer = question, tuple(plan(*question))
         return self._answer
@@ -70,21 +70,21 @@ class Publisher:
         deletions = [one for one in missing if isinstance(one, Delete)]
         staying = self._apply_each(deletions, failures)
         if staying:
-            missing = plan(wanted, self._shelf.documents(), {one.name for one in staying})
+            missing = plan(wanted, self._store.documents(), {one.name for one in staying})
         if not any(isinstance(one, Unreachable) for one in failures):
             self._apply_each([one for one in missing if not isinstance(one, Delete)], failures)
         if failures:
             is_complete = all(isinstance(one, Delete) for one in self.pending(wanted))
             raise NotAllWritten(failures, is_complete=is_complete)
         if missing:
-            _log.info("published %s: %d writes", self._shelf.kind, len(missing))
+            _log.info("published %s: %d writes", self._store.kind, len(missing))
 
     def ask(self, slices: Sequence[Document]) -> Taken | NotTaken:
         """Ask by dry runs whether the server accepts these slices, and which fields it drops."""
         lost: frozenset[str] = frozenset()
         for one in slices:
             try:
-                lost |= dropped(one, self._shelf.create(one, dry_run=True))
+                lost |= dropped(one, self._store.create(one, dry_run=True))
             except Refused as error:
                 return NotTaken(str(error))
         return Taken(lost)
@@ -113,16 +113,16 @@ class Publisher:
                 return True  # another writer is active: two writers would mix their slices in one pool
             case ((Create(document=document) | Update(document=document)), _):
                 # Until a slice of a new generation is stored, readers use the last, complete one.
-                begun = map(generation_of, self._shelf.documents())
+                begun = map(generation_of, self._store.documents())
                 return generation_of(document) not in begun
 
     def _apply(self, write: Write) -> None:
         match write:
             case Create(document=document):
-                self._compare(document, self._shelf.create(document), "create")
+                self._compare(document, self._store.create(document), "create")
             case Update(document=document):
                 try:
-                    self._compare(document, self._shelf.replace(document), "update")
+                    self._compare(document, self._store.replace(document), "update")
                 except NotThere as error:  # deleted meanwhile: the watch will report it
                     raise Outdated(str(error)) from error
             case Delete(name=name, uid=uid, resource_version=version):
@@ -130,12 +130,12 @@ class Publisher:
 
     def _delete(self, name: str, uid: str, version: str) -> None:
         try:
-            self._shelf.delete(name, uid, version)
+            self._store.delete(name, uid, version)
         except NotThere:
-            _log.debug("%s %s was deleted already", self._shelf.kind, name)
-        self._metrics.count("writes_total", kind=self._shelf.kind, verb="delete")
+            _log.debug("%s %s was deleted already", self._store.kind, name)
+        self._metrics.count("writes_total", kind=self._store.kind, verb="delete")
 
     def _compare(self, sent: Document, stored: Document, verb: str) -> None:
-        self._metrics.count("writes_total", kind=self._shelf.kind, verb=verb)
+        self._metrics.count("writes_total", kind=self._store.kind, verb=verb)
         if lost := dropped(sent, stored):
-            raise FieldsDropped(f"{self._shelf.kind} {sent['metadata']['name']}", lost)
+            raise FieldsDropped(f"{self._store.kind} {sent['metadata']['name']}", lost)

@@ -2,7 +2,7 @@
 
 Servers write quantities in one canonical form, add the time to taints, and silently drop fields of features
 that are switched off. The first two do not count as a difference. The last matters: a partition whose
-counter consumption was dropped looks free, whatever is allocated.
+counter consumption was dropped seems free, whatever is allocated.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from agent.inventory.model import NodeDevices
 from agent.publishing.documents import Document
 from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Notices
+from agent.publishing.ports import NodeEvents
 from agent.slices import composite_slices, encoded
 from scheduler_core.base.errors import CannotProject
 
@@ -48,9 +48,9 @@ class Source(Protocol):
 class V1Source:
     """ResourceSlices of the core API, in the form that the server accepts."""
 
-    def __init__(self, metrics: Metrics, notices: Notices) -> None:
+    def __init__(self, metrics: Metrics, node_events: NodeEvents) -> None:
         self._metrics = metrics
-        self._notices = notices
+        self._node_events = node_events
         self._verdict: Verdict | None = None
         self._is_doubted = True
         self._asked: frozenset[str] = frozenset()
@@ -107,7 +107,7 @@ class V1Source:
         elif before is not None and not before.is_full:
             text = f"the API server stores counters again: all devices are published ({verdict.form} form)"
             _log.info(text)
-            self._notices.note(_COUNTED, text)
+            self._node_events.note(_COUNTED, text)
         else:
             _log.info("publishing counters in the form %s", verdict.form)
 
@@ -118,7 +118,7 @@ class V1Source:
             reason, what = _INCOMPLETE, "devices that need them are not published"
         text = f"{what}: {verdict.reason}; the cluster administrator must fix this"
         _log.warning(text)
-        self._notices.warn(reason, text)
+        self._node_events.warn(reason, text)
 
 
 class CompositeSource:

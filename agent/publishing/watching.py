@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.publishing.errors import NotThere, ServerError
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Hear, Interrupted, News, Shelf, WatchMessage
+from agent.publishing.ports import Hear, Interrupted, MachineEvents, SliceStore, WatchMessage
 
 _RETRY_S: Final = 10.0
 _UNINSTALLED_S: Final = 60.0
@@ -22,63 +22,63 @@ _log = logging.getLogger("agent.publishing")
 
 
 def follow(
-    shelf: Shelf,
+    store: SliceStore,
     hear: Callable[[WatchMessage], None],
     metrics: Metrics,
     *,
     ended: threading.Event,
     slow_s: float,
 ) -> None:
-    """Keep the documents of ``shelf`` up to date until ``ended``, and pass every message on to ``hear``.
+    """Keep the documents of ``store`` up to date until ``ended``, and pass every message on to ``hear``.
 
     Units: ``slow_s`` seconds between attempts after failures that people must fix.
     """
-    told = ""
+    logged = ""
     while not ended.is_set():
         try:
             is_broken = False
-            for message in shelf.changes(ended):
-                told = ""
-                is_broken = _note(shelf, message, metrics, is_broken)
+            for message in store.changes(ended):
+                logged = ""
+                is_broken = _note(store, message, metrics, is_broken)
                 hear(message)
         except NotThere as error:
-            told = _tell(shelf, f"{error}; they are published once it is installed", told)
+            logged = _log_once(store, f"{error}; they are published once it is installed", logged)
             ended.wait(_UNINSTALLED_S)
             continue
         except ServerError as error:
-            told = _tell(shelf, f"{error}; it is retried", told)
+            logged = _log_once(store, f"{error}; it is retried", logged)
             ended.wait(_RETRY_S)
             continue
         except Exception:  # noqa: BLE001 - the outermost loop of a thread: watching must go on
             _log.exception(
-                "unexpected error while watching %ss; it is retried, please report this", shelf.kind
+                "unexpected error while watching %ss; it is retried, please report this", store.kind
             )
         ended.wait(slow_s)
 
 
-def _note(shelf: Shelf, message: WatchMessage, metrics: Metrics, is_broken: bool) -> bool:
+def _note(store: SliceStore, message: WatchMessage, metrics: Metrics, is_broken: bool) -> bool:
     """Log a broken watch once, until it works again; return whether it is broken."""
     if not isinstance(message, Interrupted):
         return False
-    metrics.count("watch_interruptions_total", kind=shelf.kind)
+    metrics.count("watch_interruptions_total", kind=store.kind)
     is_usual = is_broken or _BEGINNING in message.reason
     level = logging.DEBUG if is_usual else logging.INFO
-    _log.log(level, "the watch of %ss broke: %s", shelf.kind, message.reason)
+    _log.log(level, "the watch of %ss broke: %s", store.kind, message.reason)
     return is_broken or not is_usual
 
 
-def _tell(shelf: Shelf, why: str, told: str) -> str:
-    text = f"{shelf.kind}s cannot be watched: {why}"
-    if text != told:
+def _log_once(store: SliceStore, why: str, logged: str) -> str:
+    text = f"{store.kind}s cannot be watched: {why}"
+    if text != logged:
         _log.warning(text)
     return text
 
 
-def listen(news: News, hear: Hear, ended: threading.Event, slow_s: float) -> None:
+def listen(machine_events: MachineEvents, hear: Hear, ended: threading.Event, slow_s: float) -> None:
     """Pass on the machine's events until ``ended``; without events only the timer starts a discovery."""
     while not ended.is_set():
         try:
-            news.listen(hear, ended)
+            machine_events.listen(hear, ended)
         except Exception:  # noqa: BLE001 - the outermost loop of a thread
             _log.exception(
                 "unexpected error while listening for device events; discovery still runs every %g s, "

@@ -9,7 +9,7 @@ from plugin.base.errors import ClaimUnusable
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _UID: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z-]{0,62}[0-9A-Za-z])?", re.ASCII)
-UID_RULE: Final = "must be 1 to 64 letters, digits and dashes, a UUID as a rule"
+UID_RULE: Final = "must be 1 to 64 letters, digits and dashes, usually a UUID"
 
 
 def is_uid(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The errors of the plugin, one class for each thing that somebody must do about them.
+"""The errors of the plugin: one class for each different remedy.
 
 Every message says what was attempted, on which object, why it failed and who acts. ``retry`` says whether the
 same call may succeed later, ``claim_uid`` which claim it was for. Only ``plugin.kubelet.dra_service``
@@ -38,7 +38,7 @@ class UnknownDevice(ClaimUnusable):
     """An allocated device that this node does not have (any more)."""
 
     retry = True
-    remedy = "it is retried; if it stays, the node's ResourceSlices are out of date: look at the agent's log"
+    remedy = "it is retried; if it persists, the node's ResourceSlices are out of date: check the agent's log"
 
 
 class ClaimUnreadable(PluginError):
@@ -66,7 +66,7 @@ class PlacementTaken(PluginError):
     """A placement or a GPU with an instance that no claim of this driver created."""
 
     retry = True
-    remedy = "the operator, or whoever created the instance, destroys it"
+    remedy = "the operator, or the program that created the instance, must destroy it"
 
 
 class ModeBlocked(PluginError):
@@ -94,7 +94,7 @@ class NotReady(PluginError):
     """Every step succeeded, but the result cannot be used: a device node, file or instance is missing."""
 
     retry = True
-    remedy = "it is retried; if it stays, the operator checks the driver installation"
+    remedy = "it is retried; if it persists, the operator checks the driver installation"
 
 
 class LockTimeout(PluginError):
@@ -125,7 +125,7 @@ class Unexpected(PluginError):
     """Any other exception: a mistake of this program."""
 
     retry = True
-    remedy = "it is retried; if it stays, report it with the plugin's log"
+    remedy = "it is retried; if it persists, report it with the plugin's log"
 
 
 class IllegalEvent(PluginError):

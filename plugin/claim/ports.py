@@ -15,7 +15,7 @@ class ClaimReader(Protocol):
         """Return a claim as it is now.
 
         Shape: ``meanwhile`` is called once before this returns, if possible while the answer is awaited.
-        Raises: ClaimUnusable where there is no such claim; ClaimUnreadable where that cannot be found out;
+        Raises: ClaimUnusable where there is no such claim; ClaimUnreadable where that cannot be determined;
                what
                 ``meanwhile`` raises.
         """

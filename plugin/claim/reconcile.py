@@ -1,7 +1,7 @@
 """PURE: which repairs are due at the start, from the records and what is on the machine.
 
 Records, instances, boot id and CDI files enter; repairs leave, which the driver does under the locks of each
-claim. An instance that no record names is logged and never destroyed: somebody else created it.
+claim. An instance that no record names is logged and never destroyed, because another program created it.
 """
 
 from __future__ import annotations

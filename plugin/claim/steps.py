@@ -153,7 +153,7 @@ class ClaimSteps:
             else:
                 self.undo(record, Event.UNPREPARE)
         except (PluginError, HardwareError) as error:
-            _log.error("claim %s: %s; what was begun is not undone yet: %s", plan.ref, cause, error)
+            _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
     def _turn_off_unused_mig_modes(self, record: Record) -> None:
         self.setup.turn_off_unused_mig_modes(record.gpus, self.node.snapshot.gpus)
@@ -164,6 +164,6 @@ class ClaimSteps:
             return record
         moved = record.in_state(state)
         self.store.note(moved)
-        if state is State.COMPLETED:  # one line for each call: the record tells what is between
+        if state is State.COMPLETED:  # one line for each call; the record has the states between
             _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
         return moved

@@ -1,7 +1,7 @@
 """The kubelet's calls about claims, whatever version of its contract they came in.
 
 The names of claims enter; an entry for each of them leaves, so one claim's failure affects no other. Claims
-are read here, and refused where they are not allocated or are not those that the kubelet means.
+are read here, and refused where they are not allocated or their UID is not the one that the kubelet gave.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ class Service:
         if claim is None:
             raise ClaimUnusable("prepare", f"claim {ref}", "it is not allocated")
         if claim.uid != uid:
-            reason = f"the kubelet means UID {uid}, and the claim of that name has {claim.uid}: replaced"
-            raise ClaimUnusable("prepare", f"claim {ref}", reason, "the pod of the old claim must go")
+            reason = f"the kubelet asks for UID {uid}, but the claim was replaced by one with UID {claim.uid}"
+            raise ClaimUnusable("prepare", f"claim {ref}", reason, "the pod of the old claim must be deleted")
         return claim
 
 

@@ -1,4 +1,4 @@
-"""One served unix socket: opened where nobody serves, removed only where it is still ours."""
+"""One unix socket: opened only if no process serves it, removed only if it is still ours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def serve(server: grpc.Server, path: Path) -> Endpoint:
     """Serve a socket at ``path``.
 
     It is made under a name of its own and moved into place: when gRPC stops, it unlinks the name it was
-    given, whoever has a socket there by then. The kubelet ignores names that begin with a dot.
+    given, even if another process now has a socket there. The kubelet ignores names that begin with a dot.
     Raises: SocketTaken, StorageFailed.
     """
     private = path.with_name(f".{secrets.token_hex(4)}")  # in pods every process has the same id
@@ -57,7 +57,7 @@ def serve(server: grpc.Server, path: Path) -> Endpoint:
 
 
 def refuse_taken(path: Path) -> None:
-    """Remove a socket that nobody serves; leave everything else where it is.
+    """Remove a socket that no process serves; leave everything else unchanged.
 
     Raises: SocketTaken where a process answers at ``path``, or where it is no socket.
     """
@@ -74,8 +74,8 @@ def refuse_taken(path: Path) -> None:
             path.unlink(missing_ok=True)
             return
         except OSError as error:
-            reason = f"whether somebody serves it cannot be found out: {error.strerror}"
-            raise SocketTaken("serve", str(path), reason, "the operator looks who does") from error
+            reason = f"cannot determine whether a process serves it: {error.strerror}"
+            raise SocketTaken("serve", str(path), reason, "the operator must find its process") from error
     raise SocketTaken("serve", str(path), "another process serves it", "stop that plugin first")
 
 

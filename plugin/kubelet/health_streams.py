@@ -32,7 +32,7 @@ _NUMBERS: Final = {Health.UNKNOWN: 0, Health.HEALTHY: 1, Health.UNHEALTHY: 2}
 class HealthStreams:
     """All streams of one server. ``close`` ends them.
 
-    Units: ``clock`` seconds since 1970; ``poll_s`` seconds between two looks at the machine.
+    Units: ``clock`` seconds since 1970; ``poll_s`` seconds between two readings of the machine.
     """
 
     def __init__(self, reader: HealthReader, clock: Callable[[], float], poll_s: float = POLL_S) -> None:

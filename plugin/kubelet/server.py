@@ -98,7 +98,7 @@ def start(
 
 
 def refuse_unusable(paths: PluginPaths) -> None:
-    """Check that the folders can be written and that nobody serves our sockets; make nothing.
+    """Check that the folders can be written and that no process serves our sockets; create nothing.
 
     Raises: StorageFailed, SocketTaken.
     """
@@ -111,7 +111,7 @@ def refuse_unusable(paths: PluginPaths) -> None:
 def _lock_file_removed_on_failure(lock_file: Path, *, is_ours: bool) -> Iterator[None]:
     """Remove the lock file of a start that fails in a folder of its own.
 
-    The start's lock is held: another start that uses the folder waits for it and looks at the path again.
+    The start's lock is held: another start that uses the folder waits for it and checks the path again.
     """
     try:
         yield

@@ -52,7 +52,7 @@ class ClaimedGpu(_Claimed, frozen=True, kw_only=True, tag="gpu"):
 
     @property
     def identity(self) -> str:
-        """Return the UUID that containers are told."""
+        """Return the UUID that containers get."""
         return self.gpu_uuid
 
     @property
@@ -83,7 +83,7 @@ class ClaimedGpuPartition(_Claimed, frozen=True, kw_only=True, tag="gpus"):
 
     @property
     def identity(self) -> str:
-        """Return the UUIDs that containers are told, with commas between them."""
+        """Return the UUIDs that containers get, with commas between them."""
         return ",".join(self.gpu_uuids)
 
     @property
@@ -129,7 +129,7 @@ class ClaimedMigPartition(_Claimed, frozen=True, kw_only=True, tag="mig"):
 
     @property
     def identity(self) -> str:
-        """Return the UUID that containers are told. The instance exists."""
+        """Return the UUID that containers get. The instance exists."""
         return str(self.mig_uuid)
 
     @property

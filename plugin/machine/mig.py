@@ -48,7 +48,7 @@ def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bo
 
 
 def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:
-    """Check that no instance, whoever created it, is at a placement. Raises: PlacementTaken."""
+    """Check that no instance is at a placement, whatever created it. Raises: PlacementTaken."""
     _refuse_in_the_way(_at(present, claimed.spec), gpu, claimed.spec)
 
 
@@ -104,7 +104,7 @@ def _at(present: Sequence[GpuInstance], spec: MigSpec) -> Iterable[GpuInstance]:
 def _refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> None:
     in_the_way = tuple(found)
     if in_the_way:
-        reason = f"{instances_text(in_the_way)} is there, which no claim of this driver created"
+        reason = f"{instances_text(in_the_way)} exists, and no claim of this driver created it"
         raise PlacementTaken("create", mig_partition_text(spec, gpu), reason)
 
 

@@ -1,4 +1,4 @@
-"""What the plugin needs to tell users about claims.
+"""The ports through which the plugin reports to users about claims.
 
 The API server implements ``ClaimWriter`` and ``ClaimEvents``. ``ClaimObserver`` stands between the kubelet's
 calls and both of them, so that no call waits for the API server.
@@ -33,7 +33,7 @@ class ClaimEvents(Protocol):
 
 
 class ClaimObserver(Protocol):
-    """Is told what happened to claims. Its methods return at once and never fail."""
+    """Receives what happened to claims. Its methods return at once and never fail."""
 
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Take note that a claim was prepared or unprepared."""

@@ -159,7 +159,7 @@ class Reports:
             self._again(uid, due, error)
         except PluginError as error:
             _log.warning("claim %s: its status is not written: %s", due.ref, error)
-        except Exception:  # noqa: BLE001 - the outermost loop: the other claims must be told of
+        except Exception:  # noqa: BLE001 - the outermost loop: the other claims must be reported
             _log.exception("claim %s: its status is not written", due.ref)
 
     def _again(self, uid: ClaimUid, due: _Due, error: ReportFailed) -> None:

@@ -1,4 +1,4 @@
-"""How much work a decision took, counted in steps, and the bound at which it gives up.
+"""Counts the work of a decision in steps, and ends it at a bound.
 
 A step is a device tried, or a vector of counts joined; looking something up in a table is none. Steps are
 counted rather than timed, so equal questions give equal answers on every machine.

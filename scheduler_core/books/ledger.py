@@ -90,7 +90,7 @@ class Ledger:
         self._usage.enter(name, holder, share)
 
     def record(self, name: DeviceName, holder: str, share: Share | None = None) -> None:
-        """Enter what somebody holds already, overdrawn or not; a device that is gone holds nothing."""
+        """Enter what a claim holds already, overdrawn or not; a removed device holds nothing."""
         if name in self._usage.devices and name not in self._usage.holders:
             self._usage.enter(name, holder, share)
 

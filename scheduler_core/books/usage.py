@@ -73,7 +73,7 @@ class Usage:
         yield from (name for name, by in self.shares.items() if by and name not in self.holders)
 
     def holders_of(self, name: DeviceName) -> tuple[str, ...]:
-        """Return who holds the device, alone or in shares; empty where nobody does."""
+        """Return the holders of the device, whole or in shares; empty where there is none."""
         alone = (self.holders[name],) if name in self.holders else ()
         return (*alone, *self.shares.get(name, ()))
 
@@ -82,7 +82,7 @@ class Usage:
         if share is None:
             self.holders[name] = holder
             if self.shares.get(name):
-                return  # it draws already: somebody else allocated shares of it as well
+                return  # it draws already: shares of it are allocated as well
         else:
             holders = self.shares.setdefault(name, [])
             holders.append(holder)

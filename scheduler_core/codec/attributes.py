@@ -47,7 +47,7 @@ def read_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, Attri
 def read_new_attributes(fields: Fields, driver: str) -> Mapping[QualifiedName, AttributeValue]:
     """Return the same where it is known that no equal attributes came before.
 
-    Of texts and versions equal ones give one object. The loop is for what nearly all attributes look like.
+    Equal texts and versions give one object. The loop is fast for the form that nearly all attributes have.
     """
     names, found = read_keys(fields, driver), dict[QualifiedName, AttributeValue]()
     for (name, key), written in zip(names.items(), fields.values.values(), strict=True):

@@ -1,7 +1,7 @@
-"""Remembers what was decoded, by content: the same few parts of slices come thousands of times.
+"""Remembers decoded parts of slices by their content, because a few parts are repeated thousands of times.
 
-Only what was accepted is remembered, so a refusal always names the place where the part stands. Values that
-are decoded from equal parts are one object: whoever compares them can look instead.
+Only accepted parts are remembered, so a refusal always names the place of the part. Equal parts are decoded
+to one object, so a comparison can test for identity first.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Fields:
         self.path = path
         self.error = error
         self.values: Mapping[str, Any]
-        # Nearly all are dictionaries, which the first look tells much faster than the second.
+        # Nearly all are dictionaries, and the first test is much faster than the second.
         if type(values) is dict or isinstance(values, Mapping):
             self.values = values
         else:

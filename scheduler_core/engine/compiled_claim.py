@@ -1,7 +1,7 @@
-"""A compiled claim: a signature with all that was worked out for it, node by node.
+"""A compiled claim: a claim signature with everything that was computed for it, node by node.
 
-Nodes of one class that look the same to the claim share their plan and their search space. What counts is
-what its selectors read, and which of the values that its constraints compare are equal, not what they are.
+Nodes with equal node signatures share a plan and a search space. A node signature depends on the values that
+the claim's selectors read, and on which of the values that its constraints compare are equal to each other.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from scheduler_core.tables.component_template import ComponentTemplate
 from scheduler_core.tables.entries import identity
 
 _FEW_SUBPROBLEMS: Final = 16
-"""Of how many subproblems the relaxation of some of the requests may consist."""
+"""The most subproblems that a plan of relaxed claims may have."""
 
 
 class CompiledClaim:
-    """A signature at work.
+    """A claim signature with its plans and search spaces.
 
-    Shape: ``coverages`` are those known so far; ``lists`` tells whether constraints compare lists by their
-           members; else lists are no values.
+    Shape: ``coverages`` are those known so far; ``lists`` says whether constraints compare lists by their
+           members; if not, a list counts as no value.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class CompiledClaim:
         return found
 
     def search(self, node_view: NodeView) -> PreparedSearch:
-        """Return what the backtracking search needs to know of a node."""
+        """Return the search space of a node for the backtracking search."""
         return self._searches.of(node_view)
 
     def may_fit(self, node_view: NodeView, first: int, states: Sequence[int]) -> bool:
@@ -80,7 +80,7 @@ class CompiledClaim:
         return all(_may_fit(one, states) for one in self._relaxed[first].of(node_view))
 
     def forget(self, node_view: NodeView) -> None:
-        """Forget a node view that is no more."""
+        """Forget a node view that was dropped."""
         self.coverages.pop(node_view, None)
         self._plans.forget(node_view)
         self._searches.forget(node_view)
@@ -88,7 +88,7 @@ class CompiledClaim:
             relaxed.forget(node_view)
 
     def _signature_on(self, node_view: NodeView) -> Hashable:
-        """Return what the claim sees of the node, None where that cannot be told by texts alone."""
+        """Return the node's signature, None where a compared value is no string."""
         signature = self._signatures(node_view).of(node_view.components)
         return None if signature is None else (node_view.node_class, signature)
 
@@ -106,7 +106,7 @@ class CompiledClaim:
         if any(any(one.failed) for one in matched):
             return Uncovered("a selector fails on some device")
         if self._meets_shareable(node_view, matched):
-            return Uncovered("a request matches devices that serve many claims")
+            return Uncovered("a request matches shareable devices")
         values = [self._values(node_view, rule) for rule in self.signature.rules]
         if any(one is None for one in values):
             return Uncovered("a constraint compares lists that overlap in part")
@@ -134,7 +134,7 @@ class CompiledClaim:
         )
 
     def _shared_filters(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> set[int]:
-        """Return the filters that match devices which serve many claims."""
+        """Return the filters that match shareable devices."""
         shareable = [one.structure_class.shareable for one in node_view.node_class.templates]
         return {
             number
@@ -156,12 +156,12 @@ class CompiledClaim:
         return ClaimMatches(chosen, tuple(one for one in values if one is not None))
 
     def _matched_on(self, node_view: NodeView) -> tuple[MatchedPositions, ...]:
-        """Return what the claim sees of each component, restricted to what the node may use."""
+        """Return the positions that each filter matches in each component, of those that the node may use."""
         pairs = zip(node_view.components, node_view.node_class.usable, strict=True)
         return tuple([self._matched_in(component).within(usable) for component, usable in pairs])
 
     def _meets_shareable(self, node_view: NodeView, matched: Sequence[MatchedPositions]) -> bool:
-        """Whether a request matches devices that serve many claims."""
+        """Whether a request matches shareable devices."""
         return any(
             template.structure_class.shareable & _union((*one.chosen, *one.barred, *one.failed))
             for template, one in zip(node_view.node_class.templates, matched, strict=True)
@@ -194,9 +194,9 @@ class CompiledClaim:
         return slots
 
     def _values(self, node_view: NodeView, rule: Constraint) -> tuple[Blocks, ...] | None:
-        """Return the values that a rule compares, numbered as they are met.
+        """Return the values that a rule compares, numbered in the order in which they are found.
 
-        A list counts as one value where lists are either equal or have nothing in common; None where not.
+        A list counts as one value. None where two different lists have a member in common.
         """
         assert isinstance(rule, MatchAttribute | DistinctAttribute)
         numbers: dict[frozenset[tuple[type, object]], int] = {}
@@ -216,11 +216,11 @@ class CompiledClaim:
 
 
 def _gap_of(node_view: NodeView) -> str | None:
-    """Return why the tables cannot be asked about a node, None where they can."""
+    """Return why the tables do not cover a node, None where they do."""
     if node_view.is_sealed:
-        return "a claim on the node keeps scopes of its devices to itself"
+        return "a claim on the node holds scopes of its devices exclusively"
     if node_view.judges:
-        return "devices of the node have expressions about their neighbours"
+        return "devices of the node have compatibleOnlyWith expressions"
     return None
 
 

@@ -1,7 +1,7 @@
-"""The kinds of claims that an engine has met, each at work as a scout.
+"""The compiled claims of an engine, by what the claims ask for. Claims with one signature share one.
 
-Claims met before are known by the objects that they are, others by what they want. When there are too many
-kinds, all start afresh.
+A claim object that was seen before is found by its identity, any other by what it asks for. The cache is
+cleared when it has too many signatures.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from scheduler_core.model.claim import Claim, DeviceClass
 from scheduler_core.search.candidates import located
 from scheduler_core.state.node_class import NodeView
 
-_KINDS: Final = 256  # kinds of claims kept before they start afresh
-_CLAIMS: Final = 1024  # claims whose kind is remembered by the object itself
+_KINDS: Final = 256  # compiled claims kept; then the cache is cleared
+_CLAIMS: Final = 1024  # claim objects remembered by identity
 
 
 class CompiledClaims:
-    """``forgotten`` is called when the scouts start afresh."""
+    """The cache of compiled claims. ``forgotten`` is called when it is cleared."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class CompiledClaims:
         self._start_afresh()
 
     def of(self, claims: Sequence[Claim]) -> CompiledClaim:
-        """Return the kind of the claims at work.
+        """Return the compiled claim for some claims.
 
         Raises: InvalidClaim for an unknown class; SelectorError for a selector that does not compile.
         """
@@ -60,7 +60,7 @@ class CompiledClaims:
         return met[0]
 
     def of_new(self, claims: Sequence[Claim]) -> CompiledClaim:
-        """Return the same for claims that were just made, and that nobody will ask for again."""
+        """Return the same for claim objects that are used once: their identity is not remembered."""
         key = content(claims)
         compiled = self._by_content.get(key)
         if compiled is None:
@@ -73,7 +73,7 @@ class CompiledClaims:
         return compiled
 
     def forget(self, node_view: NodeView) -> None:
-        """Forget a site that is no more."""
+        """Forget a node view that was dropped."""
         for compiled in self._by_content.values():
             compiled.forget(node_view)
 

@@ -1,7 +1,8 @@
-"""One decision on one node: which solver answers, and what the bound on its steps leads to.
+"""Decides one question about one node: which solver answers it, within a bound on the number of steps.
 
-The tables answer where they cover the claim; the policy then chooses. Else the backtracking search gives
-the first answer in listed order. The plain search is left for nodes whose pools are not in tables.
+Where the tables cover the claim, they answer, and the policy chooses. Where they do not, the backtracking
+search returns the first answer in listed order. The plain search answers only for nodes that have a pool
+which is not in tables. A solver that reaches the bound returns ``Undecided``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["AnsweredBy", "Decider", "Priced", "Solver"]
 
 
 class Solver(StrEnum):
-    """Who answers."""
+    """The solvers that can answer."""
 
     TABLES = "tables"
     BACKTRACKING = "backtracking search"
@@ -56,8 +57,8 @@ class Decider:
     """Decides for one engine.
 
     Shape: ``cluster_of`` gives what the plain search needs to know of a node, ``holders_of`` the claims that
-           hold devices of the pools that concern it; ``located`` adds where a failing expression stands;
-           ``answered_by`` tells of the latest decision.
+           hold devices of the pools that concern it; ``located`` adds to an error the object that
+           has the failing expression; ``answered_by`` is about the latest decision.
     """
 
     def __init__(
@@ -83,8 +84,8 @@ class Decider:
     ) -> Priced | Allocation | Undecided | None:
         """Return the answer with its price, None where the claims do not fit.
 
-        Shape: an allocation where the plain search answers; the price is 0 but where the tables answer.
-        Raises: SelectorError where a selector fails on a device that is looked at.
+        Shape: an allocation where the plain search answers; the price is 0 unless the tables answer.
+        Raises: SelectorError where a selector fails on a device for which it is evaluated.
         """
         if not node_view.is_compiled:
             return self._plain(claims, node_view)
@@ -147,5 +148,5 @@ class Decider:
         return found if isinstance(found, Allocation | Undecided) else None
 
     def _undecided(self, node_view: NodeView) -> Undecided:
-        why = f"the {self.answered_by.solver} found no end"
+        why = f"the {self.answered_by.solver} reached its bound"
         return Undecided(node=node_view.node.name, steps=DECISION, why=why)

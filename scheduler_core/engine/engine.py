@@ -1,8 +1,8 @@
-"""The engine: a cluster kept in tables, asked again and again.
+"""The engine: keeps a cluster in tables and answers many questions about it.
 
-Answers are those of ``explain.allocate`` on the same pools and claims, found by count vectors where these
-cover a claim, else by the backtracking search, each within a bound of steps. An engine belongs to one thread
-at a time; nothing here waits, logs or keeps time.
+The answers are those of ``explain.allocate`` for the same pools and claims. Count vectors find them where
+they cover a claim; otherwise the backtracking search does. Both have a bound on their steps. Only one thread
+may use an engine at a time. An engine does not wait, does not log and reads no clock.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from scheduler_core.state.node_class import NodeView
 
 
 class Engine:
-    """Allocates claims on the nodes of a cluster, as ``state`` knows it at the time of the question.
+    """Allocates claims on the nodes of a cluster, in the state that ``state`` has when the question is asked.
 
-    Shape: ``effort`` counts what was searched since the engine was made.
+    Shape: ``effort`` counts the steps since the engine was made.
     """
 
     def __init__(self, state: ClusterState, policy: Policy = BEST_FIT) -> None:
@@ -80,12 +80,12 @@ class Engine:
         """Return the devices for the claims on one node, or why there are none. Nothing is held.
 
         Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector
-                that does not compile, or fails on a device that was looked at.
+                that does not compile, or fails on a device for which it is evaluated.
         """
         return self.decide(claims, node) or self._explained(claims, node)
 
     def decide(self, claims: Sequence[Claim], node: Node) -> Allocation | Undecided | None:
-        """Return what ``allocate`` does, but None where it would give reasons: those take their time."""
+        """Return what ``allocate`` does, but None in place of reasons, which take longer to find."""
         node_view = self._node_views.node_view(node)
         found = self._decider.decide(claims, self._compiled_claims.of(claims), node_view)
         if isinstance(found, tuple):
@@ -111,7 +111,7 @@ class Engine:
     def decide_somewhere(
         self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
     ) -> Allocation | Undecided | None:
-        """Return what ``allocate_somewhere`` does, but None where it would give reasons, or has no node."""
+        """Return what ``allocate_somewhere`` does, but None in place of reasons, and None without a node."""
         return self._preferred(claims, nodes)
 
     def _preferred(
@@ -173,7 +173,7 @@ class Engine:
             try:
                 return self._feasibility.fits(rest, self._compiled_claims.of_new(rest), node) is True
             except SelectorError:
-                return False  # what only the question looks at fails nobody's claim
+                return False  # an error in a question about parts of the claims is no error of the claims
 
         copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
         findings = RefusalDetails(claims, cluster, node, lambda part: _fits(copy(), part, node))
@@ -182,7 +182,7 @@ class Engine:
 
 
 def _fits(engine: Engine, claims: Sequence[Claim], node: Node) -> bool | None:
-    """Whether claims fit on a node, None where that is undecided or the engine has done enough."""
+    """Whether claims fit on a node, None where that is undecided or the bound on steps is reached."""
     if engine.effort.steps > DECISION:
         return None
     found = engine.feasible_nodes(claims, [node])

@@ -1,6 +1,6 @@
-"""One question about a cluster given as a value: an engine is made for it and forgotten again.
+"""Answers one question about a cluster that is given as a value, with an engine made for that question.
 
-Whoever asks about the same cluster again keeps an ``Engine``.
+Callers with several questions about one cluster should keep an ``Engine`` instead.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def allocate(
 ) -> Answer:
     """Allocate the claims together on one node.
 
-    ``share_ids`` makes the ids of shares of devices that serve many claims; without it they are left out
-    and the caller adds them before the answer is written.
+    ``share_ids`` makes the ids of the shares of devices that several claims may use. Without it the
+    answer has no such ids, and the caller adds them before it writes the answer.
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
-            does not compile, or fails on a device that was looked at.
+            does not compile, or fails on a device for which it is evaluated.
     """
     return _completed(Engine.of(cluster, policy).allocate(claims, node), cluster, share_ids)
 

@@ -1,4 +1,4 @@
-"""What is worked out once per node, and once for all nodes that look the same."""
+"""Values computed once per node, and only once for all nodes with equal keys."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scheduler_core.state.node_class import NodeView
 
 T = TypeVar("T")
 Look = Callable[[NodeView], Hashable]
-"""What a claim sees of a node, equal for nodes that look the same; None where no other does."""
+"""A node's key: nodes with equal keys share a value. None for a node that shares its value with no other."""
 
 
 class PerNode(Generic[T]):
-    """Values by node. ``make`` works one out."""
+    """Values by node. ``make`` computes the value of a node."""
 
     def __init__(self, make: Callable[[NodeView], T], look: Look) -> None:
         self._make = make
@@ -38,5 +38,5 @@ class PerNode(Generic[T]):
         return found
 
     def forget(self, node_view: NodeView) -> None:
-        """Forget a node that is no more. What others share with it is kept."""
+        """Forget a removed node. A value that other nodes share with it is kept."""
         self._by_node.pop(node_view, None)

@@ -83,7 +83,7 @@ class ResultWriter:
 
 
 def _consumed(component: Component, position: int, alternative: Alternative) -> Mapping[str, Quantity]:
-    """Return what is consumed of a device that serves many claims, by capacity; empty for any other."""
+    """Return how much of a shareable device is consumed, by capacity; empty for any other device."""
     structure_class = component.template.structure_class
     if not structure_class.shareable >> position & 1:
         return {}

@@ -1,4 +1,4 @@
-"""Keeps what an engine has worked out in step with the state of the cluster."""
+"""Observes a cluster state for an engine, and updates the engine's totals and caches at every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler_core.tables.component import Component
 
 
 class StateFollower:
-    """Observes one state for one engine."""
+    """The observer of one state for one engine."""
 
     def __init__(
         self,
@@ -29,28 +29,28 @@ class StateFollower:
         self._writer = writer
 
     def component_entered(self, component: Component) -> None:
-        """Tell the policy."""
+        """Add the component to the policy's totals."""
         self._chooser.entered(component)
 
     def component_left(self, component: Component) -> None:
-        """Tell the policy."""
+        """Remove the component from the policy's totals."""
         self._chooser.left(component)
 
     def component_moved(self, component: Component, before: int) -> None:
-        """Tell the policy."""
+        """Update the policy's totals."""
         self._chooser.moved(component, before)
 
     def view_dropped(self, node_view: NodeView) -> None:
-        """Forget what was worked out for the node."""
+        """Forget everything that was computed for the node."""
         self._compiled_claims.forget(node_view)
         self._feasibility.changed((node_view.node.name,))
 
     def devices_taken(self, nodes: Iterable[str]) -> None:
-        """Doubt that claims which fitted still fit."""
+        """Mark the claims that fitted on these nodes as unknown."""
         self._feasibility.taken(nodes)
 
     def devices_given(self, nodes: Iterable[str]) -> None:
-        """Doubt that claims which did not fit still do not."""
+        """Mark the claims that did not fit on these nodes as unknown."""
         self._feasibility.given(nodes)
 
     def classes_changed(self, classes: Mapping[str, DeviceClass]) -> None:

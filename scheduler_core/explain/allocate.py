@@ -43,7 +43,7 @@ def allocate(
     except SelectorError as error:
         raise located(error, claims, cluster.classes) from None
     except EffortExceeded as exceeded:
-        return Undecided(node=node.name, steps=int(exceeded.limit), why="the plain search found no end")
+        return Undecided(node=node.name, steps=int(exceeded.limit), why="the plain search reached its bound")
     return allocation(claims, problem, search.chosen, cluster=ordered, node=node, share_ids=share_ids)
 
 

@@ -27,7 +27,7 @@ class Missing:
     """One dimension of one source that has too little left.
 
     Shape: ``source`` is the device itself where shares consume its capacity; ``left`` is never negative;
-           ``holders`` are in pool order, and empty where the source is too small even when nobody uses it.
+           ``holders`` are in pool order, and empty where the source is too small even when unused.
     Units: those of the dimension.
     """
 

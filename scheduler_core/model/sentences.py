@@ -88,7 +88,7 @@ def _all_missing(missing: Sequence[Missing], subject: str) -> str:
     rest = f"; {len(others)} more dimension{'s'[: len(others) > 1]} missing" if others else ""
     if not first.holders:
         amounts = f"{first.needed} needed, {first.total} in all"
-        return f"{subject} has too little {first.dimension} even when nobody uses it: {amounts}{rest}"
+        return f"{subject} has too little {first.dimension} even when unused: {amounts}{rest}"
     amounts = f"{first.needed} needed, {first.left} of {first.total} left"
     holders = f"held by {_by_holder(first.holders)}"
     return f"{subject} has too little {first.dimension} left: {amounts}; {holders}{rest}"

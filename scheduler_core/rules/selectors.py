@@ -89,7 +89,7 @@ class Selector:
 
         Units: CEL cost units.
         """
-        if self._max_cost is None:  # a plain expression: nobody asks for it but for a picture
+        if self._max_cost is None:  # of a plain expression, it is computed only if it is printed
             self._max_cost = estimate(self._tree).high
         return self._max_cost
 

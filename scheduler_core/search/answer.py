@@ -1,4 +1,4 @@
-"""A found assignment to what is written into the claims: results, configuration, from where usable."""
+"""Turns an assignment into the allocation of each claim: results, configuration, node selector."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def _result(
 
 
 def with_share_ids(answer: Allocation, pools: Iterable[Pool], share_ids: ShareIds) -> Allocation:
-    """Return the answer with an id for every share of a device that serves many claims.
+    """Return the answer with an id for every share of a shareable device.
 
-    ``share_ids`` is asked once per share, in the order of the results. The core makes no ids: it knows no
-    chance, and who writes the answer decides whether they shall come again. Looking on shares nothing.
+    ``share_ids`` is called once per share, in the order of the results. The core makes no ids, because it
+    uses no random numbers: the caller decides which ids to use. Admin access has no share.
     """
     shareable = {pool.id_of(device) for pool in pools for device in pool.devices if device.is_shareable}
     if not shareable:
@@ -96,15 +96,15 @@ def with_share_ids(answer: Allocation, pools: Iterable[Pool], share_ids: ShareId
 
 
 def _selection(candidate: Candidate, node: Node) -> NodeSelection:
-    """Return from where the device can be used; one that binds to the chosen node only from there."""
+    """Return on which nodes the device can be used. One that binds to a node can be used only there."""
     device = candidate.offer.device
     return OnNode(node.name) if device.binding.to_node else device.nodes
 
 
 def combined(selections: Sequence[NodeSelection], node: Node) -> NodeSelection:
-    """Return from where several devices can be used together, seen from ``node`` (rule S8).
+    """Return on which nodes several devices can be used together, once allocated on ``node`` (rule S8).
 
-    A device of one node decides alone; otherwise all requirements must hold, each listed once.
+    If one of them belongs to one node, that node; otherwise all requirements, each listed once.
     """
     requirements: dict[Requirement, None] = {}
     for selection in selections:
@@ -121,9 +121,9 @@ def combined(selections: Sequence[NodeSelection], node: Node) -> NodeSelection:
 def configs(
     claim: Claim, classes: Mapping[str, DeviceClass], chosen: Iterable[str]
 ) -> Iterator[OpaqueConfig]:
-    """Yield the configuration that travels with the devices: of the classes in use first, each once.
+    """Yield the configuration of the devices: that of their classes first, each once.
 
-    Shape: ``requests`` empty where it is for all requests of the claim.
+    Shape: ``requests`` is empty where it applies to all requests of the claim.
     """
     names = list(dict.fromkeys(chosen))
     by_class: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
-"""Which devices a request may get at all: visible from the node, of the class, selected.
+"""Which devices a request may get at all: usable on the node, of the class, and selected.
 
-Nothing here depends on what is in use. A selector that fails on a device is kept as the answer for that
-device and raised by whoever needs it.
+Nothing here depends on which devices are in use. If a selector fails on a device, the error is kept in the
+device's ``Candidate``. The search raises it when it tries that device.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scheduler_core.rules.selectors import DeviceView, Selector, compile_selecto
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A device of a pool, as a selector sees it. Shape: ``pool`` indexes the list of pools."""
+    """A device of a pool, with its view for selectors. Shape: ``pool`` indexes the list of pools."""
 
     pool: int
     device: Device
@@ -36,8 +36,8 @@ class Candidate:
     """An offer that a request selects.
 
     Shape: ``share`` what the request would consume of a shareable device, None of any other;
-           ``error`` where the selectors failed on it; ``obstacle`` what keeps it from the request whatever
-           is in use of its pool.
+           ``error`` where the selectors failed on it; ``obstacle`` why the request cannot get it, whichever
+           devices are in use.
     """
 
     offer: Offer
@@ -66,7 +66,7 @@ def _waits(pool: Pool) -> bool:
 
 
 def _is_enabled(device: Device, features: Features) -> bool:
-    """Whether every feature is on without which the device would mean something else."""
+    """Whether every feature is on that the device's fields need."""
     groups = any(draw.groups for draw in device.draws)
     return (
         (features.DRAPartitionableDevices or not device.draws)
@@ -77,7 +77,7 @@ def _is_enabled(device: Device, features: Features) -> bool:
 
 
 def rejected_offers(pools: Sequence[Pool], node: Node) -> tuple[Offer, ...]:
-    """Return the devices that broke a rule and would be seen from the node."""
+    """Return the devices that break a rule and that the node would otherwise see."""
     return tuple(
         Offer(index, rejected.device, view(pool.id.driver, rejected.device))
         for index, pool in enumerate(pools)
@@ -96,7 +96,7 @@ def selectors_of(
     device_class = classes.get(request.class_name)
     if device_class is None:
         known = ", ".join(sorted(classes)) or "none"
-        rule = f"names no DeviceClass; known: {known}"
+        rule = f"there is no such DeviceClass; known: {known}"
         raise InvalidClaim(
             f"ResourceClaim {claim.ref}", f"request {request.name} deviceClassName", request.class_name, rule
         )
@@ -120,7 +120,7 @@ def check_features(request: Request, claim: Claim, features: Features) -> None:
 def located(
     error: SelectorError, claims: Sequence[Claim], classes: Mapping[str, DeviceClass]
 ) -> SelectorError:
-    """Return the error with the object and field that hold its expression: somebody has to mend it there."""
+    """Return the error with the object and the field that have its expression."""
     for claim in claims:
         for request in claim.requests:
             for option in request.alternatives:
@@ -141,7 +141,7 @@ def _at(error: SelectorError, place: str) -> SelectorError:
 def select(
     selectors: Sequence[Selector], request: DeviceRequest, seen: Sequence[Offer]
 ) -> Iterator[Candidate]:
-    """Yield the offers that every selector accepts and that are large enough; and those that fail one."""
+    """Yield the offers that are selected and large enough, and those on which a selector fails."""
     for offer in seen:
         try:
             if all(selector.matches(offer.view) for selector in selectors):

@@ -1,10 +1,10 @@
-"""The plain search: depth first, in order of preference, complete, one device after the other.
+"""The plain search: a complete depth-first search, one device after the other, in order of preference.
 
-It follows the rules word by word on ledgers and is the oracle of the property tests; it answers where a
-node's pools are not in tables. Requests are filled in claim order; the devices of one request are tried as
-combinations, and requests that ask for the same thing in the same claim take devices in ascending order,
-since an exchange changes nothing. The first full assignment is the answer: that is policy ``first-fit``.
-Its steps are counted and bounded. The backtracking search of the engine is the fast one.
+It follows the rules of docs/semantics.md word by word on ledgers. It is the oracle of the property tests, and
+it answers for nodes whose pools are not in tables. Requests are served in claim order. The devices of one
+request are tried as combinations. Requests of one claim that ask for the same take devices in ascending
+order, since an exchange changes nothing. The first full assignment is the answer: that is the policy
+``first-fit``. Steps are counted and bounded. The fast search is ``engine/search/backtracking.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scheduler_core.rules.scopes import Preferred, SameSets
 from scheduler_core.search.candidates import Candidate
 
 _DEEPEST: Final = 300
-"""Devices that one search may give out: it calls itself for each of them."""
+"""The most devices that one search may assign: it calls itself for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class SearchAlternative:
     """One alternative of a request, ready to be searched.
 
     Shape: ``count`` is None where all candidates must be taken; ``rules`` index the problem's rules;
-           ``kind`` is equal for wants that are interchangeable; ``admin_access`` looks on: it takes
-           nothing from anybody, and no device twice within its claim.
+           ``kind`` is equal for interchangeable alternatives; with ``admin_access`` it takes
+           nothing from other claims, and never gets a device that its claim already has.
     """
 
     name: str
@@ -68,7 +68,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is searched: slots in order, rules of all claims, the books of all pools."""
+    """What is searched: the requests in order, the rules of all claims, the ledgers of all pools."""
 
     requests: tuple[SearchRequest, ...]
     rules: tuple[Rule, ...]
@@ -77,9 +77,9 @@ class Problem:
 
 @dataclass(slots=True)
 class Search:
-    """One run over a problem. The ledgers and rules are left as they were found.
+    """One run over a problem. It leaves ledgers and rules unchanged.
 
-    Shape: ``chosen`` has, per slot, the alternative and its candidates; ``effort`` counts devices tried.
+    Shape: ``chosen`` has, per request, the alternative and its candidates; ``effort`` counts devices tried.
     """
 
     problem: Problem
@@ -108,7 +108,7 @@ class Search:
                     self._leave(request.claim, alternative, candidate)
 
     def _at(self, levels: Sequence[int], preferred: Sequence[Preferred]) -> bool:
-        """Search with the scopes that are preferred, level by level."""
+        """Search with one level of each rule that prefers scopes."""
         self.effort.step()
         for rule, level in zip(preferred, levels, strict=True):
             rule.level = level
@@ -204,5 +204,5 @@ class Search:
 
 
 def _levels(preferred: Sequence[Preferred]) -> Iterator[tuple[int, ...]]:
-    """Yield every combination of levels, the most wanted of the first rule first."""
+    """Yield every combination of levels, the most preferred of the first rule first."""
     yield from product(*(range(rule.levels + 1) for rule in preferred))

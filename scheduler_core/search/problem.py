@@ -1,4 +1,4 @@
-"""Claims and a cluster to a problem to search: what each request may get, and under which rules."""
+"""Makes the problem for a search from claims and a cluster: what each request may get, under which rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from scheduler_core.search.depth_first import Problem, SearchAlternative, Search
 def problem_of(
     claims: Sequence[Claim], cluster: Cluster, node: Node, seen: Sequence[Offer] | None = None
 ) -> Problem:
-    """Return what is to be searched. ``cluster.pools`` are in order; ``seen`` what ``offers`` says of them.
+    """Return the problem. ``cluster.pools`` are in order; ``seen`` is what ``offers`` returns for them.
 
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
             does not compile.
@@ -89,7 +89,7 @@ class _Seen:
 
 
 def _rule(constraint: Constraint, requests: Sequence[SearchRequest], cluster: Cluster) -> Rule:
-    """Return a fresh rule. What compares scopes looks at the candidates of the claim first."""
+    """Return a new rule. A rule that compares scopes reads the candidates of the claim."""
     match constraint:
         case SameScope():
             return _same_sets(constraint, requests)
@@ -116,7 +116,9 @@ def _same_sets(constraint: SameScope, requests: Sequence[SearchRequest]) -> Same
         for group in alternatives
     ]
     scope = compared(constraint.scopes, (device for group in devices for device in group))
-    told = (frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices)
+    scopes = (
+        frozenset(one.attributes[scope] for one in group if scope in one.attributes) for group in devices
+    )
     firm = [
         all(len(request.alternatives) == 1 for request in requests if _is_of(request.alternatives[0], group))
         for group in constraint.groups
@@ -130,7 +132,7 @@ def _same_sets(constraint: SameScope, requests: Sequence[SearchRequest]) -> Same
         else None
         for group, is_firm in zip(alternatives, firm, strict=True)
     ]
-    return SameSets(constraint, scope, sizes, frozenset.intersection(*told) if devices else frozenset())
+    return SameSets(constraint, scope, sizes, frozenset.intersection(*scopes) if devices else frozenset())
 
 
 def _is_of(alternative: SearchAlternative, group: Sequence[str]) -> bool:
@@ -158,7 +160,7 @@ def _alternative(
 
 
 def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
-    """Return what makes two wants interchangeable."""
+    """Return a key that is equal for interchangeable alternatives."""
     what = (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations)
     return (claim, *what, tuple(sorted(option.capacity.items())), bound)
 
@@ -166,7 +168,7 @@ def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
 def _tolerated(
     option: DeviceRequest, candidates: Sequence[Candidate] | Iterator[Candidate], features: Features
 ) -> Iterator[Candidate]:
-    """Mark the candidates that bear a taint the request does not tolerate."""
+    """Mark the candidates that have a taint which the request does not tolerate."""
     for candidate in candidates:
         taint = intolerable(candidate.offer.device.taints, option.tolerations)
         if taint is None or not features.DRADeviceTaints:
@@ -176,7 +178,7 @@ def _tolerated(
 
 
 def _unreserved(candidates: Iterator[Candidate], reserved_scopes: Reserved) -> Iterator[Candidate]:
-    """Mark the candidates in scopes that other claims have for themselves."""
+    """Mark the candidates in scopes that other claims reserve."""
     if not reserved_scopes:
         yield from candidates
         return
@@ -188,7 +190,7 @@ def _unreserved(candidates: Iterator[Candidate], reserved_scopes: Reserved) -> I
 def books(
     pools: Sequence[Pool], allocated: Sequence[AllocatedClaim], features: Features = ALL
 ) -> tuple[Ledger, ...]:
-    """Return a ledger per pool, with everything that is held entered. Looking on holds nothing."""
+    """Return a ledger per pool, with everything that claims hold. Admin access holds nothing."""
     ledgers = tuple(Ledger(pool, features) for pool in pools)
     by_id = {(pool.id.driver, pool.id.name): index for index, pool in enumerate(pools)}
     for claim in allocated:

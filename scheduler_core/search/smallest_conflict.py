@@ -1,7 +1,7 @@
-"""Which requests cannot hold together: the smallest set that does not fit.
+"""Finds the smallest set of requests that do not fit together.
 
-In come claims that do not fit and a question that says whether claims do; out come requests. Never looks
-at devices itself: what a request needs is the question's affair.
+Input: claims that do not fit, and a function ``fits`` that says whether some claims fit. Output: requests.
+This module does not examine devices; only ``fits`` does.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from scheduler_core.model.refusal import RequestOf
 from scheduler_core.rules.constraints import applies
 
 Fits = Callable[[Sequence[Claim]], bool | None]
-"""Whether claims fit together, None where that was not decided. It is asked about parts of the claims."""
+"""Whether claims fit together, None where that is undecided. It is called for parts of the claims."""
 
 TRIED: Final = 100
-"""How many smaller sets are tried, beside two questions per request."""
+"""How many smaller sets are tried, besides two calls per request."""
 _LOOKED_AT: Final = 20_000
 
 
 def smallest_conflict(claims: Sequence[Claim], fits: Fits) -> tuple[RequestOf, ...]:
-    """Return the fewest requests that cannot hold together; any one of them less could.
+    """Return the fewest requests that do not fit together; without any one of them the others fit.
 
-    A request that does not fit alone is found first. Otherwise requests are left out from the last to the
-    first as long as the rest still does not fit, and then smaller sets are tried, those that ask for the
-    same once, as long as ``TRIED`` allows: beyond, the answer is a set of which none can be left out, but
-    perhaps not the smallest such set. Equal input gives an equal answer.
+    If a request does not fit alone, it is the answer. Otherwise requests are left out, from the last to the
+    first, as long as the rest still does not fit. Then smaller sets are tried, at most ``TRIED``; of sets
+    that ask for the same, one. If that limit is reached, no request can be left out of the answer, but it
+    may not be the smallest such set. Equal input gives an equal answer.
     Shape: in the order of the claims; empty where the claims fit.
     """
     everything = tuple(RequestOf(claim.ref, request.name) for claim in claims for request in claim.requests)
@@ -49,7 +49,7 @@ def smallest_conflict(claims: Sequence[Claim], fits: Fits) -> tuple[RequestOf, .
 
 
 def _smaller(claims: Sequence[Claim], size: int) -> Iterator[tuple[RequestOf, ...]]:
-    """Yield sets of two or more and fewer than ``size`` requests, the smallest first; alike ones once."""
+    """Yield sets of two or more and fewer than ``size`` requests, the smallest first; of equal ones, one."""
     looks = {RequestOf(claim.ref, one.name): _look(claim, one) for claim in claims for one in claim.requests}
     sets = (few for count in range(2, size) for few in combinations(looks, count))
     met: set[object] = set()
@@ -79,7 +79,7 @@ def only(claims: Sequence[Claim], kept: Set[RequestOf]) -> tuple[Claim, ...]:
 
 
 def _holds(claims: Sequence[Claim], kept: Sequence[RequestOf], fits: Fits) -> bool:
-    """Whether the requests fit by themselves; a part that cannot be judged is not called a conflict."""
+    """Whether the requests fit alone. An undecided set counts as fitting."""
     try:
         return fits(only(claims, frozenset(kept))) is not False
     except SelectorError:
@@ -93,7 +93,7 @@ def _reduced(claim: Claim, kept: Set[RequestOf]) -> Claim:
 
 
 def _bound(claim: Claim, names: Set[str]) -> Iterator[Constraint]:
-    """Yield the constraints over the named requests; one that bound only others binds nobody now."""
+    """Yield the constraints that bind a named request, limited to the named requests."""
     for constraint in claim.constraints:
         still = tuple(name for name in constraint.requests if name.partition("/")[0] in names)
         if still or not constraint.requests:

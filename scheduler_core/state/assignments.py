@@ -1,4 +1,4 @@
-"""What claims hold: the claims themselves, and the bits of their devices in the components of the tables."""
+"""Assignments: which devices each claim holds, also as bits in the states of the components."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scheduler_core.tables.component import CompiledPool, Component, Consumed
 PoolKey = tuple[str, str]
 """Driver and name."""
 Holder = ClaimUid | ClaimRef
-"""What tells a claim from all others: its UID, or its namespace and name where it has no UID."""
+"""The key of a claim: its UID, or its namespace and name where it has no UID."""
 Places = list[tuple[Component, int, Consumed]]
-"""Components, in each the bit of a device, and what is held of it if it serves many claims."""
+"""Components, in each the bit of a device, and what is held of it if it is shareable."""
 
 
 def holder_of(claim: AllocatedClaim) -> Holder:
@@ -26,9 +26,9 @@ def holder_of(claim: AllocatedClaim) -> Holder:
 class Assignments:
     """Claims by UID, and by the pools whose devices they hold.
 
-    A device that several claims hold (another writer's mistake) stays taken until the last of them releases
-    it. ``find`` gives the compiled pool of a key, None where the pool is unknown or not compiled; ``moved``
-    is called for every component whose state changed, with its state before.
+    A device that several claims hold by mistake stays taken until the last of them releases it. ``find``
+    returns the compiled pool of a key, None where the pool is unknown or not compiled. ``moved`` is called
+    for every component whose state changed, with its state before.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Assignments:
             self._take(holders[holder])
 
     def withdraw(self, key: PoolKey) -> None:
-        """Forget where the devices of a pool are: the pool is gone. Its claims stay known."""
+        """Forget the positions of a removed pool's devices. The claims stay known."""
         holders = self._by_pool.get(key, {})
         for holder, places in holders.items():
             for component, bit, _ in places:
@@ -149,7 +149,7 @@ def _places(pool: CompiledPool | None, key: PoolKey, claim: AllocatedClaim) -> P
 
 
 def _held(component: Component, position: int, result: AllocatedDevice) -> Consumed:
-    """Return what a result holds of a device that serves many claims, empty for any other device.
+    """Return what a result holds of a shareable device, empty for any other device.
 
     A result without a share id holds the whole device.
     """

@@ -1,9 +1,9 @@
-"""A cluster that changes: its pools, device classes, nodes and claims, kept so that claims are decided fast.
+"""The state of a cluster: pools, device classes, nodes and claims, updated event by event.
 
-Every change costs what it changes: a slice its pool, a claim the bits of its devices. The order of changes
-does not matter: what is known in the end decides. Where slices of both dialects form one pool, the
-composite pool counts while it is complete and valid, else the v1 pool (docs/decisions/0035-cluster-state.md).
-A state belongs to one thread at a time; it does no I/O and reads no clock.
+A changed slice rebuilds only its pool. A changed claim updates only the bits of its devices. The order of
+events does not matter. Where slices of both dialects form one pool, the composite pool is used while it is
+complete and valid, otherwise the v1 pool (docs/decisions/0035-cluster-state.md). Only one thread may use a
+state at a time. A state does no I/O and reads no clock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Slice = CompositeSlice | V1Slice
 
 
 class ClusterState:
-    """What is known of a cluster. Shape: ``classes`` by name, a new mapping after each change."""
+    """What is known about a cluster. Shape: ``classes`` by name, a new mapping after each change."""
 
     def __init__(self, classes: Mapping[str, DeviceClass] | None = None, features: Features = ALL) -> None:
         self.features = features
@@ -47,7 +47,7 @@ class ClusterState:
 
     @classmethod
     def of(cls, cluster: Cluster) -> ClusterState:
-        """Return a state that knows what a value says."""
+        """Return a state with the contents of a ``Cluster`` value."""
         state = cls(cluster.classes, cluster.features)
         for pool in cluster.pools:
             state.set_pool(pool)
@@ -56,16 +56,16 @@ class ClusterState:
         return state
 
     def subscribe(self, observer: StateObserver) -> None:
-        """Tell an observer what is known, and from now on what changes, as long as the state lives."""
+        """Report everything known to an observer now, and from then on every change."""
         observer.classes_changed(self.classes)
         for component in _components(self.views.pools):
             observer.component_entered(component)
         self._observers.append(observer)
 
     def upsert_slices(self, slices: Iterable[Slice]) -> None:
-        """Enter new slices and new versions of known ones; a name is that of one slice of its dialect.
+        """Add slices, or replace those with the same name and dialect.
 
-        Slices of one pool that follow each other, as in a list of the API server, are entered together.
+        Slices of one pool that follow each other, as in a list of the API server, are added together.
         """
         for (kind, _), group in groupby(slices, key=lambda one: (type(one), one.pool)):
             if kind is CompositeSlice:
@@ -83,18 +83,18 @@ class ClusterState:
         self._settle(self._v1.remove(name))
 
     def set_pool(self, pool: Pool) -> None:
-        """Enter a pool that no slices form, or a new one in its place. It counts before slices do."""
+        """Add or replace a pool that is not made of slices. It replaces slices of that identity."""
         usable = pool.with_features(self.features)
         self._given[pool.id] = self._compiler.compile_if_regular(usable) or usable
         self._settle((pool.id,))
 
     def remove_pool(self, pool: PoolId) -> None:
-        """Remove a pool that was entered as a whole, if it is known."""
+        """Remove a pool that ``set_pool`` added, if it is known."""
         self._given.pop(pool, None)
         self._settle((pool,))
 
     def set_class(self, device_class: DeviceClass) -> None:
-        """Enter a device class, or a new version of it."""
+        """Add a device class, or replace the one of that name."""
         if self.classes.get(device_class.name) != device_class:
             self._set_classes({**self.classes, device_class.name: device_class})
 
@@ -104,7 +104,7 @@ class ClusterState:
             self._set_classes({key: found for key, found in self.classes.items() if key != name})
 
     def set_node(self, node: Node) -> None:
-        """Note the labels of a node."""
+        """Set the labels of a node."""
         self.views.set_node(node)
 
     def remove_node(self, name: str) -> None:
@@ -112,7 +112,7 @@ class ClusterState:
         self.views.remove_node(name)
 
     def hold(self, claim: AllocatedClaim) -> None:
-        """Take what a claim holds, in the place of what the claim with its UID held before."""
+        """Set what a claim holds; this replaces what the claim with its UID held before."""
         holder = holder_of(claim)
         known = self.assignments.get(holder)
         if known == claim:
@@ -139,7 +139,7 @@ class ClusterState:
                 observer.devices_given(owners)
 
     def holders(self, device: DeviceId) -> tuple[AllocatedClaim, ...]:
-        """Return the claims that hold a device: several where it serves many, or by somebody's mistake."""
+        """Return the claims that hold a device: several if it is shareable, or by mistake."""
         return self.assignments.holding(device)
 
     def concerning(self, node: Node) -> tuple[AllocatedClaim, ...]:
@@ -151,7 +151,7 @@ class ClusterState:
         return map(restored, self.views.pools)
 
     def seen_from(self, node: Node) -> Cluster:
-        """Return what concerns a node, as a value."""
+        """Return the pools, classes and claims that concern a node, as a value."""
         return self.with_pools([restored(pool) for pool in self.views.concerned(node)])
 
     def with_pools(self, pools: Sequence[Pool]) -> Cluster:
@@ -164,7 +164,7 @@ class ClusterState:
         )
 
     def _settle(self, pools: Iterable[PoolId]) -> None:
-        """Enter the effective pool of each identity, where it is another one than before."""
+        """Use the effective pool of each identity, if it differs from the one before."""
         for pool in pools:
             key = (pool.driver, pool.name)
             found = self._given.get(pool) or _effective(self._composite.get(pool), self._v1.get(pool))
@@ -207,7 +207,7 @@ class ClusterState:
 
 
 def _effective(composite: Kept | None, v1: Kept | None) -> Kept | None:
-    """Return the one of two dialects' pools that counts."""
+    """Return the effective one of two dialects' pools."""
     is_usable = not isinstance(composite, Pool) or (composite.is_complete and composite.problem is None)
     return composite if composite is not None and (is_usable or v1 is None) else v1
 

@@ -1,7 +1,7 @@
 """Node classes: what nodes with equal hardware have in common.
 
-Two nodes whose components have the same templates, names and order have one node class. They differ in
-serial numbers and in what is taken.
+Two nodes whose components have the same templates, names and order have one node class. They differ only
+in their components' own values, such as serial numbers, and in the devices in use.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class NodeView:
 
     Shape: ``components`` in the order of their first device; ``pools`` are those that concern the node,
            usable from it or not; ``is_compiled`` is False where a pool that is not in tables offers
-           devices to the node, ``is_complete`` where slices are missing; ``is_sealed`` tells whether some
-           claim keeps scopes of its devices to itself, ``judges`` whether some device has an expression
-           about its neighbours.
+           devices to the node, ``is_complete`` where slices are missing; ``is_sealed``: some claim
+           reserves scopes of its devices; ``judges``: some device has a ``compatibleOnlyWith``
+           expression.
     """
 
     node: Node

@@ -1,8 +1,7 @@
 """Which pools a node sees, and the node's components in order.
 
 A pool whose devices all belong to named nodes concerns only those nodes. Every other pool is *shared*: it
-is offered to every node. A view is made when it is first asked for, and dropped when one of its pools
-changes.
+is offered to every node. A view is made at the first call, and dropped when one of its pools changes.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class NodeViews:
         self._sealed: Counter[PoolKey] = Counter()
 
     def set_node(self, node: Node) -> None:
-        """Note the labels of a node."""
+        """Set the labels of a node."""
         self._nodes[node.name] = node
 
     def remove_node(self, name: str) -> None:
@@ -73,7 +72,7 @@ class NodeViews:
         return found if isinstance(found, CompiledPool) else None
 
     def put(self, pool: Kept) -> None:
-        """Enter a pool, or replace the one of that identity."""
+        """Add a pool, or replace the one of that identity."""
         key = pool_key(pool)
         self.remove(key)
         owners = _owners(pool)
@@ -119,7 +118,7 @@ class NodeViews:
         return self._owners.get(pool) or ()
 
     def seal(self, pools: Iterable[PoolKey], sign: int) -> None:
-        """Note that one more claim keeps scopes of some pools to itself (``sign`` 1), or one less (-1)."""
+        """Count one more claim that reserves scopes of some pools (``sign`` 1), or one less (-1)."""
         for pool in pools:
             self._sealed[pool] += sign
             if pool in self._owners:

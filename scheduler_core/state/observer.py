@@ -1,4 +1,4 @@
-"""What a cluster state tells those who keep something that they worked out from it."""
+"""The observer of a cluster state: it is called at every change, for example to update caches."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from scheduler_core.tables.component import Component
 
 
 class StateObserver(Protocol):
-    """Is called within the change. It must not change the state."""
+    """The methods are called during the change. They must not change the state."""
 
     def component_entered(self, component: Component) -> None:
-        """A component can be allocated from; what claims hold of it is still to come."""
+        """A component was added. Calls of ``component_moved`` follow for what claims hold of it."""
         ...
 
     def component_left(self, component: Component) -> None:
-        """A component is gone. Nothing more is told of it."""
+        """A component was removed. No further calls name it."""
         ...
 
     def component_moved(self, component: Component, before: int) -> None:
-        """The state of a component was ``before`` and is another now."""
+        """The state of a component changed. It was ``before``."""
         ...
 
     def view_dropped(self, node_view: NodeView) -> None:
-        """A node sees other pools now; its view is made anew when it is asked for."""
+        """The pools of a node changed, and its view was dropped."""
         ...
 
     def devices_taken(self, nodes: Iterable[str]) -> None:
-        """A claim took devices of a pool. Shape: the nodes that own the pool, none where it is shared."""
+        """A claim took devices of a pool. Shape: ``nodes`` own the pool; none where it is shared."""
         ...
 
     def devices_given(self, nodes: Iterable[str]) -> None:
-        """A claim gave devices back."""
+        """A claim released devices of a pool. Shape: as in ``devices_taken``."""
         ...
 
     def classes_changed(self, classes: Mapping[str, DeviceClass]) -> None:
-        """The device classes are these now."""
+        """The device classes changed to ``classes``."""
         ...

@@ -1,4 +1,4 @@
-"""The pools that the slices of one dialect form. A pool is assembled anew when one of its slices changes."""
+"""The slices of one dialect and the pools that they form. A changed slice rebuilds only its pool."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class PublishedPools(Generic[AnySlice, KeptSlice]):
         return None if found is None else found[0]
 
     def upsert(self, slices: Iterable[AnySlice]) -> set[PoolId]:
-        """Enter new slices and new versions of known ones, and return the pools that changed.
+        """Add slices or replace those of the same name, and return the pools that changed.
 
-        Slices of one pool that follow each other are entered together: the pool is assembled once.
+        Slices of one pool that follow each other are added together, so the pool is built once.
         """
         changed: set[PoolId] = set()
         for pool, group in groupby(slices, key=lambda one: one.pool):
@@ -66,5 +66,5 @@ class PublishedPools(Generic[AnySlice, KeptSlice]):
         formed = self._form.formed(slices.values())
         usable = formed.with_features(self._compiler.features)
         kept = self._compiler.compile_if_regular(usable) or usable
-        # Slices that the features ignore are not in the tables, so all slices are kept as they are then.
+        # Slices that the features ignore are not in the tables. If there are any, all slices are kept whole.
         self._pools[pool] = (kept, self._form.packed(slices.values(), kept if usable is formed else formed))

@@ -1,9 +1,8 @@
-"""How the slices of a pool become the pool, and what is kept of them.
+"""How the slices of a pool become the pool, and what is kept of the slices.
 
-A pool that the tables cover is kept compiled. Of a v1 slice nothing else is kept but what it says beside
-its devices and counters: these are read back from the tables when another slice of the pool changes. A
-composite slice cannot be read back, since flattening merges its mixins: composite slices are kept as they
-are, and they are small.
+A pool that the tables cover is kept compiled. A v1 slice is then kept without its devices and counters. When
+another slice of the pool changes, these are restored from the tables. A composite slice cannot be restored,
+because flattening merges its mixins. So composite slices are kept whole; they are small.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _NO_SOURCES: Final[Mapping[SourceName, Mapping[str, Quantity]]] = {}
 
 
 class SliceForm(Protocol[AnySlice, KeptSlice]):
-    """What tells one dialect from the other."""
+    """What differs between the two dialects."""
 
     def formed(self, slices: Collection[AnySlice]) -> Pool:
         """Return the pool that slices form."""
@@ -52,7 +51,7 @@ class CompositeForm:
         """Flatten the slices."""
         return flatten(slices)
 
-    def packed(self, slices: Collection[CompositeSlice], pool: Kept) -> Sequence[CompositeSlice]:  # noqa: ARG002 - nothing of them is in the pool
+    def packed(self, slices: Collection[CompositeSlice], pool: Kept) -> Sequence[CompositeSlice]:  # noqa: ARG002 - composite slices cannot be restored from the pool
         """Return the slices."""
         return tuple(slices)
 
@@ -77,7 +76,7 @@ class V1Form:
     """Slices of ``resource.k8s.io/v1``."""
 
     def formed(self, slices: Collection[V1Slice]) -> Pool:
-        """Put the slices together."""
+        """Build the pool."""
         return v1.pool_of(slices)
 
     def packed(self, slices: Collection[V1Slice], pool: Kept) -> Sequence[V1Slice | EmptiedSlice]:

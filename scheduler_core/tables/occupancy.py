@@ -1,9 +1,9 @@
 """Occupancy tables: which devices of a component are free, for every set of devices in use (rules S1 to S8).
 
 The *state* of a component is the mask of the positions in use. What follows from a state is computed once
-and kept; all components of the cluster with this structure share it. A state may be overdrawn: claims may
-hold more than there is, by somebody else's mistake. Then less than nothing is left, and the answers are
-still the ledger's.
+and kept; all components of the cluster with this structure share it. A state may be overdrawn: by
+mistake, claims may hold more than there is. Then the amount left is negative, and the answers still equal the
+ledger's.
 """
 
 from __future__ import annotations

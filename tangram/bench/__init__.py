@@ -1,4 +1,4 @@
-"""Benchmarks: inputs with fixed seeds, what is measured on them, and the figures beside what they must be.
+"""Benchmarks: inputs with fixed seeds, measurements, and the figures compared with their bounds.
 
-The clock is read here and nowhere below; the core is handed values and hands values back.
+Only this package reads the clock; the core gets values and returns values.
 """

@@ -1,4 +1,4 @@
-"""B10: random small questions, answered by the engine and by the plain search, which is obviously right."""
+"""B10: random small questions, answered by the engine and by the plain search, and compared."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A question asked of the engine, cold once and then warm, each time on the clock.
+"""Asks an engine one question, cold once and then warm, and measures each time.
 
-Cold is a new engine and no compiled selector: pools and holders are entered, then the claims are asked
-for. Warm is the same engine asked again. A time covers all nodes and, in a sequence, holding what was
-found; decoding is in none. This is the only place of the command that reads the clock for inputs.
+Cold is a new engine without compiled selectors: pools and held claims are entered, then the claims are
+allocated. Warm is the same engine asked again. A time covers all nodes and, in a sequence, holding the
+devices that were found; it never covers decoding.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def answer(question: Question, policy: Policy = FIRST_FIT, limit_s: float = LIMI
 
 
 def _with_mistake(found: Answer, mistake: str | None) -> Answer:
-    """Return the answer as the peer gives it: what somebody must mend is an error, not a refusal."""
+    """Return the answer as the peer gives it: what a person must fix is an error, not a refusal."""
     if mistake is None:
         return found
     return replace(found, results=[], unschedulable=False, fits=[], error=mistake)
@@ -146,7 +146,7 @@ class _Asked:
         return found
 
     def mistake(self) -> str | None:
-        """Return what somebody would have to mend before the claims could fit. Not on the clock."""
+        """Return the error that must be fixed before the claims can fit, if there is one. Not timed."""
         if self._question.is_kept or not self._may_be_mistaken():
             return None
         (batch,) = self._question.batches

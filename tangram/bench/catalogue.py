@@ -1,4 +1,4 @@
-"""The benchmarks by name, and each run in a process of its own, so that its memory is its own."""
+"""The benchmarks by name. Each runs in a process of its own, so that its memory can be measured."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Many nodes that are all the same machine, with partitions in use here and there.
+"""Many nodes of one machine type, with random partitions in use.
 
-The devices of a node share everything with those of the next but its name and the UUIDs, as slices that
-were read from an API server do not: building them is no benchmark, compiling them is. Seeds are fixed.
+A node's devices share all values with those of the next node except its name and the UUIDs. Slices read from
+an API server do not share them: so compiling these pools is a benchmark, and building them is not. Seeds are
+fixed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The programs on a node: how soon slices are there, what is asked at rest, what they hold in memory.
+"""Measures the programs on a node: time until slices are visible, requests at rest, memory.
 
-A cluster with Tangram enters, rows leave. What is made here is deleted here.
+A cluster with Tangram enters, rows leave. Everything created here is deleted here.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def memory(bench: Bench, pod: Document) -> Iterator[Row]:
         )
         found = _RESIDENT.search(status)
         if found is None:
-            raise BadInput(f"cannot tell the memory of container {program} of pod {name}: no VmRSS")
+            raise BadInput(f"cannot read the memory of container {program} of pod {name}: no VmRSS")
         yield Row(
             case=f"memory of the {program}",
             unit=Unit.MEBIBYTES,

@@ -1,6 +1,6 @@
-"""``tangram bench cluster``: the command line's part of the benchmark in a cluster.
+"""``tangram bench cluster``: reads the options of the benchmark in a cluster.
 
-Options enter, a ``Bench`` leaves. Where the cluster is, and that kubectl is there, is found out here.
+Options enter, a ``Bench`` leaves. This module finds the cluster and checks that kubectl exists.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _kubectl(options: Namespace) -> Callable[..., str]:
                 command, capture_output=True, text=True, timeout=_KUBECTL_S, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise BadInput(f"cannot run kubectl, which tells the memory of Tangram's pod: {error}") from error
+            raise BadInput(f"cannot run kubectl to read the memory of Tangram's pod: {error}") from error
         if answer.returncode != 0:
-            raise BadInput(f"cannot look into Tangram's pod: kubectl says: {answer.stderr.strip()}")
+            raise BadInput(f"cannot read Tangram's pod: kubectl says: {answer.stderr.strip()}")
         return answer.stdout
 
     return run

@@ -1,6 +1,6 @@
-"""A watch with a stopwatch: when did an object become what one waited for?
+"""A watch that records times: when did an object first meet a condition?
 
-Changes enter in a thread of their own, which stamps them as they arrive; every wait is bounded.
+A thread of its own receives the changes and records when each arrived. Every wait is bounded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How many pods with four partitions each kube-scheduler places per second on nodes that are objects only.
+"""How many pods per second kube-scheduler places on nodes without a kubelet, each with four partitions.
 
-A cluster with such nodes enters, a row leaves. No pod runs: one that is bound has been placed.
+A cluster with such nodes enters, a row leaves. No pod runs: a pod counts as placed when it is bound.
 """
 
 from __future__ import annotations

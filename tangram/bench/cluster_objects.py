@@ -1,4 +1,4 @@
-"""The objects that the cluster benchmark makes. Names enter, documents leave."""
+"""The objects that the cluster benchmark creates. Names enter, documents leave."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def pod(name: str, where: Mapping[str, Any], claims: Sequence[Mapping[str, str]]
         "name": "main",
         "image": _IMAGE,
         "imagePullPolicy": "IfNotPresent",
-        # A shell that ends at once when it is told to: nobody's patience shall be measured along.
+        # A shell that ends at once on a signal: the grace period must not be measured.
         "command": ["sh", "-c", 'trap "exit 0" TERM; sleep 86400 & wait'],
         "resources": {"claims": [{"name": claim["name"]} for claim in claims]},
     }
     return {
         "metadata": {"name": name},
         "spec": {
-            "hostNetwork": True,  # nobody's network shall be measured along
+            "hostNetwork": True,  # the time to set up a pod network must not be measured
             # With 0 the object would be gone, and its device given to the next, before the node has let go.
             "terminationGracePeriodSeconds": 5,
             "automountServiceAccountToken": False,

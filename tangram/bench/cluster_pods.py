@@ -1,6 +1,6 @@
-"""Pods one after the other, with a claim and without: how long until they run, and what the kubelet measured.
+"""Pods one after the other, with a claim and without: time until they run, and the kubelet's own figures.
 
-A cluster with Tangram enters, rows leave. Each pod is gone before the next is made.
+A cluster with Tangram enters, rows leave. Each pod is deleted before the next one is created.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run of the cluster benchmark is given: the cluster, a clock, and how much to measure."""
+"""What a run of the cluster benchmark needs: the cluster, a clock, and how much to measure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Bench:
     """The surroundings of a run.
 
     Shape: ``beside`` another driver to measure along, None without; ``count`` pods of each kind; ``loaded``
-           pods for the scheduler; ``kubectl`` returns what the program printed; ``say`` is told what is being
-           measured.
+           pods for the scheduler; ``kubectl`` returns what the program printed; ``say`` is called with
+           what is being measured.
     Units: ``clock`` counts seconds, ``rest_s`` seconds.
     """
 

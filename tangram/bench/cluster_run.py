@@ -1,7 +1,7 @@
-"""The benchmark in a cluster: what it has is measured, in a namespace that is gone afterwards.
+"""Runs the benchmark in a cluster, in a namespace that is deleted afterwards.
 
-A cluster enters, a report leaves. Where Tangram runs, its node is measured; where there are nodes that are
-objects only, the scheduler is.
+A cluster enters, a report leaves. If a node runs Tangram, that node is measured. If there are nodes without a
+kubelet, the scheduler is measured.
 """
 
 from __future__ import annotations

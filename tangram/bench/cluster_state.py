@@ -1,7 +1,7 @@
-"""B12: a cluster state from the bytes of an API server, and what one change of it costs.
+"""B12: builds a cluster state from the bytes of an API server, and measures single changes of it.
 
-Every node is the same machine with names, UUIDs and serial numbers of its own, written into the text before
-the clock starts.
+Every node is the same machine with its own names, UUIDs and serial numbers. These are written into the text
+before the clock starts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def following(settings: Settings) -> Report:
             must=_MOST_MIB.get(count),
             note="above the interpreter and its imports",
         ),
-        times("one claim changed", claims, 50 * US, "state changed, engines of both policies told"),
+        times("one claim changed", claims, 50 * US, "state changed, engines of both policies updated"),
         times("one slice changed, bytes to engine", slices),
     )
     wrong = [f"{found} of {count} nodes fit" for found in fits if found != count]

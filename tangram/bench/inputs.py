@@ -1,9 +1,8 @@
 """The inputs of the benchmarks B1 to B3, as ``tangram bench --input`` and the upstream allocator read them.
 
-B1 is one claim, B1b fills a node,
-B2 looks at many nodes on which other claims hold GPUs, B2s at the same with partitions held here and there,
-B3 are the cases in which a depth-first search is at its worst, each also with four times the GPUs and up to
-four times the requests (a claim has at most 32 results). What is held in B2 has a fixed seed.
+B1 is one claim, and B1b fills a node. B2 asks for one claim on many nodes where other claims hold whole GPUs;
+in B2s they hold random partitions. B3 are the worst cases of a depth-first search. Each also exists with four
+times the GPUs and up to four times the requests (a claim has at most 32 results). Seeds are fixed.
 """
 
 from __future__ import annotations

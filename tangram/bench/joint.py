@@ -1,8 +1,8 @@
 """B8: GPUs with NICs below the same switches, on nodes half of whose devices are taken at random.
 
-Each pod is asked of the front end on the clock; that its answer is right is checked against every choice
-of GPUs there is. Beside it stands the rule that chooses GPUs first and looks for NICs afterwards, as
-Koordinator's scheduler does: the pods that it refuses although they fit are counted.
+The front end places each pod and is timed. Its answer is checked against every possible choice of GPUs. It is
+compared with the rule of Koordinator's scheduler, which chooses GPUs first and NICs afterwards: the pods that
+fit and that this rule refuses are counted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Instance:
 
     @property
     def fits_greedily(self) -> bool:
-        """Whether the GPUs that are chosen without a look at NICs happen to have them."""
+        """Whether the GPUs that are chosen without regard to NICs happen to have them."""
         chosen = self._chosen()
         return chosen is not None and {self.switch(one) for one in chosen} <= {
             self.switch(minor) for minor in self.nics

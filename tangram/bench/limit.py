@@ -1,4 +1,4 @@
-"""An end to what takes too long, by the timer of the main thread. Limits do not nest."""
+"""A time limit for a block of code, by the timer of the main thread. Limits do not nest."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The machine that the benchmarks allocate from: a simulated DGX A100 and its multiples, as v1 slices.
+"""The machine of the benchmarks: a simulated DGX A100 and its multiples, as v1 slices.
 
-The shipped node file goes through the agent's own discovery, description and projection, as on a machine.
-Larger machines are the same node file with its tree repeated in further PCI domains: nothing else differs.
+The shipped node file goes through the agent's own discovery, description and projection, as on a machine. A
+larger machine is the same node file with its tree repeated in more PCI domains.
 """
 
 from __future__ import annotations

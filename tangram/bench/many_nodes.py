@@ -1,4 +1,4 @@
-"""B2, B5 and B6: a cluster's pools compiled, filtered for one claim, and one of them changed."""
+"""B2, B5 and B6: compile the pools of a cluster, filter its nodes for one claim, change one pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""B7: devices in devices in devices, and parts of a torus: pools whose devices are one component each."""
+"""B7: devices that are cut several times, and parts of a torus. Each pool is one component."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured, for people: a table of figures, and a line per answered input."""
+"""Results as text for people: a table of figures, and a line per answered input."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """B9: how many claims are refused under each policy, on the same arrivals and departures.
 
-Sixteen A100 on one node; claims for one partition arrive at random (Poisson), stay for a random time
-(exponential) and go. A load of 1 offers as much work as the GPUs hold, a claim's weight being the larger
-of its share of compute and of memory slices. The first fifth of the arrivals fills the GPUs and is not
-counted. What is compared is the number of refusals.
+There are sixteen A100 on one node. Claims for one partition arrive at random (Poisson), stay for a random
+time (exponential) and are released. A load of 1 is as much work as the GPUs can hold; the weight of a claim
+is the larger of its shares of compute and of memory slices. The first fifth of the arrivals fills the GPUs
+and is not counted. The result is the number of refusals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One input of ``tangram bench --input``, from JSON to values.
+"""One input of ``tangram bench --input``: from JSON to values.
 
-In comes an object in the form that the program hack/upstream-allocator reads too; out comes what an engine
-is made of and asked. Fields that it does not know are ignored: a case file says what it expects in the
-same object. Nothing is allocated here.
+A JSON object enters, in the form that hack/upstream-allocator also reads. The state for an engine and the
+claims to allocate leave. Unknown fields are ignored, because a case file has its expectation in the same
+object. Nothing is allocated here.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _objects(fields: Fields, key: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _apart(claims: Iterable[Claim]) -> Iterator[Claim]:
-    """Yield the claims, those of equal names told apart: answers are kept by name."""
+    """Yield the claims, with different names: answers are kept by name."""
     seen = set()
     for number, claim in enumerate(claims):
         again = claim.ref in seen

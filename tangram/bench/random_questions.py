@@ -1,9 +1,8 @@
 """Random small questions on which two allocators must agree, device by device.
 
-A question is made from a seed and a number alone. Parents with counters are cut into parts that overlap;
-some devices have no counters; attributes are sometimes missing or of another type; claims have counts,
-alternatives and constraints; some devices are held. Everything is valid: what a broken object gives is
-for the case files to say.
+A question depends only on a seed and a number. Parents with counters are cut into overlapping parts. Some
+devices have no counters; attributes are sometimes missing or of another type; claims have counts,
+alternatives and constraints; some devices are held. All objects are valid; case files test invalid ones.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def questions(family: str, seed: int) -> Iterator[Json]:
 
 
 def random_question(family: str, seed: int, number: int) -> Json:
-    """Return one question; its name tells how to make it again."""
+    """Return one question; its name says how to make it again."""
     chance = Random(f"{family}-{seed}-{number}")
     parts = _Parts(chance, family)
     devices, counters = parts.devices(), parts.counters
@@ -125,7 +124,7 @@ def _share(slots: range) -> dict[str, str]:
 
 
 def _slices(chance: Random, devices: list[Json], counters: list[Json]) -> Iterator[Json]:
-    """Yield the slices in any order: their names say in which they are looked at."""
+    """Yield the slices in any order: their names say in which order they are searched."""
     middle = chance.choice((0, len(devices) // 2))
     pieces = [piece for piece in (devices[:middle], devices[middle:]) if piece]
     place = Place(DRIVER, "parts", len(pieces) + 1, NODE)

@@ -1,7 +1,7 @@
-"""Inputs of ``tangram bench --input`` from a file or standard input, each as soon as it is there.
+"""Inputs of ``tangram bench --input`` from a file or standard input, each as soon as it is complete.
 
-One JSON object per line is read line by line, so that a program can ask, wait and ask again; objects
-that span lines are read when the rest has come.
+JSON objects on one line are read line by line, so that a program can ask, wait for the answer and ask again.
+An object that spans lines is read when its rest has arrived.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a benchmark found: figures in rows, each beside what it must be."""
+"""The result of a benchmark: figures in rows, each with its bound."""
 
 from __future__ import annotations
 

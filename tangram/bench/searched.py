@@ -1,7 +1,7 @@
-"""B11: claims that the tables do not cover, asked again and again in other states of a node.
+"""B11: claims that the tables do not cover, asked many times in different states of a node.
 
-Before every question some devices, chosen at random, are held and others released; seeds are fixed. Measured
-is the decision with its written result, warm: each claim was asked once before.
+Before every question some devices, chosen at random, are held and others released; seeds are fixed. The time
+covers the decision and its written result. All claims are warm: each was asked once before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the benchmarks are run with. One value, made by the command line."""
+"""The settings of a benchmark run: one value, made from the command line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tangram.bench.machine import Dgx
 class Settings:
     """Sizes and surroundings of a run.
 
-    Shape: ``nodes`` and ``count`` None for the size that the benchmark is meant for; ``say`` is told
-           what is being measured.
+    Shape: ``nodes`` and ``count`` None for the size that the benchmark is meant for; ``say`` is called
+           with what is being measured.
     """
 
     dgx: Dgx

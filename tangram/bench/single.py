@@ -1,7 +1,7 @@
-"""B1, B1b and B3: one node, claims from the inputs that upstream's allocator is timed on too.
+"""B1, B1b and B3: one node, with the claims on which upstream's allocator is timed too.
 
-Cold is measured several times on new engines, in each of which no selector is compiled. In the warm rows
-the same engine is asked again: with the same claim as in the inputs, and with claims that only equal it.
+Cold is measured several times, each on a new engine without compiled selectors. Warm is the same engine asked
+again: with the same claim objects, and with equal ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""B4: claims that come and go, one after the other, on a cluster that is in use."""
+"""B4: claims are added and removed, one after the other, on a cluster that is partly in use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Stream:
         self.refused = 0
 
     def next(self, number: int) -> int:
-        """Let one claim come, and as many go as make room for it. Units: nanoseconds."""
+        """Add one claim, after removing as many as it needs to fit. Units: nanoseconds."""
         claim = _named(self._chance.choice(self._kinds), number)
         started = perf_counter_ns()
         answer = decided_or_none(self._engine.decide_somewhere([claim]))

@@ -1,1 +1,1 @@
-"""The subcommands: each reads its options, calls the packages, and shows what came out."""
+"""The subcommands: each reads its options, calls the packages and prints the result."""

@@ -1,4 +1,4 @@
-"""``tangram allocate``: claims and slices from files to an allocation, or to the reasons against it."""
+"""``tangram allocate``: allocates claims from files, or prints why they do not fit."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _run(options: Namespace, face: Face) -> int:
     if options.input is not None:
         return _answer_inputs(options, face)
     if options.limit is not None:
-        raise BadInput("--limit: belongs to --input: benchmarks have limits of their own")
+        raise BadInput("--limit: needs --input: benchmarks have their own limits")
     if options.names == [CLUSTER]:
         return _show_cluster(options, face)
     _check(options)
@@ -114,7 +114,7 @@ def _check(options: Namespace) -> None:
             raise BadInput(f"--{option}: belongs to {CLUSTER}")
     for name in options.names:
         if name != ALL and name not in BENCHMARKS:
-            known = f"{ALL} or one of {', '.join(BENCHMARKS)}; {CLUSTER} goes alone"
+            known = f"{ALL} or one of {', '.join(BENCHMARKS)}; {CLUSTER} cannot be combined"
             raise bad_argument("NAME", name, f"must be {known}")
 
 
@@ -139,8 +139,8 @@ def _answer_inputs(options: Namespace, face: Face) -> int:
     given = {"NAME": options.names, "--count": options.count, "--nodes": options.nodes}
     for option, value in given.items():
         if value:
-            raise BadInput(f"{option}: does not go with --input: the file says what is asked")
-    gc.freeze()  # garbage is collected before each cold run: what the imports left need not be looked at
+            raise BadInput(f"{option}: cannot be combined with --input: the questions are in the file")
+    gc.freeze()  # garbage is collected before each cold run: objects of the imports are excluded
     refused: InvalidInput | None = None
     for place, asked in read_inputs(options.input):
         found, nodes, mistake = _answered(place, asked, options)

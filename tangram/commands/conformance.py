@@ -1,4 +1,4 @@
-"""``tangram conformance``: case files against this core, a verdict for each case."""
+"""``tangram conformance``: runs case files against this core and prints a verdict for each case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tangram demo``: the main job on a simulated node, station by station."""
+"""``tangram demo``: the main job on a simulated node, step by step."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "explain",
-        "tell why claims do not fit (exit status 1), or why they get these devices and not others",
+        "explain why claims do not fit (exit status 1), or why they get these devices and not others",
         "tangram show --node a100x2 --as v1 | tangram explain -f - \\\n"
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,
@@ -93,7 +93,7 @@ def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
 
 
 def _tell_marked(found: Answer, asked: AllocationInput, face: Face, *, as_json: bool) -> int:
-    """Tell what annotations led to: nobody else's policy chose here."""
+    """Explain a choice made by annotations: no policy was involved."""
     if isinstance(found, Undecided):
         return show_undecided(found, face, as_json=as_json)
     if isinstance(found, Unallocatable):

@@ -1,4 +1,4 @@
-"""How faults are spelt, for the help of ``tangram node fault``. A text, and nothing that interprets it."""
+"""The text forms of faults, for the help of ``tangram node fault``. Nothing here interprets them."""
 
 from __future__ import annotations
 

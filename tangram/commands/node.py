@@ -43,15 +43,15 @@ def _add_fault(below: Subparsers) -> None:
         _fault,
     )
     _add_machine(fault)
-    fault.add_argument("faults", nargs="*", metavar="FAULT", help="such as gpu-3:lost; spelt as below")
+    fault.add_argument("faults", nargs="*", metavar="FAULT", help="such as gpu-3:lost; see below")
     fault.epilog = FAULT_GRAMMAR
     fault.add_argument("--list", action="store_true", help="print the present faults")
-    fault.add_argument("--clear", action="store_true", help="take all faults away")
+    fault.add_argument("--clear", action="store_true", help="remove all faults")
 
 
 def _add_machine(parser: Parser) -> None:
     parser.add_argument(
-        "--machine", metavar="DIR", type=Path, required=True, help="the directory that the machine lives in"
+        "--machine", metavar="DIR", type=Path, required=True, help="the directory of the machine"
     )
 
 
@@ -94,7 +94,7 @@ def _fault(options: Namespace, face: Face) -> int:
     elif options.list:
         face.out.text("\n".join(present) if present else "no faults")
     else:
-        told = ", ".join(present) or "it obeys and refuses as hardware does"
+        told = ", ".join(present) or "it behaves like hardware without faults"
         face.out.text(f"{node.name} has {counted(len(present), 'fault')}: {told}")
     return DONE
 

@@ -62,7 +62,7 @@ def add(parsers: Subparsers) -> None:
     parser.add_argument(
         "--compatibility",
         action="store_true",
-        help="with -f or --cluster: who may be in use beside whom; exit status 1 for contradictions",
+        help="with -f or --cluster: which devices may be in use together; exit status 1 for contradictions",
     )
     add_cluster(parser, "the slices that a cluster holds; --node then names one of its nodes")
     parser.add_argument("--as", choices=SLICE_FORMS, dest="form", help="print the slices in this form")
@@ -90,13 +90,13 @@ def _run(options: Namespace, face: Face) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Refuse options that would have no effect: whoever gives them expects one."""
+    """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
-        raise bad_argument("--partitions", options.partitions, "is for a node, not for written slices")
+        raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
-        raise bad_argument("--compatibility", None, "is for written slices, and has no effect with --as")
+        raise bad_argument("--compatibility", None, "needs --file or --cluster, and excludes --as")
     if options.driver_name is not None and options.files:
         raise bad_argument(
             "--driver-name", options.driver_name, "has no effect with --file: slices name theirs"

@@ -1,4 +1,4 @@
-"""``tangram show -f`` and ``--cluster``: slices that are written somewhere, their sizes and other dialect."""
+"""``tangram show -f`` and ``--cluster``: slices from files or a cluster, their sizes and other dialect."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _show(objects: Objects, options: Namespace, face: Face) -> int:
 
 
 def _compatibility(objects: Objects, options: Namespace, face: Face) -> int:
-    """Show who may be in use beside whom; declarations that contradict themselves are a failure."""
+    """Show which devices may be in use together; contradictory declarations are a failure."""
     judged = [(pool, matrix(pool), contradictions(pool)) for pool in objects.pools()]
     if options.json:
         face.out.json([_plain_matrix(*one) for one in judged])

@@ -1,6 +1,6 @@
-"""Cases as data against this core: files in, a verdict per case out.
+"""Runs cases from files against this core: files enter, a verdict per case leaves.
 
-A case says what goes in and what must come out; which kind it is, its keys say. Nothing here knows the
+A case has an input and the expected answer. Its keys say of which kind it is. No code here depends on the
 name of a case, a file or a folder.
 """
 

@@ -1,9 +1,9 @@
-"""Cases of allocation: the three forms in which they write what must come out.
+"""Cases of allocation, with the three forms in which case files write the expected answer.
 
-``Named``: by claim name, the reason where nothing fits, what is allocatable, a sequence of steps.
-``Listed``: one AllocationResult per claim, as Kubernetes' own table has it. ``Feasible``: whether claims
-fit at all, and which devices come first. Another policy than first-fit may give any valid answer, and
-must give one exactly when one exists.
+``Named``: by claim name; also the reason where nothing fits, what is allocatable, and a sequence of steps.
+``Listed``: one AllocationResult per claim, as in Kubernetes' own tests. ``Feasible``: whether the claims fit,
+and the first devices. A policy other than first-fit may give any valid answer, and must give one exactly when
+one exists.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def lacking(accept: Any, run: Any, answered: Answered | None, situation: Situati
 
 
 def _is_mistake(text: str, found: CoreError | Unallocatable) -> bool:
-    """Whether ours is the class of mistake that upstream's text tells of."""
+    """Whether our error is of the class that upstream's text names."""
     for words, cause, error in _MISTAKES:
         if words in text:
             if isinstance(found, Unallocatable):

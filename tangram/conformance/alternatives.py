@@ -1,7 +1,7 @@
 """Which alternatives of ``firstAvailable`` an answer takes, compared with those that a case expects.
 
-Preference is the claim's, no choice of a policy: another policy may reach an earlier alternative by giving
-other devices to other requests, never a later one. Rule S12 of docs/semantics.md.
+The claim orders its alternatives; a policy does not. Another policy may reach an earlier alternative by
+giving other devices to other requests, but never a later one. Rule S12 of docs/semantics.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Situations to this core's answers, by a policy. A refusal of the core is an answer like any other."""
+"""Answers situations with this core and a policy. A refusal of the core is an answer too."""
 
 from __future__ import annotations
 

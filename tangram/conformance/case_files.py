@@ -1,6 +1,6 @@
-"""Case files to cases: a list of cases, one case, or an object with ``cases``.
+"""Reads case files: a list of cases, one case, or an object with ``cases``.
 
-What an object holds beside its ``cases`` belongs to each of them. Never interprets a case.
+The other keys of an object with ``cases`` belong to each of them. This module does not interpret cases.
 """
 
 from __future__ import annotations

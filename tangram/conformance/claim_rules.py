@@ -1,7 +1,7 @@
-"""The rules on what one claim got: the devices it asked for, as many, and its constraints.
+"""Checks what one claim got against its requests, counts and constraints.
 
-In come a claim and its results, out come sentences for what is broken. Written from the rules alone, to
-judge answers. Rules S9 and S12 to S16 of docs/semantics.md.
+A claim and its results enter, a sentence for each broken rule leaves. It is written from the rules alone and
+shares no code with the allocators. Rules S9 and S12 to S16 of docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Requests:
             yield from self._miscounted(request.alternatives, results)
         for one, other in combinations(results, 2):
             if one.device == other.device and (one.admin_access or other.admin_access):
-                yield f"{one.device} is looked on by a claim that has it already"
+                yield f"{one.device} is used with admin access by a claim that has it already"
         for constraint in claim.constraints:
             yield from self._unconstrained(constraint, results)
 

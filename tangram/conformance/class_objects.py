@@ -1,6 +1,6 @@
-"""The objects of cases of resource classes, in the cases' own form, to what the front end works on.
+"""Converts the objects in cases of resource classes to what the front end works on.
 
-Each goes through the front end's reader, so a case that says nonsense is refused by its place.
+Each goes through the front end's reader, so an error in a case names its place.
 """
 
 from __future__ import annotations

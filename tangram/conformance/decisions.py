@@ -1,4 +1,4 @@
-"""Decision records: which themes they decide, where the mission leaves a case open."""
+"""Decision records: which themes they decide, where the specification leaves a case open."""
 
 from __future__ import annotations
 

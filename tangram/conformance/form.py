@@ -1,7 +1,7 @@
 """Whether a case has the form of its kind, before anything is made of it.
 
-In comes a case as JSON says it; a field of the wrong form is told by its place. What is inside API objects
-their decoders judge.
+Input: a case as JSON. An error names the place of a field of the wrong form. What is inside API objects is
+checked by their decoders.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _features(case: Fields) -> None:
 
 
 def _allocated(case: Fields) -> None:
-    """What is held: claims, devices, or devices and shares."""
+    """Check what is held: claims, devices, or devices and shares."""
     if not isinstance(case.values.get("allocated"), Mapping):
         for one in case.children("allocated"):
             if one.has("device"):

@@ -1,6 +1,6 @@
-"""The judge: a file of cases and a policy to a verdict per case.
+"""Judges the cases of a file with a policy: a verdict per case.
 
-This is the outermost loop over cases: whatever one of them does to the core, the others are judged.
+An unexpected error in one case fails that case only.
 """
 
 from __future__ import annotations

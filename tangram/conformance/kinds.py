@@ -1,4 +1,4 @@
-"""Which kind a case is: read off its keys, so that new files of a known schema need no new code."""
+"""Finds the kind of a case from its keys, so that new files of a known form need no new code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What cases of annotated pods accept: properties of the devices that a pod got.
 
-Each property is a table of ``kind`` and what the kind needs; out comes a sentence for each that fails.
+Each property is a table of ``kind`` and the values it needs. A sentence leaves for each property not met.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Given:
         self._node = content["node"]
 
     def has(self, wanted: Mapping[str, Any]) -> bool:
-        """Whether the answer has a property. One that nobody here can judge is not shown to hold."""
+        """Whether the answer has a property. An unknown property counts as not met."""
         return self._about_minors(wanted) or self._about_place(wanted) or self._about_vfs(wanted)
 
     def _about_minors(self, wanted: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
-"""The rules on the set of devices in use of one pool, each read off the set by itself.
+"""Checks the set of devices in use of one pool against every rule.
 
-In comes a state, out come sentences for what is broken and was not before. Written from the rules alone,
-to judge answers: it shares nothing with the search, the ledger or the engine. Rules S2 to S11 of
+A state enters, a sentence for each rule leaves that is broken now and was not before. It is written from the
+rules alone and shares no code with the search, the ledger or the engine. Rules S2 to S11 of
 docs/semantics.md.
 """
 

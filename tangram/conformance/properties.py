@@ -1,6 +1,6 @@
-"""What a case accepts beside the one answer that it prints: properties of an answer.
+"""What a case accepts besides the one answer that it prints: properties of an answer.
 
-Each property is a table of ``kind`` and what the kind needs; out comes a sentence for each that fails.
+Each property is a table of ``kind`` and the values it needs. A sentence leaves for each property not met.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Given:
                 common = frozenset.intersection(*(self._set(key, name) for name in names))
                 return len(common) >= int(least)
             case _:
-                return False  # a property that nobody here can judge is not shown to hold
+                return False  # an unknown property counts as not met
 
     def _of(self, names: Sequence[str]) -> list[AllocatedDevice]:
         return [one for one in self._results if one.request in names or one.request.split("/")[0] in names]

@@ -1,4 +1,4 @@
-"""What every kind of case comes to: an answer, and how it differs from what the case wants."""
+"""The result of a case of any kind: an answer, and how it differs from what the case wants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Run(Protocol):
 
 
 def unequal(what: str, expected: object, found: object) -> Iterator[str]:
-    """Yield the line that tells two values apart, nothing where they are equal."""
+    """Yield a line about two values that differ, nothing where they are equal."""
     if expected != found:
         yield f"{what}: expected {_shown(expected)}, found {_shown(found)}"
 

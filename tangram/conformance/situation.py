@@ -1,7 +1,7 @@
-"""A case's input to what the core works on, in each of the forms that case files use.
+"""Reads the input of a case, in each of the forms that case files use.
 
-Slices are read in either dialect, nodes bare or as API objects, what is held as claims, as a list of
-devices, or as devices and shares. Never looks at what a case expects.
+Slices come in either dialect, nodes as names or API objects, held devices as claims, as a list of devices, or
+as devices and shares. This module never reads what a case expects.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Situation:
 def read_situation(content: Mapping[str, Any], *, by_name: bool) -> Situation:
     """Return the situation of a case.
 
-    ``by_name`` keeps the names of claims; otherwise they are told apart by their place, since claims of
+    ``by_name`` keeps the names of claims; otherwise their index distinguishes them, since claims of
     different namespaces come without.
     Raises: CoreError for objects that the core refuses; ValueError for an unknown feature.
     """

@@ -1,6 +1,6 @@
-"""What is in use once an answer has been given: a plain list, from which every rule is read anew.
+"""What is in use after an answer, as a plain list from which every rule is checked.
 
-No numbers are kept: the checker must not share the ledger's way of counting.
+No sums are kept, because the checker must not share the ledger's way of counting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One pool with everything that is in use of it, looking on left out."""
+    """One pool with everything that is in use of it, without admin access."""
 
     pool: Pool
     uses: tuple[Use, ...]

@@ -1,7 +1,7 @@
-"""What can be allocated alone: now, and after each step of a sequence of taking and giving back.
+"""What can be allocated alone: now, and after each step of a sequence of allocations and releases.
 
-A sequence begins with nothing in use. Its books are kept from step to step, and after each step compared
-with books that are made afresh: both must say the same.
+A sequence begins with nothing in use. Its ledgers are kept from step to step, and after each step compared
+with new ledgers: both must give the same answer.
 """
 
 from __future__ import annotations

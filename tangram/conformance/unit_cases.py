@@ -35,7 +35,7 @@ class UnitRun:
 
 
 def applied(kind: str, given: Mapping[str, Any]) -> UnitRun:
-    """Return the answer of a rule. Raises: ValueError for a rule that nobody here knows."""
+    """Return the answer of a rule. Raises: ValueError for an unknown rule."""
     if kind not in _RULES:
         raise ValueError(f"no rule is called {kind}; known: {', '.join(_RULES)}")
     return UnitRun(_RULES[kind](given))

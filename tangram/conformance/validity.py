@@ -1,4 +1,4 @@
-"""Whether an answer keeps every rule: the independent judge of answers that no case foresees."""
+"""Whether an answer keeps every rule: checks answers that differ from the expected one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of cases: a verdict for each, counted per file."""
+"""Verdicts: one for each case, counted per file."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The main job on a simulated node, station by station: from hardware to what a container gets."""
+"""The main job on a simulated node, step by step: from hardware to what a container gets."""

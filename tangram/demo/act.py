@@ -1,7 +1,7 @@
-"""The second half of the walk: an allocation becomes partitions and CDI documents, and is undone again.
+"""The second half of the demo: an allocation becomes partitions and CDI documents, and is undone again.
 
-Plays the API server (a folder of claims) and the kubelet (calls over unix sockets); the plugin between
-them is the real one. What it leaves behind at the end is counted, and should be nothing.
+It plays the API server (a folder of claims) and the kubelet (calls over unix sockets); the plugin between
+them is the real one. At the end it counts what is left over, which should be nothing.
 """
 
 from __future__ import annotations

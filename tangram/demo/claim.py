@@ -1,4 +1,4 @@
-"""A claim that suits a node: KEP-4815's four partitions of one GPU, in the profiles that the node has."""
+"""Makes a claim that fits a node: KEP-4815's four partitions of one GPU, in the node's own profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gRPC calls as a conversation: what the kubelet sent and what came back."""
+"""Draws gRPC calls: what the kubelet sent and what the plugin answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first half of the walk: from hardware to an allocation. Reads the machine and changes nothing."""
+"""The first half of the demo: from hardware to an allocation. It reads the machine and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kubelet's side of the conversation, over real unix sockets; every call is kept for the picture.
+"""A kubelet for the demo: calls a plugin over unix sockets and keeps every call for the picture.
 
 Source: the kubelet's plugin registration and DRA services, v1 (proto/).
 """
@@ -44,7 +44,7 @@ class Kubelet:
     exchanges: list[Exchange] = field(default_factory=list)
 
     def register(self, socket: Path) -> Path:
-        """Ask the plugin who it is, tell it that it is registered, and return its DRA socket."""
+        """Ask the plugin for its registration, confirm it, and return its DRA socket."""
         with grpc.insecure_channel(f"unix:{socket}") as channel:
             stub = RegistrationStub(channel)
             info = self._call(_REGISTRATION + "GetInfo", stub.GetInfo, registration.InfoRequest())

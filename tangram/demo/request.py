@@ -1,4 +1,4 @@
-"""What the demo is asked to allocate: claims and classes, from files or made to suit the node."""
+"""What the demo allocates: claims and classes from files, or a claim made for the node."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Values to pictures: pure functions that return rich renderables and print nothing."""
+"""Draws values: pure functions that return rich renderables and print nothing."""

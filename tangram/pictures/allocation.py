@@ -1,4 +1,4 @@
-"""An allocation as a picture: what is cut from which GPU, and the table of who got what."""
+"""Draws an allocation: what is cut from which GPU, and a table of what each claim got."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def allocation_picture(
 
 
 def refusal_picture(refusal: Unallocatable) -> RenderableType:
-    """Tell why the claims do not fit, a line per request."""
+    """Say why the claims do not fit, a line per request."""
     head = Text(f"does not fit on {refusal.node}", style="bold red")
     return Group(head, *(Text(f"  {reason}") for reason in refusal.reasons))
 

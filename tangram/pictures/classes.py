@@ -27,13 +27,13 @@ def classes_table(
 
 
 def grant_picture(pod: str, grant: Grant) -> RenderableType:
-    """Tell where a pod runs and the annotations that say what it was given."""
+    """Say where a pod runs and the annotations that say what it was given."""
     lines = (Text(f"  {key}={value}") for key, value in annotations_of(grant.uses).items())
     return Group(Text(f"Pod {pod} on {grant.node}", style="bold"), *lines)
 
 
 def unplaced_picture(pod: str, reason: str) -> RenderableType:
-    """Tell why a pod fits nowhere."""
+    """Say why a pod fits nowhere."""
     return Group(Text(f"Pod {pod} does not fit", style="bold red"), Text(f"  {reason}"))
 
 

@@ -1,4 +1,4 @@
-"""Who may be in use beside whom, as a square of marks, with the reasons below."""
+"""Draws which devices may be in use together, as a table of marks, with the reasons below."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.text import Text
 
 from scheduler_core.books.matrix import Matrix
 
-WIDEST: Final = 40  # columns that a screen and a reader can take
+WIDEST: Final = 40  # columns that fit on a screen
 
 
 def compatibility_picture(matrix: Matrix, contradictions: tuple[str, ...]) -> Iterator[RenderableType]:
-    """Yield the square (of pools that are not too large for one) and what contradicts itself."""
+    """Yield the table (if the pool is not too large for one) and the contradictions."""
     if len(matrix.devices) > WIDEST:
-        text = f"{len(matrix.devices)} devices make too wide a square; --json has every pair"
+        text = f"{len(matrix.devices)} devices are too many for a table; --json prints every pair"
         yield Text(text, style="yellow")
     else:
         yield _square(matrix)
@@ -27,7 +27,7 @@ def compatibility_picture(matrix: Matrix, contradictions: tuple[str, ...]) -> It
 
 def _square(matrix: Matrix) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("may be in use beside")
+    table.add_column("may be in use with")
     for number in range(1, len(matrix.devices) + 1):
         table.add_column(str(number), justify="right")
     for number, one in enumerate(matrix.devices, 1):

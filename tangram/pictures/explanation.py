@@ -1,4 +1,4 @@
-"""Why claims fit where they do, or do not fit: sentences, and what stands in the way drawn on its GPU."""
+"""Draws why claims fit or do not fit: sentences, and the holders of GPUs in the way."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tangram.pictures.counted import counted
 from tangram.pictures.memory_slices import layouts, picture
 
 _NAMES: Final = 3  # devices that a line names before it says "and N more"
-_LINES: Final = 8  # obstacles that are told of one request
+_LINES: Final = 8  # obstacles printed for one request
 _BAR: Final = 40  # characters of a bar of devices, at most
 
 
 def demands_picture(demands: Sequence[Demand]) -> RenderableType:
-    """Tell, per request, what matched and what stands in the way of each device."""
+    """Say, per request, what matched and what stands in the way of each device."""
     lines: list[Text] = []
     for names, demand in _alike(demands):
         lines.append(Text(f"{demand.claim} {names}: {found(demand)}", style="bold"))
@@ -81,12 +81,12 @@ def listed(names: Sequence[str]) -> str:
 
 
 def spreads_picture(spreads: Sequence[ConstraintValues]) -> RenderableType:
-    """Tell what there is to meet each constraint."""
+    """Say what values there are for each constraint."""
     return Group(*(Text(f"{spread.claim} {spread}") for spread in spreads))
 
 
 def conflict_picture(conflict: Sequence[RequestOf], total: int) -> RenderableType:
-    """Tell the smallest set of requests that cannot hold together."""
+    """Name the smallest set of requests that do not fit together."""
     if len(conflict) == 1:
         return Text(f"{conflict[0]} does not fit even alone", style="bold red")
     by_claim: dict[str, list[str]] = {}
@@ -94,11 +94,11 @@ def conflict_picture(conflict: Sequence[RequestOf], total: int) -> RenderableTyp
         by_claim.setdefault(str(one.claim), []).append(one.request)
     names = "; ".join(f"{', '.join(requests)} of {claim}" for claim, requests in by_claim.items())
     of = f"all {total}" if len(conflict) == total else f"{len(conflict)} of {total}"
-    return Text(f"{of} requests cannot hold together, any one less could: {names}", style="bold red")
+    return Text(f"{of} requests do not fit together, any fewer of them do: {names}", style="bold red")
 
 
 def choices_picture(choices: Sequence[FirstFitChoice]) -> RenderableType:
-    """Tell, per device given, what stood in the way of each device before it."""
+    """Say, per allocated device, why each device before it was not taken."""
     lines: list[Text] = []
     for choice in choices:
         head = f"{choice.claim} request {choice.request}: {choice.device.device}"
@@ -109,9 +109,9 @@ def choices_picture(choices: Sequence[FirstFitChoice]) -> RenderableType:
     return Group(*lines)
 
 
-def negated(told: Iterable[str]) -> Iterator[Text]:
+def negated(reasons: Iterable[str]) -> Iterator[Text]:
     """Yield the lines against some devices; the last one may sum up the rest."""
-    return (Text(f"    {line}" if line.startswith("and ") else f"    not {line}") for line in told)
+    return (Text(f"    {line}" if line.startswith("and ") else f"    not {line}") for line in reasons)
 
 
 def yielded_lines(yielded: Sequence[Demand]) -> Iterator[Text]:

@@ -1,4 +1,4 @@
-"""What a claim has been allocated, as its cluster says."""
+"""Draws what a claim is allocated in its cluster."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def held_picture(claim: AllocatedClaim) -> RenderableType:
     """Draw what a claim has, request by request, before it is explained."""
     lines = [Text(f"{claim.ref} is allocated in the cluster:", style="bold")]
     lines += [Text(f"  {one.request:<12} {one.device}") for one in claim.results]
-    return Group(*lines, Text("On what is there now, without this claim, the same question gives:"), Text())
+    return Group(*lines, Text("The decision without this allocation:"), Text())

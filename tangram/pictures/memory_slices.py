@@ -1,7 +1,7 @@
-"""What is cut from a GPU, as KEP-4815 draws it: a column per memory slice, a row per profile.
+"""Draws what is cut from a GPU, as KEP-4815 does: a column per memory slice, a row per profile.
 
-In come a pool and who holds which of its devices; out comes one layout per source that has memory
-slices, and its picture. Works on counted dimensions alone, so it draws both dialects.
+A pool and the holders of its devices enter. One layout and its picture leave per source that has memory
+slices. It reads counted dimensions only, so it draws both dialects.
 """
 
 from __future__ import annotations

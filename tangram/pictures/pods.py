@@ -1,4 +1,4 @@
-"""Pods as pictures: the devices that each got and where they stand, or what was in the way."""
+"""Draws pods: the devices that each got and their place, or why it got none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def placed_picture(ask: PodAsk, placed: PlacedPod) -> RenderableType:
 
 
 def refused_picture(ask: PodAsk, refused: Mapping[str, JointRefusal]) -> RenderableType:
-    """Tell why a pod fits nowhere, a line per node."""
+    """Say why a pod fits nowhere, a line per node."""
     head = Text(f"{ask.subject} does not fit", style="bold red")
     lines = (Text(f"  on {node}: {one.kind}: {one.detail}") for node, one in refused.items())
     return Group(head, *lines)

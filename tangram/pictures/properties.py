@@ -1,4 +1,4 @@
-"""What people call a device: read from its attributes, whatever the driver's domain."""
+"""Names devices for people, from their attributes, for any driver's domain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def profile_of(device: Device) -> str:
 
 
 def what_of(device: Device) -> str:
-    """Return what tells a device from others of its kind; what it holds, where its driver says no more."""
+    """Return what distinguishes a device from others of its kind; else its capacities."""
     told = next((str(found) for key in _TELLING if (found := attribute(device, key))), None)
     return told or _capacities(device)
 

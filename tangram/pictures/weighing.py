@@ -1,4 +1,4 @@
-"""Why best-fit took a device and not its rivals, in sentences: what is in the way, or what it would cost."""
+"""Says why best-fit took a device and not its rivals: their obstacles, or what they would cost."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from scheduler_core.model.sentences import obstacle_text
 from tangram.pictures.counted import counted
 from tangram.pictures.explanation import listed, negated, yielded_lines
 
-_LINES: Final = 6  # reasons that are told of one device
+_LINES: Final = 6  # reasons printed for one device
 _KINDS: Final = 2  # kinds of parts that a sentence names
 
 
 def weighed_picture(found: Sequence[BestFitChoice]) -> RenderableType:
-    """Tell, per device given, what each rival would have cost or lacked; the costs first."""
+    """Say, per allocated device, what each rival would have cost or lacked; the costs first."""
     lines: list[Text] = []
     for one in found:
         head = f"{one.claim} request {one.request}: {one.device.device}"
@@ -43,7 +43,7 @@ def _grouped(rivals: Sequence[Rival]) -> Iterator[str]:
 
 
 def elsewhere_picture(found: Sequence[OtherNode]) -> RenderableType:
-    """Tell, per other node, what the claims would have cost there, or why they do not fit."""
+    """Say, per other node, what the claims would have cost there, or why they do not fit."""
     return Group(*(Text(f"not node {one.node}: {_there(one)}") for one in found))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted_api import Reply, Script, serving, status, write_kubeconfig
 
-from agent.api import ApiShelf, Cluster
+from agent.api import ApiSliceStore, Cluster
 from agent.publishing import errors
 
 SLICE = {
@@ -35,7 +35,7 @@ def cluster(server: Script, tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def shelf(cluster: Cluster) -> ApiShelf:
+def store(cluster: Cluster) -> ApiSliceStore:
     return cluster.resource_slices("tangram.dev", "node-1")
 
 
@@ -44,28 +44,28 @@ def test_without_a_way_to_an_api_server_nothing_is_connected(tmp_path: Path) -> 
         Cluster.connect(tmp_path / "missing", None)
 
 
-def test_a_created_object_is_returned_as_the_server_stored_it(server: Script, shelf: ApiShelf) -> None:
+def test_a_created_object_is_returned_as_the_server_stored_it(server: Script, store: ApiSliceStore) -> None:
     server.answers(Reply(SLICE))
 
-    assert shelf.create(SLICE) == SLICE
+    assert store.create(SLICE) == SLICE
 
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/apis/resource.k8s.io/v1/resourceslices")
     assert "dryRun" not in request.query
 
 
-def test_a_dry_run_is_marked_as_one(server: Script, shelf: ApiShelf) -> None:
+def test_a_dry_run_is_marked_as_one(server: Script, store: ApiSliceStore) -> None:
     server.answers(Reply(SLICE))
 
-    shelf.create(SLICE, dry_run=True)
+    store.create(SLICE, dry_run=True)
 
     assert server.requests[0].query["dryRun"] == "All"
 
 
-def test_a_deletion_names_the_uid_and_the_version(server: Script, shelf: ApiShelf) -> None:
+def test_a_deletion_names_the_uid_and_the_version(server: Script, store: ApiSliceStore) -> None:
     server.answers(Reply(status(200)))
 
-    shelf.delete("node-1-0", "u1", "7")
+    store.delete("node-1-0", "u1", "7")
 
     (request,) = server.requests
     assert (request.method, request.path) == ("DELETE", "/apis/resource.k8s.io/v1/resourceslices/node-1-0")
@@ -83,12 +83,12 @@ def test_a_deletion_names_the_uid_and_the_version(server: Script, shelf: ApiShel
     ],
 )
 def test_each_failure_has_the_class_that_the_publisher_reacts_to(
-    server: Script, shelf: ApiShelf, code: int, reason: str, meaning: type[errors.ServerError]
+    server: Script, store: ApiSliceStore, code: int, reason: str, meaning: type[errors.ServerError]
 ) -> None:
     server.answers(Reply(status(code, reason, "no"), status=code))
 
     with pytest.raises(meaning) as refusal:
-        shelf.replace(SLICE)
+        store.replace(SLICE)
 
     assert type(refusal.value) is meaning
 
@@ -104,10 +104,10 @@ def test_only_the_slices_of_this_driver_on_this_node_are_watched(
     server: Script, cluster: Cluster, kind: str, selected: str
 ) -> None:
     server.answers(Reply(status(404, "NotFound", "no such kind"), status=404))
-    shelf: ApiShelf = getattr(cluster, kind)("tangram.dev", "node-1")
+    store: ApiSliceStore = getattr(cluster, kind)("tangram.dev", "node-1")
 
     with pytest.raises(errors.NotThere):
-        next(shelf.changes(server.over))
+        next(store.changes(server.over))
 
     assert server.requests[0].query["fieldSelector"] == selected
 

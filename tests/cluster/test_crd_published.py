@@ -1,4 +1,4 @@
-"""CompositeResourceSlices as the agent publishes them and the face reads them."""
+"""CompositeResourceSlices as the agent publishes them and the ``tangram`` command reads them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def composites(site: Site) -> list[Document]:
 
 
 def tangram(kubeconfig: Path, *arguments: str) -> str:
-    """Run the face and return what it prints."""
+    """Run the ``tangram`` command and return what it prints."""
     done = subprocess.run(
         [sys.executable, "-m", "tangram", *arguments, f"--kubeconfig={kubeconfig}"],
         capture_output=True,

@@ -52,7 +52,7 @@ def site(make_site: Callable[[], PluginSite]) -> PluginSite:
 
 @pytest.fixture
 def behind(site: PluginSite, kubeconfig: Path) -> Iterator[MeddlingProxy]:
-    """The site's plugin reaches the API server through a door that can refuse."""
+    """The site's plugin reaches the API server through a proxy that can refuse."""
     with meddling_proxy(kubeconfig) as proxy:
         site.kubeconfig = site.folder / "kubeconfig"
         site.kubeconfig.write_text(json.dumps(proxy.kubeconfig))

@@ -90,7 +90,7 @@ def test_a_server_that_is_gone_is_told_as_something_that_is_retried(
         error = kubelet_of(site).prepare(CLAIM)["u1"].error
 
     assert "cannot read claim team/c" in error
-    assert "it is retried; if it stays, look at the API server" in error
+    assert "it is retried; if it persists, check the API server" in error
     assert site.leftovers() == []
 
 

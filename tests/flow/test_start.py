@@ -104,4 +104,4 @@ def test_help_explains_the_exit_status(capsys: pytest.CaptureFixture[str]) -> No
 
     said = capsys.readouterr().out
     assert "1  it could not start: a folder cannot be written" in said
-    assert "2  wrong options; nothing was made" in said
+    assert "2  wrong options; nothing was created" in said

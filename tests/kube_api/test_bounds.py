@@ -44,7 +44,7 @@ def test_a_list_refuses_a_continue_token_that_comes_again(
 ) -> None:
     server.answers(*(page(token, "train") for token in tokens), page("", "never asked for"))
 
-    with pytest.raises(BadReply, match=r"cannot list ResourceClaim: .*continue token came before"):
+    with pytest.raises(BadReply, match=r"cannot list ResourceClaim: .*it repeats an earlier continue token"):
         api.list(RESOURCE_CLAIMS)
 
     assert len(server.requests) == len(tokens)

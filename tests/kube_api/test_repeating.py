@@ -126,7 +126,7 @@ def test_a_server_that_hangs_is_given_up(connect: Callable[..., KubeApi], server
     api = connect(f"http://127.0.0.1:{server.server_port}", read_timeout_s=0.05, attempts=2)
     server.answers(Hang())
 
-    with pytest.raises(Unavailable, match="cannot get Node a: the server said nothing for too long"):
+    with pytest.raises(Unavailable, match="cannot get Node a: the server sent nothing for too long"):
         api.get(NODES, "a")
 
     assert len(server.requests) == 2

@@ -122,7 +122,7 @@ def test_a_connection_that_says_nothing_is_given_up(server: Script, watching: Wa
     changes = list(islice(watching(watch_idle_s=0.1), 3))
 
     assert [type(change) for change in changes] == [Synced, Disconnected, Upserted]
-    assert "said nothing for too long" in str(changes[1])
+    assert "sent nothing for too long" in str(changes[1])
     assert versions(server) == [None, "10", "11"]
 
 

@@ -1,4 +1,4 @@
-"""What the face's tests share: the command run in this process, and a machine in a directory."""
+"""What the tests of ``tangram`` share: the command run in this process, and a machine in a directory."""
 
 from __future__ import annotations
 

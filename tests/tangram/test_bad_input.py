@@ -62,7 +62,7 @@ FILES = {
     ),
     "an unknown class": (
         claim("{name: one, exactly: {deviceClassName: nobody}}"),
-        ["default/mine", "'nobody'", "names no DeviceClass", "known: any"],
+        ["default/mine", "'nobody'", "there is no such DeviceClass", "known: any"],
     ),
     "a selector with a syntax error": (
         selecting("device.driver =="),

@@ -56,4 +56,4 @@ def test_the_option_is_for_files(tangram):
     answer = tangram("show", "--node", "a100x2", "--compatibility")
 
     assert answer.status == 2
-    assert "--compatibility: is for written slices" in answer.err
+    assert "--compatibility: needs --file or --cluster" in answer.err

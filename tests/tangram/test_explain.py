@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn
     )
     assert "■■■■■■■□□□□□□□" in answer.out
     assert "left: 1 needed, 0 of 7 left; held by default/earlier (" in lines(answer)
-    assert "all 8 requests cannot hold together, any one less could: part-0, part-1," in lines(answer)
+    assert "all 8 requests do not fit together, any fewer of them do: part-0, part-1," in lines(answer)
     assert "gpu-0 on a100x2, as held" in answer.out
     assert "|            X            |         2g.10gb         |" in answer.out
 

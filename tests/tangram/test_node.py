@@ -70,7 +70,7 @@ def test_one_wrong_fault_injects_none(tangram, machine):
 def test_a_machine_without_faults_is_said_to_obey(tangram, machine):
     answer = tangram("node", "fault", "--machine", machine.directory, "--clear")
 
-    assert answer.out == "a100x2 has no fault: it obeys and refuses as hardware does\n"
+    assert answer.out == "a100x2 has no fault: it behaves like hardware without faults\n"
 
 
 def test_a_fault_that_is_given_twice_is_had_once(tangram, machine):

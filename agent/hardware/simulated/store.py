@@ -24,7 +24,7 @@ from agent.hardware.simulated.pci_tree import render_pci
 from agent.hardware.simulated.state import GpuState, State, StateFile
 
 _LAYOUT: Final = 1
-"""Raise this number when the tree of an unchanged state would look different."""
+"""Raise this number when an unchanged state would be rendered differently."""
 
 _STAMP_BYTES: Final = 64
 

@@ -32,8 +32,8 @@ def relaxed_signatures(
 ) -> tuple[RelaxedSignature, ...]:
     """Return relaxations of the requests from number ``first`` on: with constraints, then without any.
 
-    Shape: empty where nothing is left; ``shared`` are filters that match devices which serve many claims:
-           count vectors cannot count what is left of those.
+    Shape: empty where nothing is left; ``shared`` are filters that match shareable devices: count
+           vectors cannot count what is left of those.
     """
     requests = [
         request

@@ -1,6 +1,6 @@
 """Policies: which answer is chosen where several exist.
 
-A policy is a value. The engine asks it for a *chooser*, which keeps totals of its own and is told of every
+A policy is a value. The engine asks it for a *chooser*, which keeps totals of its own and is called at every
 change. A chooser returns an answer wherever one exists, whatever its price.
 """
 

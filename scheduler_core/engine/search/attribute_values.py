@@ -1,4 +1,7 @@
-"""The values that devices of a node have of one attribute, as sets of devices in the bits of an integer."""
+"""The values of one attribute on a node, each with the set of devices that have it.
+
+A set of devices is an integer with one bit per device.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from scheduler_core.tables.bits import mask_of, positions
 from scheduler_core.tables.component import Component
 
 ToDevices = Callable[[int, int], int]
-"""From a component's number and a mask of its positions to a mask of the node's devices."""
+"""Turns a component's number and a mask of its positions into a mask of the node's devices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +46,10 @@ def attribute_values(
     to_devices: ToDevices,
     keys_of: Callable[[AttributeValue], Sequence[Hashable]],
 ) -> AttributeValues:
-    """Return the values of an attribute. ``keys_of`` says what is compared of a value: equal keys agree."""
+    """Return the values of an attribute.
+
+    Two values agree where ``keys_of`` returns a common key for them.
+    """
     numbers: dict[Hashable, int] = {}
     holders: list[int] = []
     of: dict[int, int] = {}

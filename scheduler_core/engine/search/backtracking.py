@@ -1,12 +1,13 @@
-"""The backtracking search: the first answer in listed order, for everything that claims may ask.
+"""The backtracking search: finds the first answer in listed order, whatever the claims ask for.
 
-Depth first, request by request and device by device, over states of components instead of ledgers. A failed
-partial assignment is memoised by its state, whatever the order that led to it and whichever of several
-interchangeable parts of the node it uses. After the first failure every request looks ahead: is enough left
-for each of those that follow? Steps are counted, and at the bound the search gives up.
+It goes depth first, request by request and device by device. It works on the states of components, not on
+ledgers. A failed partial assignment is memoised by its state, whatever the order that led to it. States that
+differ only by an exchange of interchangeable parts of the node count as one. After the first failure the
+search looks ahead before each request: can every later request still be served? It counts its steps and stops
+at the bound.
 
-Where a selector fails on some device, nothing is skipped and nothing is looked ahead: the error is raised
-exactly where the plain search meets it.
+Where a selector fails on some device, the search skips nothing and does not look ahead, so it raises the
+error at the same device as the plain search.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ from scheduler_core.engine.search.search_keys import SearchKeys
 from scheduler_core.engine.search.search_rules import SearchRule
 from scheduler_core.engine.search.search_space import Picked, RequestOption, SearchSpace
 
-_DEAD: Final = 1 << 16  # failed partial assignments remembered before they are forgotten
+_DEAD: Final = 1 << 16  # failed partial assignments kept; then the memo is cleared
 MayFit = Callable[[int, Sequence[int]], bool]
-"""Whether the requests from some number on may fit into states of components; "no" is certain."""
+"""Whether the requests from some number on may fit into states of components. Only "no" is certain."""
 Fail = Callable[[RequestOption, int], NoReturn]
-"""Raises what a selector of an option raises on a device."""
+"""Raises the error of an option's selectors on a device."""
 
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """A point of the search at which one device is chosen.
+    """A point of the search where one device is chosen.
 
     Shape: ``option`` the alternative that is tried, -1 before the first; ``left`` how many devices it still
-           wants, this one included; ``mine`` the devices that its request has already; ``available`` what
-           it could get, ``untried`` what of it is left to try; ``is_first`` where other alternatives may
-           follow; ``is_closed`` where nothing need be tried.
+           wants, this one included; ``mine`` the devices that its request has already; ``available`` the
+           devices that it could get, ``untried`` those of them not tried yet; ``is_first`` where the
+           search may still change the alternative; ``is_closed`` where nothing is left to try.
     """
 
     request: int
@@ -55,10 +56,10 @@ class _Turn:
 
 
 class BacktrackingSearch:
-    """One search for the requests of a space, from an assignment that nothing was added to yet.
+    """One search for the requests of a search space. It starts with a fresh partial assignment.
 
-    Shape: ``is_complete`` tells whether all slices of the node's pools were seen; ``is_fixed`` that no two
-           parts of the node are interchangeable.
+    Shape: ``is_complete``: all slices of the node's pools are known; ``is_fixed``: no two parts of the node
+           are interchangeable.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class BacktrackingSearch:
     def first(self) -> Picked | None:
         """Return the first answer, None where there is none.
 
-        Raises: SelectorError where a selector fails on a device that is looked at; EffortExceeded.
+        Raises: SelectorError where a selector fails on a device for which it is evaluated; EffortExceeded.
         """
         if not self._space.fails and not self._are_few():
             return None
@@ -122,7 +123,7 @@ class BacktrackingSearch:
                 while turns:
                     turn = self._given_back(turns)
                 self._counts = [0] * len(self._counts)
-                turn = self._opened(0)  # from the start again, now with a look ahead
+                turn = self._opened(0)  # start again, now with looking ahead
         return self._picked(turns)
 
     def _are_few(self) -> bool:
@@ -160,7 +161,7 @@ class BacktrackingSearch:
         return turn
 
     def _may_go_on(self, request: int) -> bool:
-        """Whether the requests from this one on may fit. Asked once the first attempt has failed."""
+        """Whether the requests from this one on may fit. Called only after the first failure."""
         if not self._looks_ahead:
             return True
         self._effort.step()
@@ -180,7 +181,7 @@ class BacktrackingSearch:
         return self._opened(turn.request + 1)
 
     def _are_met(self, request: int) -> bool:
-        """Whether the rules hold of which this request is the last."""
+        """Whether all rules hold whose last request is this one."""
         return all(
             rule.is_met(self._assignment.rules[number])
             for number, rule in enumerate(self._rules)
@@ -188,12 +189,12 @@ class BacktrackingSearch:
         )
 
     def _list(self, turn: _Turn) -> None:
-        """List what the turn's alternative could get now."""
+        """List the devices that the turn's alternative could get now."""
         option = self._space.requests[turn.request][turn.option]
         turn.available = self._assignment.available(option)
         listed = option.candidates & -(1 << turn.start)
         if option.count is None:
-            listed &= -listed  # all devices are wanted: the next one, or none of them
+            listed &= -listed  # all devices are wanted: only the next one may be taken
         if turn.is_first and option.rules and not self._space.fails:
             turn.available &= self._values.devices(self._assignment, option, self._rules, turn.request)
         turn.untried = listed & (turn.available | option.failed)
@@ -215,7 +216,7 @@ class BacktrackingSearch:
         return False
 
     def _choose_option(self, turn: _Turn) -> bool:
-        """Turn to the next alternative that keeps within the limit of results; False after the last."""
+        """Choose the next alternative within the limit of results; False after the last one."""
         sizes, claim = self._sizes[turn.request], self._claims[turn.request]
         if turn.option >= 0:
             self._counts[claim] -= sizes[turn.option]
@@ -255,7 +256,7 @@ class BacktrackingSearch:
         return -1
 
     def _has_twin(self, turn: _Turn, device: int) -> bool:
-        """Whether an earlier device that stands for the same thing was tried, or would be tried instead."""
+        """Whether an interchangeable earlier device was tried, or will be tried instead."""
         twins = self._space.twins[device] & turn.available
         free = self._assignment.free
         return bool(twins & free if free >> device & 1 else twins & ~free)

@@ -1,7 +1,7 @@
-"""Scopes that one claim keeps to itself: what a new claim may still get, and what held claims bar.
+"""Exclusive scopes: which devices a new claim may still get, and which devices held claims reserve.
 
-Rule S20 of docs/semantics.md (``ExclusiveScope``). What is in use is read from the states of all
-components of the pools that concern the node.
+Rule S20 of docs/semantics.md (``ExclusiveScope``). The devices in use are read from the states of
+all components of the pools that concern the node.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.component import Component
 
 Held = Sequence[tuple[Component, int]]
-"""Components, and the positions of each that a claim holds."""
+"""Pairs of a component and the positions that a claim holds in it."""
 
 
 def admitted_devices(constraint: ExclusiveScope, node_view: NodeView, to_devices: ToDevices) -> int:
-    """Return the devices in whose scope no rival is in use."""
+    """Return the devices whose scope has no rival in use."""
     components = [one for pool in node_view.pools for one in pool.components]
     rivals = {one: _rivals(constraint, one) for one in components}
     scope = _compared(constraint.scopes, list(rivals.items()))
@@ -33,7 +33,7 @@ def admitted_devices(constraint: ExclusiveScope, node_view: NodeView, to_devices
 
 
 def reserved_devices(claims: Iterable[AllocatedClaim], node_view: NodeView, to_devices: ToDevices) -> int:
-    """Return the devices that stand in scopes which held claims keep to themselves."""
+    """Return the devices in scopes that held claims reserve."""
     found = 0
     for claim in claims:
         for constraint in claim.exclusive:
@@ -70,7 +70,7 @@ def _places(claim: AllocatedClaim, node_view: NodeView) -> Iterator[tuple[Compon
 
 
 def _rivals(constraint: ExclusiveScope, component: Component) -> int:
-    """Return the positions of a component whose devices the constraint is about."""
+    """Return the positions of a component whose devices are rivals: the constraint selects them."""
     if constraint.kind is None:
         return component.template.tables.everything
     found = 0

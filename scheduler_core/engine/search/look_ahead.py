@@ -1,7 +1,7 @@
-"""Looking ahead: can each request that is still open be served by itself, and do values suffice?
+"""Looking ahead: can each open request still be served alone, and are there enough different values?
 
-The answer "no" is certain; "yes" promises nothing. It spares the search the assignments below a point from
-which some later request can get nothing.
+An open request is one that has not got its devices yet. The answer "no" is certain, "yes" is not. After a
+"no" the search need not try any device for the open requests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scheduler_core.tables.bits import positions
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A request that is not served yet. Shape: ``found`` what it could get, ``least`` how much it needs."""
+    """A request that is not served yet. Shape: ``found`` what it could get, ``least`` how many it needs."""
 
     options: Sequence[RequestOption]
     found: int
@@ -66,7 +66,7 @@ class LookAhead:
     def _may_meet(
         self, assignment: PartialAssignment, number: int, bound: Sequence[_Open], first: int
     ) -> bool:
-        """Whether a rule may hold for the open requests that it binds; narrows what these can reach."""
+        """Whether a rule may hold for the open requests that it binds. Removes devices they cannot get."""
         rule = self._rules[number]
         if isinstance(rule, SameScopeRule):
             return _narrow(rule, assignment.rules[number], number, bound)
@@ -75,13 +75,13 @@ class LookAhead:
         return self._has_values(assignment, number, [(one.found, one.least) for one in bound])
 
     def may_fill(self, assignment: PartialAssignment, option: RequestOption, devices: int, left: int) -> bool:
-        """Whether an option may get ``left`` of some devices under each of its rules."""
+        """Whether each of an option's rules, taken alone, lets it get ``left`` of some devices."""
         return all(self._has_values(assignment, rule, [(devices, left)]) for rule, _ in option.rules)
 
     def _reachable(
         self, assignment: PartialAssignment, options: Sequence[RequestOption], sizes: Sequence[int]
     ) -> tuple[int, int]:
-        """Return the devices that a request could get by some option, and how many it needs at least.
+        """Return the devices that a request could get with some option, and how many it needs at least.
 
         Shape: a need of 0 where no option can be served.
         """
@@ -96,7 +96,7 @@ class LookAhead:
     def _has_values(
         self, assignment: PartialAssignment, number: int, wanted: Sequence[tuple[int, int]]
     ) -> bool:
-        """Whether one value can serve all of a match, or enough values are left for a distinctAttribute."""
+        """Whether one value suffices for a match, or enough values are left for a distinctAttribute."""
         rule = self._rules[number]
         if isinstance(rule, MatchRule):
             state = assignment.rules[number]
@@ -128,7 +128,7 @@ def _common_rules(options: Sequence[RequestOption]) -> set[int]:
 
 
 def _narrow(rule: SameScopeRule, state: State, number: int, bound: Sequence[_Open]) -> bool:
-    """Leave the open requests only the scopes that every group has or can reach; False if too few."""
+    """Restrict the open requests to scopes that every group has or can reach; False if those are too few."""
     scopes = [mask for mask, _ in state]
     for one in bound:
         for seat in {seat for option in one.options for other, seat in option.rules if other == number}:

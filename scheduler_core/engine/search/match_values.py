@@ -1,7 +1,7 @@
-"""Which values a matchAttribute constraint can still settle on, asked of the tables.
+"""Which values a matchAttribute constraint can still have, according to the tables.
 
-A value is possible where each open request of the constraint has enough devices with it and, if these belong
-to one component, all of them fit into that component together.
+A value is possible where each open request of the constraint has enough devices with it. If all these devices
+belong to one component, they must also fit into that component together.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NewView = Callable[[OccupancyTables, tuple[int, ...]], ComponentView]
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What the open requests of a rule want of the devices with one value.
+    """How many of the devices with one value the open requests of a rule want.
 
     Shape: ``wanted`` pairs of devices and how many of them are needed; ``component`` the one that has them
-           all, -1 where there are several; then ``view`` and ``counts`` say whether they fit together.
+           all, -1 where there are several; ``view`` and ``counts`` say whether they fit together there.
     """
 
     wanted: tuple[tuple[int, int], ...]
@@ -34,7 +34,7 @@ class _Value:
 
 
 class MatchValues:
-    """The values of the match rules of a search space. ``new_view`` gives views that all plans share."""
+    """The values of the match rules of a search space. ``new_view`` returns views that all plans share."""
 
     def __init__(self, space: SearchSpace, new_view: NewView) -> None:
         self._space = space
@@ -42,7 +42,7 @@ class MatchValues:
         self._known: dict[tuple[SearchRule, int, int], _Value | None] = {}
 
     def possible(self, assignment: PartialAssignment, number: int, rule: SearchRule, first: int) -> int:
-        """Return the values on which a rule can settle for its requests from number ``first`` on, as a mask.
+        """Return the values that a rule can have for its requests from number ``first`` on, as a mask.
 
         All bits are set where nothing is known.
         """
@@ -71,8 +71,9 @@ class MatchValues:
         device: int,
         following: int,
     ) -> bool:
-        """Whether the requests from number ``following`` on still fit beside a device, where one component
-        has to serve all that a match rule binds.
+        """Whether the requests from number ``following`` on still fit after a device is taken.
+
+        It checks only rules whose requests must all be served by one component.
         """
         number, position = self._space.devices[device]
         state = assignment.states[number]

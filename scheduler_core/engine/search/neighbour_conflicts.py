@@ -1,7 +1,7 @@
-"""Which devices of a pool may not be in use together, by their expressions about each other.
+"""Which devices of a pool may not be in use together, because of their ``compatibleOnlyWith`` expressions.
 
-``compatibleOnlyWith`` is asked both ways between a device and every device of its pool that is in use, seen
-from this node or not. An expression that does not compile or fails is met by no device.
+A device is checked against every device of its pool that is in use, even one that this node does not see.
+Each must meet the other's expression. No device meets an expression that does not compile or that fails.
 Rule S11 of docs/semantics.md.
 """
 
@@ -18,7 +18,7 @@ from scheduler_core.tables.component import CompiledPool, Component
 
 Conflicting = Mapping[Component, int]
 """Positions by component."""
-_LIMIT: Final = 1 << 10  # states kept before they start afresh
+_LIMIT: Final = 1 << 10  # states kept; then the cache is cleared
 
 
 class NeighbourConflicts:
@@ -33,7 +33,7 @@ class NeighbourConflicts:
         self._in_use: dict[tuple[int, ...], Conflicting] = {}
 
     def of(self, component: Component, position: int) -> Conflicting:
-        """Return the devices that may not be in use beside one device."""
+        """Return the devices that may not be in use together with one device."""
         found = self._of.get((component, position))
         if found is None:
             found = self._of[component, position] = dict(self._found(component, position))
@@ -52,7 +52,7 @@ class NeighbourConflicts:
                 yield other, mask
 
     def with_what_is_in_use(self) -> Conflicting:
-        """Return the devices that may not stand beside some device in use."""
+        """Return the devices that conflict with some device in use."""
         states = tuple([one.state for one in self._components])
         found = self._in_use.get(states)
         if found is None:

@@ -1,7 +1,7 @@
-"""A partial assignment: what is in use on a node, counting the devices that the search has given out so far.
+"""A partial assignment: the devices in use on a node, including those that the search has assigned so far.
 
-It answers one question, "which devices could this alternative get next?", and takes devices and gives them
-back in reverse order.
+It returns the devices that an alternative could get next. It assigns a device and takes the assignment back;
+the last assignment is always taken back first.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component, Consumed
 
 Conflicts = Callable[[int], int]
-"""From a device in use to the devices that may not be in use beside it."""
+"""From a device in use to the devices that may not be in use together with it."""
 
 
 class Before(NamedTuple):
-    """What a device changed, so that it can be given back."""
+    """What an assigned device changed, so that the change can be undone."""
 
     component: int
     state: int
@@ -33,12 +33,13 @@ class Before(NamedTuple):
 
 
 class PartialAssignment:
-    """What is in use.
+    """The devices in use, and the state of every rule.
 
-    Shape: ``states`` of the node's components; ``free`` the devices that nobody holds and that lack nothing;
-           ``consumed`` has, per shareable device in use, how many hold it whole and the sum of each
-           capacity; ``conflicts`` the devices that may not stand beside one in use; ``rules`` the state of
-           each rule; ``blocked`` is what no request may get;
+    Shape: ``states`` of the node's components; ``free`` the devices that no claim holds and whose sources
+           suffice;
+           ``consumed`` has, per shareable device in use, how many claims hold it whole and the
+           sum of each capacity; ``conflicts`` the devices that conflict with one in use; ``rules`` the state
+           of each rule; ``blocked`` the devices that no request may get;
            ``used`` and ``watched`` have, per claim, its devices and those of its admin access.
     """
 
@@ -83,7 +84,7 @@ class PartialAssignment:
         )
 
     def _shared(self, devices: int, option: RequestOption) -> int:
-        """Return which devices in use have the option's share left."""
+        """Return the shareable devices in use that have enough left for the option."""
         found = 0
         for device in positions(devices):
             held = self.consumed.get(device)
@@ -146,7 +147,7 @@ class PartialAssignment:
 
 
 def _consumed(space: SearchSpace, components: Sequence[Component]) -> dict[int, Consumed]:
-    """Return what is consumed of the shareable devices in use."""
+    """Return how much of each shareable device in use is consumed."""
     found: dict[int, Consumed] = {}
     for device in positions(space.shareable):
         number, position = space.devices[device]

@@ -1,7 +1,7 @@
-"""Keys of partial assignments: equal where the rest of the search can only come to the same end.
+"""Keys of partial assignments: where two keys are equal, the rest of the search has the same result.
 
-What no later request depends on is left out: a rule all of whose requests are served, the number of results
-where every alternative wants as many devices. Interchangeable clusters are not told apart.
+A key leaves out what no later request depends on: a rule whose requests are all served, and the number of
+results where all alternatives want equally many devices. Keys do not distinguish interchangeable clusters.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class SearchKeys:
     def key(self, assignment: PartialAssignment, request: int, place: Hashable, mine: int) -> Hashable:
         """Return the key of a turn of a request.
 
-        Shape: ``place`` is compared as it is; ``mine`` are the devices that serve many claims and that the
-               request has already: it never gets them again, though others may.
+        Shape: ``place`` is compared as it is; ``mine`` are the shareable devices that the request has
+               already: it never gets them again, though other requests may.
         """
         rules = [
             (rule, *_parts(self._rules[rule], assignment.rules[rule])) for rule in self._live_rules[request]
@@ -109,7 +109,7 @@ class SearchKeys:
 
 
 def _parts(rule: SearchRule, state: State) -> tuple[Hashable, tuple[int, ...]]:
-    """Return what a rule's state says beside values, and its sets of values."""
+    """Return a rule's state without its sets of values, and these sets."""
     if isinstance(rule, SameScopeRule):
         return tuple(count for _, count in state), tuple(mask for mask, _ in state)
     return (state == -1, (0,)) if state == -1 else (False, (state,))

@@ -1,8 +1,8 @@
-"""Constraints as the backtracking search asks them: which devices may join, given those that have joined.
+"""Constraints as the backtracking search needs them: which device may be added to those chosen so far?
 
-A rule keeps no state of its own. The search holds one hashable state per rule; a rule turns a state into
-the devices that it admits, and into the next state. Once a rule does not admit a device it never admits it
-again while further devices join.
+A device *joins* a rule when the search assigns it to a request that the rule binds. A rule has no state of
+its own: the search keeps one hashable state per rule. From a state a rule returns the devices that may join,
+and the next state. A device that may not join still may not join after further devices have joined.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from scheduler_core.engine.search.attribute_values import AttributeValues
 from scheduler_core.tables.bits import positions
 
 State = Any
-"""What a rule remembers of the devices that have joined; hashable."""
+"""What a rule needs to know about the devices that have joined; hashable."""
 _ANY: Final = -1
-_LIMIT: Final = 1 << 12  # answers kept per rule before they start afresh
+_LIMIT: Final = 1 << 12  # answers kept per rule; then the cache is cleared
 
 
 class SearchRule(Protocol):
-    """A constraint over some devices of a node, all of them bits of an integer.
+    """A constraint over devices of a node. A set of devices is an integer with one bit per device.
 
     Shape: ``start`` is the state before any device has joined; ``seat`` numbers the group of requests that
            a device joins for, 0 where a rule has no groups.
@@ -37,11 +37,11 @@ class SearchRule(Protocol):
         ...
 
     def joined(self, state: State, seat: int, device: int) -> State:
-        """Return the state once a device has joined that is admitted."""
+        """Return the state after a device has joined. The device must be admitted."""
         ...
 
     def is_met(self, state: State) -> bool:
-        """Whether the rule holds once every device has joined."""
+        """Whether the rule holds when no more devices join."""
         ...
 
 
@@ -63,12 +63,12 @@ class MatchRule:
         return found
 
     def joined(self, state: State, seat: int, device: int) -> State:  # noqa: ARG002
-        """Return what is still common."""
+        """Return the values that are still common to all."""
         mine = self.values.of[device]
         return mine if state == _ANY else state & mine
 
     def is_met(self, state: State) -> bool:  # noqa: ARG002
-        """Admission decides alone."""
+        """Return True: ``admitted`` ensures that the rule holds."""
         return True
 
 
@@ -92,16 +92,16 @@ class DistinctRule:
         return state | self.values.of[device]
 
     def is_met(self, state: State) -> bool:  # noqa: ARG002
-        """Admission decides alone."""
+        """Return True: ``admitted`` ensures that the rule holds."""
         return True
 
 
 @dataclass(slots=True, eq=False)
 class SameScopeRule:
-    """The devices of every group stand in one set of scopes.
+    """The devices of every group are in the same set of scopes.
 
     Its state has, per group, the scopes as a mask and the number of devices.
-    Shape: ``sizes`` the devices that each group will have, None where alternatives leave that open;
+    Shape: ``sizes`` the devices that each group will have, None where alternatives differ in it;
            ``reachable`` the scopes, as a mask, in which every group could have a device.
     """
 
@@ -151,7 +151,7 @@ class SameScopeRule:
 
 @dataclass(slots=True, eq=False)
 class FixedRule:
-    """Some devices may join, whatever has joined before."""
+    """The same devices may always join."""
 
     devices: int
     start: Hashable = 0
@@ -165,7 +165,7 @@ class FixedRule:
         return state
 
     def is_met(self, state: State) -> bool:  # noqa: ARG002
-        """Admission decides alone."""
+        """Return True: ``admitted`` ensures that the rule holds."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""From a claim on a node to the backtracking search and back: the solver for what the tables do not cover."""
+"""The solver for claims that the tables do not cover. It prepares and runs backtracking searches."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.component import CompiledPool
 
 _EVERYTHING: Final = FixedRule(-1)
-_LIMIT: Final = 1 << 12  # answers kept per search space before they start afresh
+_LIMIT: Final = 1 << 12  # answers kept per search space; then they are cleared
 _POOLS: Final = 1 << 10  # pools whose conflicts are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is in use on a node, as far as a search space is concerned.
+    """What a search space needs to know about the devices in use on a node.
 
-    Shape: ``fixed`` the rules that depend on it; ``blocked`` devices that no request may get; ``conflicts``
-           devices that may not stand beside one in use; ``conflicts_of`` asks for those of one device more.
+    Shape: ``fixed`` the rules that depend on the devices in use; ``blocked`` devices that no request may
+           get; ``conflicts`` devices that conflict with one in use; ``conflicts_of`` returns those of one
+           more device.
     """
 
     fixed: Mapping[int, FixedRule]
@@ -44,7 +45,7 @@ class Situation:
 
 @dataclass(slots=True, eq=False)
 class PreparedSearch:
-    """A search space with what was worked out in it. Shape: ``answers`` found so far, by what was in use."""
+    """A search space and its results. Shape: ``answers`` found so far, by the devices in use."""
 
     space: SearchSpace
     values: MatchValues
@@ -52,7 +53,7 @@ class PreparedSearch:
     _keys: dict[Hashable, SearchKeys] = field(default_factory=dict)
 
     def keys(self, rules: tuple[SearchRule, ...], *, is_fixed: bool) -> SearchKeys:
-        """Return what makes keys of partial assignments under some rules."""
+        """Return the maker of keys of partial assignments under some rules."""
         key = (tuple(rule for rule in rules if not isinstance(rule, FixedRule)), is_fixed)
         found = self._keys.get(key)
         if found is None:
@@ -77,9 +78,9 @@ class SearchSolver:
     ) -> Solution | None:
         """Return the first answer, None where there is none.
 
-        Shape: ``holders`` gives the claims that hold devices of the node's pools; ``may_fit`` says "no" only
-               where there is no answer, and is asked once the first attempt has failed.
-        Raises: SelectorError where a selector fails on a device that is looked at; EffortExceeded.
+        Shape: ``holders`` gives the claims that hold devices of the node's pools; ``may_fit`` returns
+               False only where there is no answer; it is called only after the first failure.
+        Raises: SelectorError where a selector fails on a device for which it is evaluated; EffortExceeded.
         """
         space = prepared.space
         blocked = reserved_devices(holders(), node_view, space.to_devices) if node_view.is_sealed else 0
@@ -107,11 +108,11 @@ class SearchSolver:
     def _searched(
         self, prepared: PreparedSearch, node_view: NodeView, situation: Situation, may_fit: MayFit
     ) -> Picked | None:
-        """Return the first answer at the most wanted scopes that can be had together.
+        """Return the first answer with the most preferred scopes that are possible together.
 
-        A rule that prefers scopes gets the first one with which the claims fit, whatever later rules want;
-        beyond the last scope it asks for nothing. Where a selector fails on some device, every combination
-        is gone through as the plain search does, so that the same devices are looked at.
+        A rule that prefers scopes gets the first one with which the claims fit; earlier rules come first. If
+        none of its scopes is possible, the rule is dropped. Where a selector fails on some device, this tries
+        every combination, as the plain search does, so that it evaluates the same devices.
         """
         space = prepared.space
         if space.fails:
@@ -180,7 +181,7 @@ class SearchSolver:
             yield number, FixedRule(admitted_devices(constraint, node_view, space.to_devices))
 
     def _neighbours(self, space: SearchSpace, node_view: NodeView) -> tuple[int, Conflicts | None]:
-        """Return the devices in conflict with what is in use, and how to ask for those of one device more."""
+        """Return the devices that conflict with those in use, and what returns those of one device."""
         judging = {
             component: self._judged(pool)
             for pool in (node_view.pools if node_view.judges else ())
@@ -217,7 +218,7 @@ class SearchSolver:
 
 
 def _rules(space: SearchSpace, situation: Situation, levels: Mapping[int, int]) -> Iterator[SearchRule]:
-    """Yield the rules, those that prefer scopes at some level."""
+    """Yield the rules; a rule that prefers scopes at its level."""
     for number, rule in enumerate(space.rules):
         if number in levels:
             rule = space.prefer_rule(number, levels[number])  # noqa: PLW2901 - the rule of that level

@@ -1,7 +1,8 @@
-"""What claims see of a node, prepared for the backtracking search: sets of devices are bits of integers.
+"""The search space: the devices of a node that some request may get, prepared for the backtracking search.
 
-Bit *n* is the *n*-th device, in listed order, that some request may get. Everything here depends on what is
-published only; what is in use comes in with each decision. Nodes that look the same to the claims share one.
+A set of devices is an integer; bit *n* is the *n*-th of these devices in listed order. A search space depends
+only on the published pools; which devices are in use is an input of each search. Nodes with equal node
+signatures share a search space.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from scheduler_core.tables.bits import mask_of, positions
 
 @dataclass(frozen=True, slots=True)
 class MatchedPositions:
-    """What a signature sees of a component, filter by filter.
+    """The positions of a component that the filters of a signature match.
 
-    Shape: ``chosen`` would do, ``barred`` would but for a taint, on ``failed`` a selector fails.
+    Shape: an entry per filter: ``chosen`` meet it, ``barred`` would meet it without a taint, on ``failed`` a
+           selector fails.
     """
 
     chosen: Masks
@@ -39,7 +41,7 @@ class MatchedPositions:
     failed: Masks
 
     def within(self, usable: int) -> MatchedPositions:
-        """Return what of it lies in some positions."""
+        """Return the same, limited to some positions."""
         return MatchedPositions(
             *[tuple([mask & usable for mask in masks]) for masks in (self.chosen, self.barred, self.failed)]
         )
@@ -51,7 +53,7 @@ class RequestOption:
 
     Shape: ``candidates`` are all matching devices, barred ones and those on which a selector fails too;
            ``chosen`` those that may be taken; ``count`` None for all of them; ``rules`` pairs of a rule and
-           the group of requests in it; ``shares`` what is consumed of each shareable device.
+           the group of requests in it; ``shares`` how much it consumes of each shareable device.
     """
 
     alternative: Alternative
@@ -72,12 +74,12 @@ class Picked:
 
 
 class SearchSpace:
-    """The devices of a node as a signature sees them.
+    """The devices of a node that some request of a signature may get.
 
     Shape: ``devices`` the component and position of each; ``masks`` the devices of each component;
-           ``requests`` the options of each; ``rules`` has None for constraints that depend on what is in
-           use or preferred; ``fails`` tells whether some selector fails on some device; ``claims`` their
-           number; ``shareable`` the devices that serve many claims.
+           ``requests`` the options of each; ``rules`` has None for constraints that depend on the devices in
+           use, or that prefer scopes; ``fails``: some selector fails on some device; ``claims`` their
+           number; ``shareable`` the devices that several claims may use.
     """
 
     def __init__(
@@ -123,13 +125,13 @@ class SearchSpace:
         return found
 
     def levels(self, rule: int) -> int:
-        """Return how many scopes a preferring rule names."""
+        """Return how many scopes a rule names that prefers scopes."""
         constraint = self.signature.rules[rule]
         assert isinstance(constraint, PreferScope)
         return len(constraint.scopes)
 
     def prefer_rule(self, rule: int, level: int) -> SearchRule | None:
-        """Return the rule of a preferred scope, None beyond the last one: then nothing is asked."""
+        """Return the rule for one preferred scope, None after the last one: then nothing is required."""
         constraint = self.signature.rules[rule]
         assert isinstance(constraint, PreferScope)
         if level == len(constraint.scopes):
@@ -245,7 +247,7 @@ class SearchSpace:
 
     @cached_property
     def twins(self) -> tuple[int, ...]:
-        """Return, per device, the earlier devices of its component that stand for the same thing."""
+        """Return, per device, the earlier devices of its component that are interchangeable with it."""
         return tuple(self._lower_twins())
 
     def _lower_twins(self) -> Iterator[int]:
@@ -269,7 +271,7 @@ class SearchSpace:
 
 
 def _devices(node_view: NodeView, matched: Sequence[MatchedPositions]) -> list[tuple[int, int]]:
-    """Return the devices that some filter concerns, in listed order."""
+    """Return the devices that some filter matches, in listed order."""
     found = []
     for number, (ranks, one) in enumerate(zip(node_view.node_class.ranks, matched, strict=True)):
         seen = 0

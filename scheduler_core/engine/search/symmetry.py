@@ -1,9 +1,9 @@
-"""Which parts of a node are interchangeable, so that one failed partial assignment stands for all like it.
+"""Which parts of a node are interchangeable. The search tries only one of several interchangeable parts.
 
-Components that share a value which a constraint compares form a *cluster*: a GPU and the NICs below its
-switch, say. Clusters are interchangeable where their components have the same tables, offer the same
-positions to the same requests, and have values that nobody else has in the same places. The state of a node
-is written as the multiset of its clusters' states, so states that differ by an exchange are one.
+Components that share a value which a constraint compares form a *cluster*, for example a GPU and the NICs
+below its switch. Two clusters are interchangeable where their components have the same tables, offer the same
+positions to the same requests, and have values of their own at the same positions. A node's state is written
+as the multiset of its clusters' states. So two states that differ by an exchange of such clusters are equal.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.tables.bits import mask_of
 
 _LARGEST: Final = 8
-"""How many components a cluster may have; a value that would join more counts as itself."""
+"""How many components a cluster may have; an attribute that would join more joins none."""
 
 
 class Symmetry:
     """The clusters of a search space.
 
     Shape: ``clusters`` has the components of each cluster; ``classes`` a number that interchangeable clusters
-           share; ``shared`` per compared attribute the values that no cluster has for itself, as a mask.
+           share; ``shared`` per compared attribute the values in more than one cluster, as a mask.
     """
 
     def __init__(self, space: SearchSpace, compared: Sequence[AttributeValues], *, is_fixed: bool) -> None:
-        """``is_fixed``: no two clusters are interchangeable, whatever they look like."""
+        """``is_fixed``: no two clusters are interchangeable, even if they are equal."""
         owners = [_owners(space, values) for values in compared]
         self.clusters = _clusters(space, owners)
         self._order = tuple(
@@ -49,18 +49,18 @@ class Symmetry:
         )
 
     def local(self, cluster: int, devices: int) -> int:
-        """Return some devices by their places in a cluster; others are left out."""
+        """Return some devices, numbered within a cluster, without those of other clusters."""
         if not devices & self._devices[cluster]:
             return 0
         return mask_of(place for place, bit in enumerate(self._order[cluster]) if devices >> bit & 1)
 
     def local_values(self, cluster: int, number: int, values: int) -> int:
-        """Return some values of a compared attribute by their places among the cluster's own."""
+        """Return some values of a compared attribute, numbered among the cluster's own values."""
         mine = self._private[number][cluster]
         return mask_of(place for place, value in enumerate(mine) if values >> value & 1)
 
     def _look(self, space: SearchSpace, compared: Sequence[AttributeValues], cluster: int) -> Hashable:
-        """Return what interchangeable clusters agree in."""
+        """Return a key that is equal for interchangeable clusters."""
         order, first = self._order[cluster], self.clusters[cluster]
         places = {component: place for place, component in enumerate(first)}
         return (

@@ -1,9 +1,9 @@
 """Bundled subproblems: several sets of devices, each of which must come from one group of components.
 
-That is what two or more matchAttribute constraints on one attribute mean: all components with one value of
-it are a group, and a *bundle*, the devices that a constraint binds, lies in one group as a whole. Bundles
-that want the same are counted like equal requests, so that the groups are gone through once, whatever
-number of claims is matched with whatever number of components. Devices outside of bundles are *loose*.
+Two or more matchAttribute constraints on one attribute lead to such a subproblem. All components with one
+value of the attribute are a *group*. The devices that one constraint binds are a *bundle*; they must all come
+from one group. Bundles that want the same are counted like equal requests, so each group is visited once,
+whatever the number of claims and components. Devices outside of bundles are *loose*.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from scheduler_core.engine.solve.subproblem import (
     guided,
 )
 
-_LIMIT: Final = 1 << 14  # answers kept per case before its tables start afresh
+_LIMIT: Final = 1 << 14  # answers kept per subproblem; then the caches are cleared
 _NOWHERE: Final = -1
 LOOSE: Final = -1
 
 
 class BundleProgress(NamedTuple):
-    """The progress of a bundled case.
+    """The progress of a bundled subproblem.
 
-    Shape: ``loose`` counts still wanted outside of bundles; ``waiting`` how many bundles of each kind have
-           no group yet; ``due`` what each group still owes to bundles that it has; ``where`` the group of
-           each bundle, -1 for none yet.
+    Shape: ``loose`` the counts still wanted outside of bundles; ``waiting`` how many bundles of each kind
+           have no group yet; ``due`` what each group must still give to the bundles in it; ``where`` the
+           group of each bundle, -1 for none yet.
     """
 
     loose: Counts
@@ -45,7 +45,7 @@ class BundleProgress(NamedTuple):
 
 
 class BundledSubproblem:
-    """A case with bundles.
+    """A subproblem with bundles.
 
     Shape: ``owners`` has the bundle of each turn, LOOSE for none; ``needs`` the counts that each kind of
            bundle wants; ``kinds`` the kind of each bundle; ``groups`` the members of each group, those
@@ -120,7 +120,7 @@ class BundledSubproblem:
     def candidates(self, states: States, turn: int, progress: Progress) -> Iterator[tuple[int, int]]:
         """Yield free devices in listed order, as member and position; of equal ones only the first.
 
-        Left out is what would leave its group unable to give what it owes.
+        Leaves out a device if its group could then not give what it must still give.
         """
         column, owner = self.order[turn], self._owners[turn]
         group = _NOWHERE if owner == LOOSE else progress.where[owner]
@@ -152,7 +152,7 @@ class BundledSubproblem:
         return known
 
     def _greedy(self, states: States) -> Picks | None:
-        """Take the first device that its group can bear. Where that ends well, it is the first answer."""
+        """Take the first device each time. If that gives an answer, it is the first answer."""
         progress, picks = self.start(), []
         for turn in range(len(self.order)):
             pick = next(self.candidates(states, turn, progress), None)
@@ -166,7 +166,7 @@ class BundledSubproblem:
         return owner == LOOSE or group < self._holding
 
     def _joins(self, states: States, progress: BundleProgress) -> bool:
-        """Go through the groups once: digits are loose devices by column, then bundles by kind."""
+        """Whether the groups suffice. Vectors count loose devices by column, then bundles by kind."""
         counts = (*progress.loose, *progress.waiting)
         if size_of(counts) > LARGEST:
             raise BeyondTables(TOO_MANY_COUNTS)
@@ -176,7 +176,7 @@ class BundledSubproblem:
         return space.holds_all(found)
 
     def _vectors(self, states: States, group: int, due: Counts, space: VectorSpace) -> tuple[Counts, ...]:
-        """Return the largest vectors that a group can give beside what it owes, none where not even that."""
+        """Return the largest vectors that a group can give besides what is due, none if it cannot."""
         members = self._groups[group]
         matched = tuple([(self.members[number].view, states[number]) for number in members])
         key = (matched, group < self._holding, due, space.counts)
@@ -206,7 +206,7 @@ class BundledSubproblem:
                     return
 
     def _owed(self, due: Counts, vector: Counts) -> Counts:
-        """Return what is owed with some loose devices and bundles added."""
+        """Return what is due, with some loose devices and bundles added."""
         columns = len(self._nothing)
         owed = list(due)
         for column, count in enumerate(vector[:columns]):

@@ -1,4 +1,4 @@
-"""Which devices matchAttribute constraints tie together, and the groups of components they can come from."""
+"""Finds the bundles of a choice, and the groups of components from which a bundle can come."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scheduler_core.engine.solve.subproblem import BeyondTables
 
 
 def bundles_of(choice: ChosenAlternatives, rules: Sequence[int]) -> list[int]:
-    """Return the bundle of each want, LOOSE for those that no rule ties to another device.
+    """Return the bundle of each request, LOOSE for requests that no rule ties to another device.
 
-    Rules that bind a want in common have one value: their devices are one bundle.
+    Rules that bind the same request have one value: their devices are one bundle.
     """
     leader = {rule: rule for rule in rules}
 
@@ -37,10 +37,10 @@ def bundles_of(choice: ChosenAlternatives, rules: Sequence[int]) -> list[int]:
 def groups_by_value(
     values: Sequence[Blocks], columns: Columns, used: Sequence[int]
 ) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return the components used in groups, as indexes into ``used``, and how many of them hold bundles.
+    """Return groups of the components used, as indexes into ``used``, and how many of them can hold bundles.
 
-    Marked columns are those of bundles. Components with devices of these have one value, and those with
-    the same value are a group; each other component is a group that holds no bundle.
+    Marked columns are those of bundles. Components that have devices of marked columns and the same value
+    are a group. Each other component is a group of its own, which cannot hold a bundle.
     Raises: BeyondTables where a component offers several values for a bundle.
     """
     holding: dict[int, list[int]] = {}

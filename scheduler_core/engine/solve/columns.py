@@ -1,4 +1,4 @@
-"""Columns: wants for which the same devices would do, and the groups that a distinct attribute makes."""
+"""Columns: requests that the same devices suit are one column. Also the groups of a distinctAttribute."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scheduler_core.engine.solve.subproblem import BeyondTables
 
 Masks = tuple[int, ...]
 Blocks = tuple[tuple[int, int], ...]
-"""A number that stands for a value, and the positions that have it."""
+"""Pairs of a number that stands for a value, and the positions with that value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimMatches:
-    """What a kind sees of a site.
+    """The devices and values of a node that matter to a claim signature.
 
-    Shape: ``chosen`` has the masks of each component, one per set of selectors; ``values`` per rule and
-           component the blocks of equal values; rules on one attribute number its values alike.
+    Shape: ``chosen`` has the masks of each component, one per set of selectors; ``values`` has, per rule and
+           component, the positions with equal values; rules on one attribute use the same numbers.
     """
 
     chosen: tuple[Masks, ...]
@@ -29,8 +29,8 @@ class ClaimMatches:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Shape: ``masks`` per column, by component; ``order`` the column of each device wanted; ``marks`` tell
-    columns with the same devices apart.
+    """Shape: ``masks`` per column, by component; ``order`` the column of each device wanted; ``marks``
+    distinguish columns with the same devices.
     """
 
     masks: tuple[Masks, ...]
@@ -51,7 +51,7 @@ class Columns:
 
 
 def by_value(values: Sequence[Blocks]) -> dict[int, list[int]]:
-    """Return the positions of each component that have a value, by values in the order they are met."""
+    """Return the positions of each component that have a value, by value in the order of first use."""
     found: dict[int, list[int]] = {}
     for number, blocks in enumerate(values):
         for value, block in blocks:
@@ -69,9 +69,9 @@ def with_any(values: Sequence[Blocks]) -> list[int]:
 def masks_of(
     matches: ClaimMatches, choice: ChosenAlternatives, allowed: Mapping[int, Sequence[int]]
 ) -> list[Masks]:
-    """Return, per want, the positions of each component that its selectors and rules leave.
+    """Return, per request, the positions of each component that its selectors and rules admit.
 
-    Shape: ``allowed`` has, per rule, the positions of each component with the value that it settles on.
+    Shape: ``allowed`` has, per rule, the positions of each component with the rule's value.
     """
     known: dict[tuple[int, tuple[int, ...]], Masks] = {}
     alternatives = []
@@ -90,9 +90,9 @@ def masks_of(
 def columns_of(
     choice: ChosenAlternatives, alternatives: Sequence[Masks], marked: Sequence[bool]
 ) -> Columns | None:
-    """Join wants for which the same devices would do, None where some want has none at all.
+    """Join requests that the same devices suit; None where some request has no suitable device.
 
-    Shape: ``wants`` and ``marked`` have an entry per want; wants with different marks are not joined.
+    Shape: ``alternatives`` and ``marked`` have an entry per request; different marks are not joined.
     """
     if not all(map(any, alternatives)):
         return None
@@ -110,10 +110,10 @@ def columns_of(
 def limited_groups(
     values: Sequence[Blocks], columns: Columns, used: Sequence[int]
 ) -> tuple[LimitedGroup, ...]:
-    """Return the groups that a distinct attribute makes of the components used, as indexes into ``used``.
+    """Return the groups of components with equal values of a distinctAttribute, as indexes into ``used``.
 
-    A value that one device alone has limits nothing. Any other value must be the only one that a
-    component offers for the marked columns.
+    A value that only one device has limits nothing. A component with any other value must offer only
+    that value in the marked columns.
     Raises: BeyondTables where it is not.
     """
     if not any(values):

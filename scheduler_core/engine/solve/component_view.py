@@ -1,8 +1,8 @@
-"""Cells: one component as one combination of requests sees it.
+"""Component views: a component as the columns of a subproblem see it.
 
-A cell is a shape and, per *column* (a kind of device wanted), the positions that would do. It knows which
-count vectors fit into a state, and which devices come first. Cells are shared by all components and all
-requests for which they are equal, and so are their tables.
+A *column* stands for requests that the same devices suit. A component view has the occupancy tables of a
+structure and, per column, the positions that suit. It returns which count vectors fit in a state, and which
+devices come first. All components and subproblems with equal views share one view and its caches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scheduler_core.tables.occupancy import OccupancyTables
 
 Counts = tuple[int, ...]
 """How many devices of each column."""
-_LIMIT: Final = 1 << 15  # answers kept per cell before its tables start afresh
+_LIMIT: Final = 1 << 15  # answers kept per view; then the cache is cleared
 
 
 class ComponentView:
@@ -74,11 +74,11 @@ class ComponentView:
         return tuple(chosen)
 
     def frontier(self, state: int, counts: Counts) -> tuple[Counts, ...]:
-        """Return the largest vectors within ``counts`` that fit: what fits is what lies under one of them."""
+        """Return the largest vectors within ``counts`` that fit. A vector fits if it is under one of them."""
         known = self._frontiers.get((state, counts))
         if known is None:
             found: list[Counts] = []
-            # Vectors come in descending order: none of them lies above an earlier one.
+            # Vectors come in descending order: none of them is larger than an earlier one.
             for vector in self._vectors(state, counts, ()):
                 if not any(_is_under(vector, other) for other in found):
                     found.append(vector)
@@ -96,7 +96,7 @@ class ComponentView:
                 yield position
 
     def lower_twins(self, position: int) -> int:
-        """Return the positions below that stand for the same thing in every column."""
+        """Return the lower positions that are interchangeable with this one in every column."""
         known = self._equivalent.get(position)
         if known is None:
             known = self.tables.twins[position] & ((1 << position) - 1)
@@ -132,7 +132,7 @@ class ComponentView:
         return False
 
     def _tightest(self, state: int, counts: Counts) -> int | None:
-        """Return the column with the least choice, None where nothing is wanted or it cannot fit."""
+        """Return the column with the fewest spare devices, None where nothing is wanted or it cannot fit."""
         free = self.tables.free(state)
         found, slack, union = None, 0, 0
         for column, count in enumerate(counts):
@@ -149,7 +149,7 @@ class ComponentView:
         return found
 
     def _overdraws(self, state: int, counts: Counts) -> bool:
-        """Whether even the least that the devices draw is more than is left."""
+        """Whether the least that such devices draw is already more than is left."""
         needed: dict[int, int] = {}
         for count, least in zip(counts, self._least, strict=True):
             if count:
@@ -163,7 +163,7 @@ class ComponentView:
 
 
 WHOLE_COUNTERS: Final = -1
-"""Stands for all places that are drawn as a whole or not at all, such as memory slices, together."""
+"""Stands for all counters together of which a device draws the total or nothing, such as memory slices."""
 
 
 def counted(order: tuple[int, ...], columns: int) -> Counts:
@@ -184,7 +184,7 @@ def _is_under(one: Counts, other: Counts) -> bool:
 
 
 def _least_draws(tables: OccupancyTables, mask: int) -> tuple[tuple[int, int], ...]:
-    """Return the least that any device of the mask draws, by place: places from which all draw."""
+    """Return the least that any device of the mask draws, for each counter from which all of them draw."""
     least: dict[int, int] | None = None
     for position in positions(mask):
         mine = dict(tables.structure.draws[position])

@@ -1,9 +1,9 @@
 """Sets of count vectors as the bits of one integer.
 
-Within a box of counts, every vector has a number (mixed radix). The sets are closed downwards: what holds
-for a vector holds for every smaller one. Adding a vector to all members of a set is then a few shifts, for
-any number of members: the requests of a claim meet the components of a node in time that does not depend
-on how many orders there are.
+A vector says how many devices of each column are wanted. Every vector up to given counts has a number (mixed
+radix), and that is its bit. The sets are closed downwards: with a vector they contain every smaller one.
+Adding a vector to all members of a set takes a few shifts, whatever the number of members. So adding up what
+the components of a node can give takes time that does not depend on the number of orders.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scheduler_core.engine.solve.component_view import Counts
 from scheduler_core.tables.bits import positions
 
 LARGEST: Final = 1 << 16
-"""The largest box that is worth its bits."""
+"""The most vectors that a set may have bits for."""
 NOTHING: Final = 1
 """The set of the zero vector alone."""
 
 
 def size_of(counts: Counts) -> int:
-    """Return how many vectors lie within ``counts``."""
+    """Return how many vectors there are up to ``counts``."""
     size = 1
     for count in counts:
         size *= count + 1
@@ -56,7 +56,7 @@ class VectorSpace:
             self._repeat.append(tuple(_repeated(step, stride) for step in range(count + 1)))
 
     def holds_all(self, found: int) -> bool:
-        """Whether a set has the largest vector, and with it every one."""
+        """Whether a set has the largest vector, and therefore all vectors."""
         return bool(found >> self.full & 1)
 
     def raised(self, found: int, vector: Counts) -> int:
@@ -68,14 +68,14 @@ class VectorSpace:
         return found
 
     def joined(self, found: int, vectors: Iterable[Counts]) -> int:
-        """Return the sums of a member of ``found`` and something under one of ``vectors``."""
+        """Return all sums of a member of ``found`` and a vector that is under one of ``vectors``."""
         sums = 0
         for vector in vectors:
             sums |= self.raised(found, vector)
         return sums
 
     def largest(self, found: int) -> tuple[Counts, ...]:
-        """Return the largest vectors of a set: no other member lies above them."""
+        """Return the largest vectors of a set: no member is larger."""
         tops = found
         for axis, stride in enumerate(self._strides):
             tops &= ~((found & ~self._lowest[axis]) >> stride)
@@ -91,7 +91,7 @@ class VectorSpace:
 
 @lru_cache(maxsize=64)
 def space_of(counts: Counts) -> VectorSpace:
-    """Return the box of some counts."""
+    """Return the vectors up to some counts. Equal counts share one object."""
     return VectorSpace(counts)
 
 

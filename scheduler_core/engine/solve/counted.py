@@ -1,7 +1,7 @@
-"""Plain cases: so many devices of each column, from these components.
+"""Counted subproblems: so many devices of each column, from these components.
 
-Devices of a *limited* group of components must not be taken twice from that group: that is a distinct
-attribute with one value per group.
+From a *limited group* of components at most one device may be taken: the group is all components with one
+value of a ``distinctAttribute``.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from scheduler_core.engine.solve.subproblem import (
     guided,
 )
 
-_LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
+_LIMIT: Final = 1 << 14  # answers kept per subproblem; then the cache is cleared
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedGroup:
-    """Components of which at most one device of the case's limited columns may be taken, if limited."""
+    """Components from which at most one device of the limited columns may be taken, if ``is_limited``."""
 
     members: tuple[int, ...]
     is_limited: bool
 
 
 class CountedSubproblem:
-    """A case whose devices are free of each other, but for limited groups.
+    """A subproblem whose devices do not depend on each other, except in limited groups.
 
-    Shape: ``limited`` tells which columns count in limited groups. Progress is the counts still wanted,
-           and the groups used up as a mask.
+    Shape: ``limited`` says which columns count in limited groups. The progress is the counts still
+           wanted, and the groups already used as a mask.
     """
 
     __slots__ = ("_effort", "_memo", "counts", "groups", "limited", "members", "order")
@@ -125,11 +125,11 @@ class CountedSubproblem:
         return len(self.members) == 1 and not self.groups[0].is_limited
 
     def _may_still_reach(self, states: States) -> bool:
-        """Whether there is an answer though taking the first free devices found none."""
+        """Whether there may be an answer after taking the first free devices found none."""
         return len(self.order) > 1 and self.reaches(states, self.start())
 
     def _greedy(self, states: States) -> Picks | None:
-        """Take the first free device each time. Where that ends well, it is the first answer."""
+        """Take the first free device each time. If that gives an answer, it is the first answer."""
         current = list(states)
         spent = 0
         picks = []
@@ -165,7 +165,7 @@ class CountedSubproblem:
         return spent | 1 << group if is_limited else spent
 
     def _is_enough(self, states: States, counts: Counts) -> bool:
-        """Whether there are as many free devices as wanted, column by column: the cheap bound first."""
+        """Whether each column has as many free devices as wanted: a cheap check, made first."""
         frees = [member.view.tables.free(state) for member, state in zip(self.members, states, strict=True)]
         for column, count in enumerate(counts):
             pairs = zip(self.members, frees, strict=True)
@@ -201,7 +201,7 @@ class CountedSubproblem:
         return self.members[number].view.frontier(states[number], space.counts)
 
     def _allowed(self, space: VectorSpace, is_spent: bool) -> int:
-        """Return the vectors with at most one device of all limited columns, none where that is spent."""
+        """Return the vectors with at most one device of the limited columns, none if the group is used."""
         bound = zip(space.counts, self.limited, strict=True)
         free = tuple(0 if is_limited else count for count, is_limited in bound)
         allowed = space.raised(NOTHING, free)

@@ -1,7 +1,7 @@
-"""Whether the tables cover a claim on a node: one answer, and one exception that leads to it.
+"""Coverage: whether the tables cover a claim on a node, and why not.
 
-The solvers raise ``BeyondTables`` where count vectors cannot express what is asked. The planner turns it
-into ``Uncovered`` once per plan, the engine once per decision; nobody else catches it.
+The solvers raise ``BeyondTables`` where count vectors cannot express what is asked. Only the planner and the
+engine catch it, and they turn it into ``Uncovered``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scheduler_core.engine.solve.plan import NodePlan
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The tables answer. Shape: ``plan`` lacks nothing but the states of the node's components."""
+    """The tables answer. Shape: ``plan`` needs only the states of the node's components."""
 
     plan: NodePlan
 

@@ -1,8 +1,8 @@
-"""Plans: a kind of claim on a roster, prepared so that only the states are missing.
+"""Plans: a claim signature on a node, prepared so that only the states of the components are missing.
 
-A plan has a case for every choice of alternatives and every value that the matchAttribute constraints can
-settle on. Nodes that differ in serial numbers only share their plans: what counts is which values are
-equal, not what they are.
+A plan has a subproblem for every choice of alternatives and every value that the matchAttribute constraints
+can have. It depends on which values are equal, and not on the values. So nodes that differ only in serial
+numbers share their plans.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.subproblem import Picks, Subproblem
 from scheduler_core.tables.component import Component
 
-_LIMIT: Final = 1 << 14  # answers kept per case before its table starts afresh
+_LIMIT: Final = 1 << 14  # answers kept per subproblem; then the cache is cleared
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Devices for a kind.
+    """Devices for the claims of a signature.
 
-    Shape: ``picks`` has, per device in the order of the wants, the number of the component on the node
-           and the position; ``lead`` is the option and the rank that decide first among answers.
+    Shape: ``picks`` has, per device wanted, the number of the component on the node and the position;
+           ``lead`` is the first option and the rank of the first device: answers are ordered by it.
     """
 
     choice: ChosenAlternatives
@@ -33,9 +33,9 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedSubproblem:
-    """A case and what it answers.
+    """A subproblem of a plan, with the answers it has given.
 
-    Shape: ``floor`` is no greater than the lead of any answer; ``components`` the numbers of its members.
+    Shape: ``floor`` is at most the lead of any answer; ``components`` are the numbers of its members.
     """
 
     choice: ChosenAlternatives
@@ -78,7 +78,7 @@ class PlannedSubproblem:
         return Solution(self.choice, numbered, lead)
 
     def key(self, answer: Solution) -> tuple[int, ...]:
-        """Return what orders answers as a depth-first search meets them: option, devices, option, ..."""
+        """Return a key that orders answers like a depth-first search: option, devices, option, ..."""
         ranks = {member.component: member.ranks for member in self.subproblem.members}
         key: list[int] = []
         taken = iter(answer.picks)

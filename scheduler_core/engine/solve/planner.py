@@ -1,4 +1,4 @@
-"""From a kind and what it sees of a site to a plan: a case for every choice and every settled value."""
+"""Makes plans: a subproblem for every choice of alternatives and every value of the match constraints."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from scheduler_core.state.node_class import NodeClass
 from scheduler_core.tables.occupancy import OccupancyTables
 
 MOST_SUBPROBLEMS: Final = 512
-"""How many values of constraints and alternatives are gone through before a claim counts as irregular."""
+"""The most subproblems of a plan. A claim that would need more is not covered by the tables."""
 
 
 class Planner:
-    """Makes plans. Equal cells are one object, in all plans."""
+    """Makes plans. Equal component views are one object in all plans."""
 
     def __init__(self, effort: Effort) -> None:
         self._effort = effort
@@ -50,7 +50,7 @@ class Planner:
     ) -> Coverage:
         """Return the plan, or why count vectors do not cover the claim.
 
-        Shape: ``most`` subproblems at the most.
+        Shape: the plan has at most ``most`` subproblems.
         """
         found: list[PlannedSubproblem] = []
         try:
@@ -78,7 +78,7 @@ class Planner:
             try:
                 return self._settled(node_class, seen, choice, match_rules, bundled=bundled, most=most)
             except BeyondTables:
-                pass  # then every value of every rule is gone through
+                pass  # then make a subproblem for every value of every rule
         return self._settled(node_class, seen, choice, match_rules, distinct=distinct, most=most)
 
     def _settled(
@@ -92,12 +92,12 @@ class Planner:
         distinct: Sequence[int] = (),
         most: int,
     ) -> list[PlannedSubproblem]:
-        """Return a case for every combination of values that the rules not bundled can settle on."""
+        """Return a subproblem for every combination of values that the rules without bundles can have."""
         rules = [rule for rule in match_rules if rule not in bundled]
         options = [by_value(seen.values[rule]) for rule in rules]
         fixed = {rule: with_any(seen.values[rule]) for rule in (*bundled, *distinct)}
         if prod(map(len, options)) > most:
-            raise BeyondTables(f"the constraints can settle on more than {most} combinations of values")
+            raise BeyondTables(f"the constraints allow more than {most} combinations of values")
         subproblems = []
         for settled in product(*[option.values() for option in options]):
             self._effort.step()
@@ -116,7 +116,7 @@ class Planner:
         alternatives: Sequence[Masks],
         distinct: Sequence[int],
     ) -> PlannedSubproblem | None:
-        """Return a case, None where some want has no candidates at all."""
+        """Return a subproblem, None where some request has no suitable device."""
         marked = [any(rule in distinct for rule in alternative.rules) for alternative in choice.alternatives]
         columns = columns_of(choice, alternatives, marked)
         if columns is None:
@@ -182,7 +182,7 @@ class Planner:
 
 
 def _most_on_one_attribute(signature: ClaimSignature, rules: Sequence[int]) -> list[int]:
-    """Return the rules on the attribute that most of them are about."""
+    """Return the rules on one attribute: the one that the most rules compare."""
     by_attribute: dict[str, list[int]] = {}
     for rule in rules:
         by_attribute.setdefault(signature.rules[rule].attribute, []).append(rule)
@@ -190,7 +190,7 @@ def _most_on_one_attribute(signature: ClaimSignature, rules: Sequence[int]) -> l
 
 
 def _floor(choice: ChosenAlternatives, members: Sequence[Member], order: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a key that no answer is under: the first option, and its first device."""
+    """Return a lower bound of the leads of all answers: the first option, and its first device."""
     if not order:
         return ()
     ranks = [

@@ -1,8 +1,7 @@
-"""Cases: one choice of alternatives and of values that constraints ask for, over one node.
+"""Subproblems: alternatives and values of constraints are chosen, only devices are left to choose.
 
-What is left to choose is devices. The first answer of a case is the first in listed order, as a
-depth-first search would find it; whether a beginning can be completed is asked of count vectors, never
-tried out.
+The first answer of a subproblem is the first in listed order, as a depth-first search would find it. Count
+vectors say whether a partial answer can be completed, so a subproblem never goes back.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ States = tuple[int, ...]
 Picks = tuple[tuple[int, int], ...]
 """Per device wanted: the member and the position."""
 Progress = Any
-"""What a case keeps of the devices taken so far, beside the states; hashable, and nobody else's affair."""
+"""What a subproblem needs to know about the devices taken so far, besides the states. Hashable."""
 
 
 class BeyondTables(Exception):
@@ -33,9 +32,9 @@ TOO_MANY_COUNTS: Final = "the requests ask for too many different kinds of devic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
-    """A component's part in a case.
+    """A component in a subproblem.
 
-    Shape: ``component`` its number on the node; ``ranks`` where each position is listed on the node;
+    Shape: ``component`` its number on the node; ``ranks`` the place of each position in the node's list;
            ``group`` the number of its group.
     """
 
@@ -51,7 +50,7 @@ class Member:
 
 
 class Subproblem(Protocol):
-    """A claim over a node with nothing left to choose but devices.
+    """A choice of alternatives and values for claims on a node, in which only devices are left to choose.
 
     Shape: ``members`` in the order of their first device; ``order`` has the column of each device wanted,
            in order: a *turn* is an index into it.
@@ -92,7 +91,7 @@ def after(subproblem: Subproblem, states: States, number: int, position: int) ->
 
 
 def guided(subproblem: Subproblem, states: States) -> Picks:
-    """Take, each time, the first device that leaves an answer possible. There must be an answer."""
+    """Take the first device each time after which an answer is still possible. There must be an answer."""
     progress = subproblem.start()
     picks = []
     for turn in range(len(subproblem.order)):

@@ -21,7 +21,7 @@ _LONGEST: Final = 256 * 1024
 def annotation(subject: str, name: str, value: object, error: type[InvalidInput]) -> Fields:
     """Return the JSON object in an annotation.
 
-    Shape: ``value`` is the text, or the object if somebody has parsed the text already.
+    Shape: ``value`` is the text, or the object if the text is parsed already.
     Raises: ``error`` for text that is no JSON object.
     """
     where = f"{subject}: annotation {SCHEDULING}{name}"

@@ -61,7 +61,7 @@ def uses_in(subject: str, annotations: Mapping[str, object]) -> tuple[Use, ...]:
 
 def _use(where: str, name: str, value: object) -> Use:
     if not isinstance(value, str):
-        raise InvalidPod(where, "", value, "must be a text")
+        raise InvalidPod(where, "", value, "must be a string")
     class_name, underscore, device = name.partition("_")
     amount = value
     if not underscore:

@@ -122,4 +122,4 @@ def _property(fields: Fields, key: str) -> Value:
         case float() as number if isfinite(number):
             return value_of(str(number))
         case other:
-            raise fields.refuse(key, "must be a text or a number", other)
+            raise fields.refuse(key, "must be a string or a number", other)

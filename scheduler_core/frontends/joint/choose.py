@@ -157,7 +157,7 @@ def _everything(wanted: Wanted) -> tuple[NodeDevice, ...]:
 
 
 def _cards_by_scope(together: Sequence[Wanted]) -> dict[object, object]:
-    """Return how many devices of the other types each PCIe scope has: it tells which scopes are equal."""
+    """Return how many devices of the other types each PCIe scope has. Scopes with equal numbers are equal."""
     found: dict[object, list[int]] = {}
     for index, wanted in enumerate(together):
         for device in wanted.usable:

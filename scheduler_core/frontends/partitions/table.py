@@ -120,7 +120,7 @@ def _entries(fields: Fields) -> Iterator[Mapping[str, object]]:
 def _size(fields: Fields, key: object) -> int:
     text = str(key)
     if not (text.isascii() and text.isdigit()) or int(text) < 1 or text != str(int(text)):
-        raise fields.refuse(text, "is no number of GPUs: keys are whole numbers, at least 1", text)
+        raise fields.refuse(text, "must be a number of GPUs: a whole number, at least 1", text)
     return int(text)
 
 

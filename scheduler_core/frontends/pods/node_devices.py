@@ -113,7 +113,7 @@ class NodeDevices:
                 return (Take(lead.pool, lead.device.name, share), vf) if vf else self._no_vf(card)
             return share if isinstance(share, str) else (Take(lead.pool, lead.device.name, share),)
         if kind == GPU and ask.is_shared:
-            return "it is given whole only"
+            return "it can only be allocated whole"
         wants_vf = hint.vf_selector is not None or (
             kind in CARDS and bool(card.vfs) and ask.per_device[CARDS[kind]] < 100
         )
@@ -121,9 +121,9 @@ class NodeDevices:
             vf = self._free_vf(card, hint)
             return (vf,) if vf else self._no_vf(card)
         if any(amount > 100 for name, amount in ask.per_device.items() if name != MEMORY):
-            return "it has less than is asked of each"
+            return "it has less than is requested of each device"
         if card.whole is None:
-            return "it is published as VFs only"
+            return "only its VFs are published"
         whole = Take(lead.pool, lead.device.name)
         return self._obstacle(lead) or (whole,)
 
@@ -132,10 +132,10 @@ class NodeDevices:
         given = self._given(offer, ask)
         share = {QualifiedName(name): Quantity.of(amount) for name, amount in given.items()}
         if not share:
-            return "it has none of what is asked for"
+            return "it has none of the requested amounts"
         lacking = [name for name, amount in share.items() if amount > offer.device.capacity[name]]
         if lacking:
-            return f"it has less {lacking[0]} than is asked of each"
+            return f"it has less {lacking[0]} than is requested of each device"
         return self._obstacle(offer, share) or share
 
     def _given(self, offer: Offer, ask: Ask) -> Amounts:

@@ -24,7 +24,7 @@ pci: []
 """
 
 
-class Shelf(Copied):
+class SliceStore(Copied):
     """Keeps slices and counts the writes."""
 
     kind = "ResourceSlice"
@@ -46,7 +46,7 @@ class Nodes:
         return "uid-of-node"
 
 
-class Notices:
+class NodeEvents:
     def warn(self, reason, text):
         raise AssertionError(f"there is nothing to warn of: {reason}: {text}")
 
@@ -63,16 +63,16 @@ def look(tmp_path):
 
 
 def test_a_machine_with_neither_gpus_nor_nics_is_one_empty_slice_and_no_more_writes(tmp_path):
-    shelf, metrics = Shelf(), Metrics()
+    store, metrics = SliceStore(), Metrics()
     clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
-    source = V1Source(metrics, Notices())
-    publication = Publication(shelf, source, Owner(Nodes(), "node-1"), metrics, clocks)
+    source = V1Source(metrics, NodeEvents())
+    publication = Publication(store, source, Owner(Nodes(), "node-1"), metrics, clocks)
 
     for now in range(5):
         publication.attempt(look(tmp_path), float(now))
 
-    (stored,) = shelf.keeper.all()
+    (stored,) = store.keeper.all()
     assert not stored["spec"].get("devices")
     assert stored["spec"]["pool"]["resourceSliceCount"] == 1
     assert publication.is_done
-    assert shelf.writes == 1
+    assert store.writes == 1

@@ -66,7 +66,7 @@ class Source:
         pass
 
 
-class Shelf(Copied):
+class SliceStore(Copied):
     """Keeps slices, tells of none but the first time, and calls when one is stored."""
 
     kind = "ResourceSlice"
@@ -95,17 +95,17 @@ class Nodes:
 class Site:
     """An agent that usually stops once it has published."""
 
-    def __init__(self, look, wanted, resync_s=3600.0, ends_when_stored=True, step_s=STEP_S):
+    def __init__(self, discover, wanted, resync_s=3600.0, ends_when_stored=True, step_s=STEP_S):
         self.metrics = Metrics()
         self.time = Time(step_s)
         clocks = Clocks(monotonic=self.time, wall=lambda: 0.0, spread=lambda: 0.0)
-        self.shelf = Shelf(self.stop if ends_when_stored else lambda: None)
+        self.store = SliceStore(self.stop if ends_when_stored else lambda: None)
         owner = Owner(Nodes(), "node-1")
-        self.publication = Publication(self.shelf, Source(wanted), owner, self.metrics, clocks)
+        self.publication = Publication(self.store, Source(wanted), owner, self.metrics, clocks)
         self.agent = Agent(
-            look=look,
+            discover=discover,
             publications=(self.publication,),
-            news=(),
+            machine_events=(),
             metrics=self.metrics,
             clocks=clocks,
             resync_s=resync_s,
@@ -128,14 +128,14 @@ def said(caplog):
 
 
 def test_an_unexpected_error_during_discovery_is_logged_once_with_its_traceback_and_retried(said):
-    look = Failing(3, FOUND)
-    site = Site(look, Failing(0, pool_of(["a"])))
+    discover = Failing(3, FOUND)
+    site = Site(discover, Failing(0, pool_of(["a"])))
 
     site.run()
 
     (record,) = said.records
-    assert look.calls == 4
-    assert len(site.shelf.keeper.all()) == 1
+    assert discover.calls == 4
+    assert len(site.store.keeper.all()) == 1
     assert "unexpected error during discovery" in record.getMessage()
     assert record.exc_info[0] is IndexError
     assert 'tangram_agent_unforeseen_failures_total{of="discovery"} 3\n' in site.metrics.text()
@@ -150,7 +150,7 @@ def test_an_unexpected_error_while_publishing_is_logged_once_with_its_traceback_
 
     (record,) = said.records
     assert wanted.calls == 4
-    assert len(site.shelf.keeper.all()) == 1
+    assert len(site.store.keeper.all()) == 1
     assert "unexpected error while publishing ResourceSlices" in record.getMessage()
     assert record.exc_info[0] is IndexError
     assert 'tangram_agent_unforeseen_failures_total{of="ResourceSlice"} 3\n' in site.metrics.text()
@@ -158,16 +158,16 @@ def test_an_unexpected_error_while_publishing_is_logged_once_with_its_traceback_
 
 
 def test_the_agent_is_unhealthy_as_long_as_discovery_fails_unexpectedly():
-    looks = Failing(11, FOUND)
+    discoveries = Failing(11, FOUND)
     idle = []
 
-    def look():
+    def discover():
         idle.append(site.agent.idle_s())
         if len(idle) == 15:
             site.stop()
-        return looks()
+        return discoveries()
 
-    site = Site(look, Failing(0, pool_of(["a"])), resync_s=1.0, ends_when_stored=False)
+    site = Site(discover, Failing(0, pool_of(["a"])), resync_s=1.0, ends_when_stored=False)
 
     site.run()
 
@@ -189,20 +189,20 @@ class GoneServer:
             self.site.stop()
         raise Unreachable("cannot ask about ResourceSlices: connection refused")
 
-    def run(self, look):
-        """Run an agent that looks at the machine all the time; return the waits between the attempts."""
-        self.site = Site(look, self, resync_s=0.0, step_s=0.01)
+    def run(self, discover):
+        """Run an agent that reads the machine all the time; return the waits between the attempts."""
+        self.site = Site(discover, self, resync_s=0.0, step_s=0.01)
         self.site.run()
         return [later - earlier for earlier, later in itertools.pairwise(self.attempts)]
 
 
 def test_however_often_the_machine_is_looked_at_a_server_that_fails_is_asked_ever_more_slowly():
-    looks = Failing(0, FOUND)
+    discoveries = Failing(0, FOUND)
 
-    waits = GoneServer(6).run(looks)[1:]  # before the second attempt, the watch tells what is there
+    waits = GoneServer(6).run(discoveries)[1:]  # before the second attempt, the watch tells what is there
 
     assert all(wait >= least for wait, least in zip(waits, (0.5, 1.0, 2.0, 4.0), strict=True))
-    assert looks.calls > 100
+    assert discoveries.calls > 100
 
 
 def test_a_change_of_the_machine_is_published_at_once_even_while_the_server_fails():

@@ -36,7 +36,7 @@ class OneSlice:
         pass
 
 
-class Shelf(Copied):
+class SliceStore(Copied):
     """Keeps slices, but a name of ours may be taken by an object that our selection does not show."""
 
     kind = "ResourceSlice"
@@ -72,10 +72,10 @@ class Nodes:
 FOUND = Found(NodeDevices(shared=(), groups=(), by_name={}, pool=Pool(id=PoolId("d.example", "node-1"))))
 
 
-def publication_on(shelf):
+def publication_on(store):
     """Return a publication whose waits are the shortest that chance allows."""
     clocks = Clocks(monotonic=lambda: 0.0, wall=lambda: 0.0, spread=lambda: 0.0)
-    return Publication(shelf, OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
+    return Publication(store, OneSlice(), Owner(Nodes(), "node-1"), Metrics(), clocks)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def attempts(caplog):
     """Try some times with a name that is taken so often; return the publication."""
 
     def tried(times, times_taken):
-        made = publication_on(Shelf(times_taken))
+        made = publication_on(SliceStore(times_taken))
         with caplog.at_level(logging.WARNING):
             for now in range(times):
                 made.attempt(FOUND, float(now))
@@ -112,11 +112,11 @@ def test_once_the_name_is_free_the_slice_is_published(attempts):
     publication = attempts(10, times_taken=9)
 
     assert publication.is_done
-    assert [one["metadata"]["name"] for one in publication.shelf.keeper.all()] == ["node-1-d.example-00"]
+    assert [one["metadata"]["name"] for one in publication.store.keeper.all()] == ["node-1-d.example-00"]
 
 
 def test_while_the_server_is_gone_attempts_come_ever_more_slowly_and_are_told_once(caplog):
-    publication = publication_on(Shelf(100, GONE))
+    publication = publication_on(SliceStore(100, GONE))
     attempted = [0.0]
 
     for _ in range(10):
@@ -135,9 +135,9 @@ NAMES = [one["metadata"]["name"] for one in pool_of(["a", "b", "c"])]
 @pytest.fixture
 def shrunk():
     """A publication that wants one slice where three are stored, of which two cannot be deleted."""
-    shelf = Shelf(0, stored=pool_of(["a", "b", "c"]))
-    shelf.undeletable = set(NAMES[1:])
-    return publication_on(shelf)
+    store = SliceStore(0, stored=pool_of(["a", "b", "c"]))
+    store.undeletable = set(NAMES[1:])
+    return publication_on(store)
 
 
 def test_what_cannot_be_deleted_is_told_one_by_one_and_once_and_what_is_wanted_counts_as_published(
@@ -147,7 +147,7 @@ def test_what_cannot_be_deleted_is_told_one_by_one_and_once_and_what_is_wanted_c
         shrunk.attempt(FOUND, float(now))
 
     assert shrunk.is_done
-    assert [one["metadata"]["name"] for one in shrunk.shelf.keeper.pool()] == NAMES[:1]
+    assert [one["metadata"]["name"] for one in shrunk.store.keeper.pool()] == NAMES[:1]
     assert [message.partition(":")[2].split()[2] for message in caplog.messages] == [
         f"{name}:" for name in NAMES[1:]
     ]
@@ -159,18 +159,18 @@ def test_what_could_not_be_deleted_is_tried_again_ever_more_slowly_until_it_is_g
         now = sum(waits)
         shrunk.attempt(FOUND, now)
         waits.append(shrunk.due - now)
-    shrunk.shelf.undeletable.clear()
+    shrunk.store.undeletable.clear()
 
     shrunk.attempt(FOUND, shrunk.due)
 
     assert waits == [0.25, 0.5, 1.0, 2.0]
     assert shrunk.due == inf
-    assert [one["metadata"]["name"] for one in shrunk.shelf.keeper.all()] == NAMES[:1]
+    assert [one["metadata"]["name"] for one in shrunk.store.keeper.all()] == NAMES[:1]
 
 
 def test_one_that_is_mended_is_told_again_when_it_fails_again_and_the_others_are_not(shrunk, caplog):
     shrunk.attempt(FOUND, 0.0)
-    shrunk.shelf.undeletable = {NAMES[1]}
+    shrunk.store.undeletable = {NAMES[1]}
     shrunk.attempt(FOUND, 1.0)
 
     shrunk.attempt(FOUND, 2.0)
@@ -179,27 +179,27 @@ def test_one_that_is_mended_is_told_again_when_it_fails_again_and_the_others_are
     assert shrunk.due > 2.0
 
 
-def test_a_look_that_finds_nothing_new_leaves_the_wait_after_a_failure_alone():
-    publication = publication_on(Shelf(100, GONE))
+def test_a_discovery_that_finds_nothing_new_leaves_the_wait_after_a_failure_alone():
+    publication = publication_on(SliceStore(100, GONE))
     publication.attempt(FOUND, 0.0)
     due = publication.due
 
-    publication.looked(0.1, is_new=False)
+    publication.discovered(0.1, is_new=False)
 
     assert publication.due == due
 
 
 def test_a_look_that_finds_something_new_ends_the_wait_after_a_failure():
-    publication = publication_on(Shelf(100, GONE))
+    publication = publication_on(SliceStore(100, GONE))
     publication.attempt(FOUND, 0.0)
 
-    publication.looked(0.1, is_new=True)
+    publication.discovered(0.1, is_new=True)
 
     assert publication.due == 0.1
 
 
 def test_a_change_of_what_is_stored_ends_the_wait_after_a_failure():
-    publication = publication_on(Shelf(100, GONE))
+    publication = publication_on(SliceStore(100, GONE))
     for _ in range(8):
         publication.attempt(FOUND, 0.0)
 
@@ -208,10 +208,10 @@ def test_a_change_of_what_is_stored_ends_the_wait_after_a_failure():
     assert publication.due == 0.1
 
 
-def test_a_look_that_finds_nothing_new_has_what_is_stored_compared_where_nothing_failed():
-    publication = publication_on(Shelf(0))
+def test_a_discovery_that_finds_nothing_new_has_what_is_stored_compared_where_nothing_failed():
+    publication = publication_on(SliceStore(0))
     publication.attempt(FOUND, 0.0)
 
-    publication.looked(0.1, is_new=False)
+    publication.discovered(0.1, is_new=False)
 
     assert publication.due == 0.1

@@ -22,7 +22,7 @@ STORED = st.lists(
 )
 
 
-class Shelf(Copied):
+class SliceStore(Copied):
     """Keeps slices, but fails for some names as it is told; remembers what was asked and each state."""
 
     kind = "ResourceSlice"
@@ -51,14 +51,14 @@ class Shelf(Copied):
         return self.keeper.objects.get(name)
 
 
-def publisher_of(shelf):
-    return Publisher(shelf, Metrics())
+def publisher_of(store):
+    return Publisher(store, Metrics())
 
 
-def publish(shelf, wanted):
+def publish(store, wanted):
     """Publish and return what failed."""
     try:
-        publisher_of(shelf).publish(pool_of(wanted))
+        publisher_of(store).publish(pool_of(wanted))
     except NotAllWritten as error:
         return error
     return None
@@ -76,27 +76,27 @@ def stored_of(slices):
 @settings(deadline=None)
 def test_whatever_cannot_be_deleted_the_pool_becomes_the_wanted_one_beside_it(wanted, stored, stuck):
     failures = {("delete", name(index)): NotAllowed for index in stuck}
-    shelf = Shelf(stored_of(stored), failures)
+    store = SliceStore(stored_of(stored), failures)
     left = sorted({name(one[0]) for one in stored if one[0] in stuck and one[0] >= len(wanted)})
 
-    failed = publish(shelf, wanted)
+    failed = publish(store, wanted)
 
-    assert contents(shelf.keeper.pool()) == wanted
+    assert contents(store.keeper.pool()) == wanted
     assert sorted(map(str, failed.failures if failed else ())) == [f"cannot delete {one}" for one in left]
-    assert set(shelf.keeper.objects) == {*map(name, range(len(wanted))), *left}
+    assert set(store.keeper.objects) == {*map(name, range(len(wanted))), *left}
 
 
 @given(POOLS, STORED, st.sets(st.tuples(st.sampled_from(["create", "update", "delete"]), st.integers(0, 6))))
 @settings(deadline=None)
 def test_whatever_fails_no_state_is_a_complete_pool_that_mixes_old_and_new(wanted, stored, failing):
     failures = {(verb, name(index)): Refused for verb, index in failing}
-    shelf = Shelf(stored_of(stored), failures)
-    before = {name_of(one): contents([one])[0] for one in shelf.keeper.all()}
+    store = SliceStore(stored_of(stored), failures)
+    before = {name_of(one): contents([one])[0] for one in store.keeper.all()}
     after = {name_of(one): contents([one])[0] for one in pool_of(wanted)}
 
-    publish(shelf, wanted)
+    publish(store, wanted)
 
-    for state in shelf.states:
+    for state in store.states:
         seen = {name_of(one): contents([one])[0] for one in state or ()}
         assert seen.items() <= before.items() or seen == after
 
@@ -104,80 +104,80 @@ def test_whatever_fails_no_state_is_a_complete_pool_that_mixes_old_and_new(wante
 def test_all_that_fails_is_told_with_one_message_each():
     stored = pool_of(["a", "b", "c", "d"])
     failures = {("delete", name(2)): NotAllowed, ("delete", name(3)): Refused, ("update", name(1)): Refused}
-    shelf = Shelf(stored, failures)
+    store = SliceStore(stored, failures)
 
-    failed = publish(shelf, ["x", "x"])
+    failed = publish(store, ["x", "x"])
 
     messages = [f"cannot delete {name(2)}", f"cannot delete {name(3)}", f"cannot update {name(1)}"]
     assert [str(one) for one in failed.failures] == messages
     assert not failed.is_complete
-    assert [verb for verb, _ in shelf.asked] == ["delete", "delete", "update", "update"]
+    assert [verb for verb, _ in store.asked] == ["delete", "delete", "update", "update"]
 
 
 def test_what_is_wanted_is_stored_though_something_obsolete_stays():
-    shelf = Shelf(pool_of(["a", "b"]), {("delete", name(1)): NotAllowed})
+    store = SliceStore(pool_of(["a", "b"]), {("delete", name(1)): NotAllowed})
 
-    failed = publish(shelf, ["a"])
+    failed = publish(store, ["a"])
 
     assert failed.is_complete
-    assert contents(shelf.keeper.pool()) == ["a"]
+    assert contents(store.keeper.pool()) == ["a"]
 
 
 def test_a_leftover_that_stays_costs_one_deletion_at_the_next_attempt_and_no_other_write():
-    shelf = Shelf(pool_of(["a", "b", "c"]), {("delete", name(2)): NotAllowed})
-    publish(shelf, ["a", "b"])
-    shelf.asked.clear()
+    store = SliceStore(pool_of(["a", "b", "c"]), {("delete", name(2)): NotAllowed})
+    publish(store, ["a", "b"])
+    store.asked.clear()
 
-    assert publish(shelf, ["a", "b"])
+    assert publish(store, ["a", "b"])
 
-    assert shelf.asked == [("delete", name(2))]
+    assert store.asked == [("delete", name(2))]
 
 
 def test_what_needs_the_name_of_something_that_stays_waits_and_the_rest_is_written():
     elsewhere = slice_of(1, 2, "a")
     blocking = {**elsewhere, "spec": {**elsewhere["spec"], "nodeName": "node-2"}}
-    shelf = Shelf([blocking], {("delete", name(1)): NotAllowed})
+    store = SliceStore([blocking], {("delete", name(1)): NotAllowed})
 
-    failed = publish(shelf, ["a", "b", "c"])
+    failed = publish(store, ["a", "b", "c"])
 
     assert not failed.is_complete
-    assert shelf.asked == [("delete", name(1)), ("create", name(0)), ("create", name(2))]
+    assert store.asked == [("delete", name(1)), ("create", name(0)), ("create", name(2))]
 
 
 def test_while_no_slice_of_a_new_generation_is_taken_the_old_pool_stays_whole():
-    shelf = Shelf(pool_of(["a", "b", "c"]), {("update", name(0)): Refused})
+    store = SliceStore(pool_of(["a", "b", "c"]), {("update", name(0)): Refused})
 
-    assert publish(shelf, ["x", "x", "x"])
+    assert publish(store, ["x", "x", "x"])
 
-    assert contents(shelf.keeper.pool()) == ["a", "b", "c"]
-    assert shelf.asked == [("update", name(0))]
+    assert contents(store.keeper.pool()) == ["a", "b", "c"]
+    assert store.asked == [("update", name(0))]
 
 
 def test_once_a_generation_has_begun_a_slice_that_is_refused_is_the_only_one_missing():
-    shelf = Shelf(pool_of(["a", "b", "c"]), {("update", name(1)): Refused})
-    publish(shelf, ["x", "x", "x"])
-    shelf.failures.clear()
-    shelf.asked.clear()
+    store = SliceStore(pool_of(["a", "b", "c"]), {("update", name(1)): Refused})
+    publish(store, ["x", "x", "x"])
+    store.failures.clear()
+    store.asked.clear()
 
-    assert publish(shelf, ["x", "x", "x"]) is None
+    assert publish(store, ["x", "x", "x"]) is None
 
-    assert shelf.asked == [("update", name(1))]
+    assert store.asked == [("update", name(1))]
 
 
 @pytest.mark.parametrize("error", [Unreachable, Outdated])
 def test_a_server_that_is_gone_or_a_pool_that_somebody_else_writes_ends_the_attempt(error):
-    shelf = Shelf(pool_of(["a", "b", "c"]), {("update", name(1)): error})
+    store = SliceStore(pool_of(["a", "b", "c"]), {("update", name(1)): error})
 
-    (failure,) = publish(shelf, ["x", "x", "x"]).failures
+    (failure,) = publish(store, ["x", "x", "x"]).failures
 
     assert isinstance(failure, error)
-    assert shelf.asked == [("update", name(0)), ("update", name(1))]
+    assert store.asked == [("update", name(0)), ("update", name(1))]
 
 
 def test_a_server_that_does_not_answer_a_deletion_is_asked_nothing_more():
-    shelf = Shelf(pool_of(["a", "b", "c"]), {("delete", name(1)): Unreachable})
+    store = SliceStore(pool_of(["a", "b", "c"]), {("delete", name(1)): Unreachable})
 
-    (failure,) = publish(shelf, ["x"]).failures
+    (failure,) = publish(store, ["x"]).failures
 
     assert isinstance(failure, Unreachable)
-    assert shelf.asked == [("delete", name(1))]
+    assert store.asked == [("delete", name(1))]

@@ -15,7 +15,7 @@ NEW_KIND = "cannot watch compositeresourceslices: storage is (re)initializing (4
 REFUSED = "cannot watch compositeresourceslices: connection refused"
 
 
-class Shelf:
+class SliceStore:
     """Tells some changes, then ends the watch for good."""
 
     kind = "CompositeResourceSlice"
@@ -30,12 +30,12 @@ class Shelf:
 
 @pytest.fixture
 def told(caplog):
-    """Follow a shelf that tells these changes and return what operators read in the log."""
+    """Follow a store that tells these changes and return what operators read in the log."""
 
     def followed(*changes):
         with caplog.at_level(logging.INFO):
             ended, metrics = threading.Event(), Metrics()
-            follow(Shelf(changes), lambda _: None, metrics, ended=ended, slow_s=0.0)
+            follow(SliceStore(changes), lambda _: None, metrics, ended=ended, slow_s=0.0)
         return caplog.messages
 
     return followed

@@ -1,4 +1,4 @@
-"""A door before the API server that counts who asks what, and refuses or breaks off when it is told to.
+"""A proxy before the API server that counts requests by client, and refuses or breaks them off on request.
 
 Plain HTTP comes in, TLS with the cluster's credentials goes out; answers pass through as they stream.
 """

@@ -72,7 +72,7 @@ class Keeper:
 
 
 class Copied:
-    """The part of a shelf that knows what is stored: here it always knows exactly what ``keeper`` keeps."""
+    """The part of a store that knows what is stored: here it always knows exactly what ``keeper`` keeps."""
 
     keeper: Keeper
     is_listed = True

@@ -157,7 +157,7 @@ def test_a_claim_that_is_not_allocated_or_was_replaced_is_refused(
     outcomes = service.prepare([unallocated, replaced], Caller())  # type: ignore[arg-type]
 
     assert "cannot prepare claim default/claim-u1: it is not allocated" in outcomes["u1"].error
-    assert "the kubelet means UID old" in outcomes["old"].error
+    assert "the kubelet asks for UID old" in outcomes["old"].error
     assert bench.leftovers() == []
 
 

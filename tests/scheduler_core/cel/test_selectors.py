@@ -1,4 +1,4 @@
-"""The one door: views, compilation, and errors that say which expression failed on which device."""
+"""The entry points of ``cel``: views, compilation, and errors that name the expression and the device."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_what_the_tables_do_not_cover_has_no_room():
     (choice,) = why(cluster, asked)
 
     engine.decide([asked], NODE)
-    assert engine.answered_by.gap == "a request matches devices that serve many claims"
+    assert engine.answered_by.gap == "a request matches shareable devices"
     assert (str(choice.device.device), choice.rivals) == ("odd", ())
 
 

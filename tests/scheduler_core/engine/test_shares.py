@@ -1,4 +1,4 @@
-"""Devices that serve many claims, as the engine gives them out."""
+"""Shareable devices: how the engine allocates devices that several claims use."""
 
 from dataclasses import replace
 

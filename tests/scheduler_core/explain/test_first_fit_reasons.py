@@ -141,7 +141,7 @@ def test_a_source_that_is_too_small_even_when_free_is_held_by_nobody():
     (demand,) = demands([claim(request("r"))], cluster_of(small), NODE)
 
     told = obstacle_text(demand.matched[1].obstacle)
-    assert told == "board has too little m even when nobody uses it: 2 needed, 1 in all"
+    assert told == "board has too little m even when unused: 2 needed, 1 in all"
 
 
 def test_looking_on_meets_no_obstacle():

@@ -1,4 +1,4 @@
-"""What a refusal carries: amounts, holders, constraints and the requests that cannot hold together."""
+"""What a refusal carries: amounts, holders, constraints and the requests that do not fit together."""
 
 from __future__ import annotations
 

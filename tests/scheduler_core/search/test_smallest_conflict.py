@@ -1,4 +1,4 @@
-"""The smallest set of requests that cannot hold together."""
+"""The smallest set of requests that do not fit together."""
 
 from __future__ import annotations
 

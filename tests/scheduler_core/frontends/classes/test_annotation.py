@@ -64,7 +64,7 @@ def test_names_too_long_together_are_shortened_and_the_value_says_them():
     [
         ("c_gpu-0", "0", "quantity: '0': must be a whole number, at least 1"),
         ("c_gpu-0", "1.5", "quantity: '1.5': must be a whole number, at least 1"),
-        ("c_gpu-0", 1, "1: must be a text"),
+        ("c_gpu-0", 1, "1: must be a string"),
         ("c", "1", "'1': must be resClass_<class>_<device>=<quantity>, or"),
         ("c_GPU", "1", "'c GPU': must be resClass_<class>_<device>=<quantity>, or"),
         ("c.0123456789abcdef", "1 c gpu-0", "does not belong to this name"),

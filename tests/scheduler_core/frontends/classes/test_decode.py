@@ -67,7 +67,10 @@ def test_a_bad_class_is_refused_by_its_field(change, message):
         ([{"name": "a", "quantity": -1}], "devices[0].quantity: -1: must be at least 0"),
         ([{"name": "a", "quantity": 1.5}], "devices[0].quantity: 1.5: must be an integer"),
         ([{"name": "a"}, {"name": "a"}], "devices[1].name: 'a': is listed twice"),
-        ([{"name": "a", "properties": {"k": []}}], "devices[0].properties.k: []: must be a text or a number"),
+        (
+            [{"name": "a", "properties": {"k": []}}],
+            "devices[0].properties.k: []: must be a string or a number",
+        ),
         ([{"name": "a", "memory": "1G"}], "devices[0].memory: unknown field; known here: name, quantity, pr"),
     ],
 )

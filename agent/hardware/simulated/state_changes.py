@@ -10,7 +10,7 @@ from typing import Final
 _POLL_S: Final = 0.25
 
 
-class StateNews:
+class StateChanges:
     """Polls the state file of the machine in ``directory``: its inode and time."""
 
     def __init__(self, directory: Path, poll_s: float = _POLL_S) -> None:

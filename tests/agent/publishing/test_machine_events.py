@@ -8,7 +8,7 @@ from queue import SimpleQueue
 import pytest
 
 from agent.hardware.simulated import Lost, SimulatedMachine, load_node
-from agent.hardware.simulated.news import StateNews
+from agent.hardware.simulated.state_changes import StateChanges
 from agent.hardware.uevents import is_news
 
 
@@ -16,9 +16,9 @@ from agent.hardware.uevents import is_news
 def listening():
     stop, threads = threading.Event(), []
 
-    def start(news):
+    def start(machine_events):
         heard = SimpleQueue()
-        threads.append(threading.Thread(target=news.listen, args=(heard.put, stop)))
+        threads.append(threading.Thread(target=machine_events.listen, args=(heard.put, stop)))
         threads[-1].start()
         heard.get(timeout=30)
         return heard
@@ -32,7 +32,7 @@ def listening():
 
 def test_every_change_of_a_simulated_machine_is_heard(tmp_path, listening):
     machine = SimulatedMachine.open(load_node("a100x2"), tmp_path)
-    heard = listening(StateNews(tmp_path, poll_s=0.01))
+    heard = listening(StateChanges(tmp_path, poll_s=0.01))
 
     for change in (lambda: machine.inject(Lost(1)), machine.clear_faults):
         change()
@@ -41,7 +41,7 @@ def test_every_change_of_a_simulated_machine_is_heard(tmp_path, listening):
 
 def test_a_machine_whose_folder_vanishes_is_heard_of_too(tmp_path, listening):
     SimulatedMachine.open(load_node("a100x2"), tmp_path)
-    heard = listening(StateNews(tmp_path, poll_s=0.01))
+    heard = listening(StateChanges(tmp_path, poll_s=0.01))
 
     (tmp_path / "machine.json").unlink()
 
