@@ -5,6 +5,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.base.effort import Effort
 from scheduler_core.frontends.joint.choose import answers
 from scheduler_core.frontends.joint.closeness import compactness, distance
 from scheduler_core.frontends.joint.demand import JointDemand, Wanted
@@ -46,7 +47,7 @@ def test_no_choice_of_units_is_better_than_the_first_answer(gpus, nics, count, l
         is_same_pcie=is_same,
     )
 
-    found = next(answers(demand), None)
+    found = next(answers(demand, Effort()), None)
 
     every = [cost(demand, one) for one in combinations(demand.first.usable, count)]
     best = min((one for one in every if one is not None), default=None)
