@@ -114,7 +114,7 @@ def test_an_instance_with_our_ids_and_another_uuid_is_not_ours_to_destroy(bench:
     assert gpus.create_gpu_instance(held.spec) == held.gi_id
     gpus.create_compute_instance(held.gpu, held.gi_id)
 
-    with pytest.raises(PluginError, match=r"is there, which no claim of this driver created"):
+    with pytest.raises(PluginError, match=r"exists, and no claim of this driver created it"):
         bench.prepare("u1", HALF)
     bench.unprepare("u1")
 
