@@ -19,7 +19,7 @@ from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.policy.policies import Chooser, Priced
 from scheduler_core.engine.search.search_solver import SearchSolver
 from scheduler_core.engine.solve.coverage import Covered
-from scheduler_core.engine.solve.plan import NodePlan, Solution
+from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, Claim
@@ -113,21 +113,21 @@ class Decider:
             found = self._plain(claims, node_view)
             return found if isinstance(found, Undecided) else found is not None, False
         self._effort.most = self._effort.steps + DECISION
+        self.answered_by = _TABLES
         try:
-            coverage = compiled.coverage(node_view)
-            known = self._fits_tables(coverage.plan, node_view) if isinstance(coverage, Covered) else None
-            if known is not None:
-                return known, True
+            coverage = compiled.coverages.get(node_view) or compiled.coverage(node_view)
+            if isinstance(coverage, Covered):
+                try:
+                    return coverage.plan.fits(node_view.components), True
+                except BeyondTables as beyond:
+                    gap = beyond.reason
+            else:
+                gap = coverage.reason
+            self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
             is_fit = self._searched(claims, compiled, node_view) is not None
         except EffortExceeded:
             return self._undecided(node_view), False
         return is_fit, not compiled.search(node_view).space.fails
-
-    def _fits_tables(self, plan: NodePlan, node_view: NodeView) -> bool | None:
-        try:
-            return plan.fits(node_view.components)
-        except BeyondTables:
-            return None
 
     def _searched(
         self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
@@ -148,5 +148,5 @@ class Decider:
         return found if isinstance(found, Allocation | Undecided) else None
 
     def _undecided(self, node_view: NodeView) -> Undecided:
-        why = f"the {self.answered_by.solver} reached its bound"
+        why = f"the search reached its bound ({self.answered_by.solver})"
         return Undecided(node=node_view.node.name, steps=DECISION, why=why)
