@@ -76,6 +76,7 @@ def test_what_the_deed_raises_leaves_and_the_next_call_gets_its_own_answer(
     api: KubeApi, server: Script
 ) -> None:
     def breaks() -> None:
+        assert server.asked.wait(30)  # the server has read the call before it is given up
         raise Broken
 
     server.answers(Reply(document("of nobody")), FINE)

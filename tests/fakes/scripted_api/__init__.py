@@ -68,7 +68,7 @@ Answer = Reply | Stream | Hang | Cut | Endless | Callable[[Request], Reply]
 
 
 class Script(ThreadingHTTPServer):
-    """Gives the answers in their order, the last one for ever."""
+    """Gives the answers in their order, the last one for ever. ``asked`` is set once a request has its answer."""
 
     daemon_threads = True
     block_on_close = False
@@ -77,6 +77,7 @@ class Script(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.requests: list[Request] = []
         self.over = Event()
+        self.asked = Event()
         self._answers: list[Answer] = [Reply()]
         self._lock = Lock()
 
@@ -86,7 +87,9 @@ class Script(ThreadingHTTPServer):
     def next(self, request: Request) -> Answer:
         with self._lock:
             self.requests.append(request)
-            return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+            answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        self.asked.set()
+        return answer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are what these tests are about."""

@@ -109,7 +109,7 @@ def test_a_refusal_comes_before_any_change(
         steps.refuse(held)
     steps.store.remove(completed.uid)
 
-    with pytest.raises(PlacementTaken, match="which no claim of this driver created"):
+    with pytest.raises(PlacementTaken, match="no claim of this driver created it"):
         steps.refuse(held)
 
     assert bench.records() == ()

@@ -112,7 +112,7 @@ def test_other_spellings_of_the_proposal_are_read_with_a_warning():
 @pytest.mark.parametrize(
     ("table", "parts"),
     [
-        ({"two": []}, ["two", "whole numbers, at least 1"]),
+        ({"two": []}, ["two", "a whole number, at least 1"]),
         ({"0": []}, ["'0'"]),
         ({"2": rows([0])}, ["2[0].minors", "must have 2 members"]),
         ({"1": rows([9])}, ["1[0].minors[0]", "9", "it has 0, 1"]),
