@@ -68,7 +68,10 @@ Answer = Reply | Stream | Hang | Cut | Endless | Callable[[Request], Reply]
 
 
 class Script(ThreadingHTTPServer):
-    """Gives the answers in their order, the last one for ever. ``asked`` is set once a request has its answer."""
+    """Gives the answers in their order, the last one for ever.
+
+    Shape: ``asked`` is set once a request has its answer.
+    """
 
     daemon_threads = True
     block_on_close = False
