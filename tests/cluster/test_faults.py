@@ -195,7 +195,7 @@ def test_an_allocation_that_names_a_device_nobody_has_is_told_on_claim_and_pod_a
     note = note_on_claim(api, site, namespace)
     assert f"claim {namespace}/c" in note
     assert "gpu-9-mig-3g-20gb-0-3" in note
-    assert "look at the agent" in note
+    assert "check the agent" in note
     assert eventually(
         lambda: [one for one in notes(api, namespace, "FailedPrepareDynamicResources", "Pod") if note in one],
         "the kubelet's event on the pod says it too",
