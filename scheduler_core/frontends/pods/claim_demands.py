@@ -1,7 +1,6 @@
-"""The demands of annotated claims: which requests of a problem are chosen together.
+"""The demands of annotated claims: which requests are chosen together.
 
-A problem and the annotations enter. Per group of requests a demand leaves, whose node devices are the
-candidates of the requests.
+For each group of requests there is one demand, whose node devices are the devices that the requests match.
 """
 
 from __future__ import annotations
@@ -9,23 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from scheduler_core.engine.request_devices import RequestDevice, RequestDevices
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
-from scheduler_core.frontends.joint.node_device import NodeDevice, Take
+from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec
+from scheduler_core.frontends.pods.cards import NUMA_NODE
 from scheduler_core.frontends.pods.exclusive import PCIE_ROOT
 from scheduler_core.frontends.pods.hints import Joint
-from scheduler_core.frontends.pods.node_devices import NUMA_NODE
 from scheduler_core.model.claim import Claim, ClaimRef
-from scheduler_core.model.device import AttributeValue, Device, QualifiedName
+from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import qualified
-from scheduler_core.model.sentences import obstacle_text
-from scheduler_core.rules.scopes import compared
-from scheduler_core.search.candidates import Candidate
-from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
-
-Pins = Mapping[int, Sequence[Candidate]]
-"""The chosen candidates of some requests, by the index of the request in the problem."""
+from scheduler_core.rules.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +32,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class SlotDemand:
-    """A demand, and the indexes of its types among the problem's requests. Shape: the first type first."""
+    """A demand, and the numbers of its types among all requests. Shape: the first type first."""
 
     demand: JointDemand
     requests: tuple[int, ...]
@@ -47,50 +41,32 @@ class SlotDemand:
 def slot_demands(
     claims: Sequence[Claim],
     marks: Mapping[ClaimRef, Marks],
-    problem: Problem,
+    requests: Sequence[RequestDevices],
     table: NodeTable,
 ) -> Iterator[SlotDemand]:
     """Yield the demands of the claims, in order. Requests with alternatives are left out."""
     for number, claim in enumerate(claims):
         mine = marks.get(claim.ref, Marks())
-        requests = {
-            request.alternatives[0].name: index
-            for index, request in enumerate(problem.requests)
-            if request.claim == number
-            and len(request.alternatives) == 1
-            and not request.alternatives[0].admin_access
+        numbers = {
+            one.name: index for index, one in enumerate(requests) if one.claim == number and one.is_plain
         }
         names = mine.joint.types if mine.joint is not None else ()
-        joined = [requests[name] for name in names if name in requests]
+        joined = [numbers[name] for name in names if name in numbers]
         if len(joined) > 1:
-            yield _demand(joined, mine, problem, table)
-        for request in requests.values():
-            alone = _demand([request], mine, problem, table)
+            yield _demand(joined, mine, requests, table)
+        for request in numbers.values():
+            alone = _demand([request], mine, requests, table)
             if (request not in joined or len(joined) < 2) and alone.demand.partitioned is not None:
                 yield alone
 
 
-def pinned(problem: Problem, pins: Pins) -> Problem:
-    """Return the problem with the candidates of some requests reduced to the chosen ones."""
-    requests = []
-    for number, request in enumerate(problem.requests):
-        mine = pins.get(number)
-        if mine is not None:
-            alternative = replace(
-                request.alternatives[0], count=len(mine), candidates=tuple(mine), kind=("pinned", number)
-            )
-            requests.append(SearchRequest(request.claim, (alternative,)))
-        else:
-            requests.append(request)
-    return replace(problem, requests=tuple(requests))
-
-
-def _demand(requests: Sequence[int], marks: Marks, problem: Problem, table: NodeTable) -> SlotDemand:
-    alternatives = [problem.requests[request].alternatives[0] for request in requests]
-    devices = [one.offer.device for alternative in alternatives for one in alternative.candidates]
-    scope = compared(switches_of(alternatives), devices)
-    first, *rest = (_wanted(alternative, problem, scope) for alternative in alternatives)
-    has_minors = bool(first.devices) and all(_minor(one) is not None for one in alternatives[0].candidates)
+def _demand(
+    numbers: Sequence[int], marks: Marks, requests: Sequence[RequestDevices], table: NodeTable
+) -> SlotDemand:
+    mine = [requests[number] for number in numbers]
+    scope = _compared(mine)
+    first, *rest = (_wanted(one, scope) for one in mine)
+    has_minors = bool(first.devices) and all(_minor(one) is not None for one in mine[0].devices)
     is_binding = table.is_honored or marks.spec is not None
     partitioned = None
     if has_minors and (is_binding or table.table is not None):
@@ -102,45 +78,49 @@ def _demand(requests: Sequence[int], marks: Marks, problem: Problem, table: Node
         is_same_pcie=marks.joint is not None and marks.joint.is_same_pcie,
         partitioned=partitioned,
     )
-    return SlotDemand(demand, tuple(requests))
+    return SlotDemand(demand, tuple(numbers))
 
 
-def switches_of(alternatives: Sequence[SearchAlternative]) -> tuple[QualifiedName, ...]:
+def switches_of(requests: Sequence[RequestDevices]) -> tuple[QualifiedName, ...]:
     """Return the attributes that "same PCIe" compares, the finest first."""
-    drivers = {one.offer.view.driver for alternative in alternatives for one in alternative.candidates}
+    drivers = {one.id.driver for request in requests for one in request.devices}
     return (*(qualified("pcieSwitch", driver) for driver in sorted(drivers)), PCIE_ROOT)
 
 
-def _wanted(alternative: SearchAlternative, problem: Problem, scope: QualifiedName) -> Wanted:
-    """Return a request's candidates as node devices. Shape: ``index`` is that of the candidate."""
+def _compared(requests: Sequence[RequestDevices]) -> QualifiedName:
+    """Return the first attribute that all matched devices have, the last one where there is none."""
+    scopes = switches_of(requests)
+    devices = [one for request in requests for one in request.devices]
+    found = (scope for scope in scopes if all(one.value(scope) is not None for one in devices))
+    return next(found, scopes[-1])
+
+
+def _wanted(request: RequestDevices, scope: QualifiedName) -> Wanted:
+    """Return a request's devices as node devices. Shape: ``index`` is that of the device in the request."""
     node_devices = []
-    for place, one in enumerate(alternative.candidates):
-        device = one.offer.device
+    for place, one in enumerate(request.devices):
         minor = _minor(one)
-        take = Take(one.offer.pool, device.name, one.share)
-        found = one.obstacle or problem.ledgers[one.offer.pool].obstacle(device.name, one.share)
-        why = None if found is None else obstacle_text(found)
         node_devices.append(
             NodeDevice(
-                kind=alternative.name,
+                kind=request.name,
                 number=place if minor is None else minor,
-                pcie=device.attributes.get(scope),
-                numa=_single(device, NUMA_NODE),
-                is_touched=why is not None,
-                takes=() if why is not None or one.error is not None else (take,),
-                why=why or "",
+                pcie=one.value(scope),
+                numa=_numa(one),
+                is_touched=not one.is_free and not one.fails,
+                is_free=one.is_free,
+                why=one.why,
                 index=place,
             )
         )
-    return Wanted(kind=alternative.name, devices=tuple(node_devices), count=alternative.count)
+    return Wanted(kind=request.name, devices=tuple(node_devices), count=request.count)
 
 
-def _minor(candidate: Candidate) -> int | None:
+def _minor(device: RequestDevice) -> int | None:
     """Return the number of the device in tables of partitions."""
-    value = candidate.offer.device.attributes.get(qualified("minor", candidate.offer.view.driver))
+    value = device.value(qualified("minor", device.id.driver))
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _single(device: Device, name: QualifiedName) -> AttributeValue | None:
-    value = device.attributes.get(name)
+def _numa(device: RequestDevice) -> Scope | None:
+    value = device.value(NUMA_NODE)
     return value[0] if isinstance(value, tuple) else value

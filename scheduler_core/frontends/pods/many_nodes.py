@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.pods.annotated_claims import allocate_marked
 from scheduler_core.frontends.pods.claim_demands import Marks
-from scheduler_core.frontends.pods.place import PlacedPod, entered, offered, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod, entered
+from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk
 from scheduler_core.model.claim import Claim, ClaimRef
-from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 
@@ -37,7 +38,7 @@ class PodAnswer:
 def allocate_marked_somewhere(
     claims: Sequence[Claim],
     marks: Mapping[ClaimRef, Marks],
-    cluster: Cluster,
+    engine: Engine,
     nodes: Sequence[Node],
     tables: Mapping[str, NodeTable],
 ) -> Answer | None:
@@ -50,7 +51,7 @@ def allocate_marked_somewhere(
         return None
     others: list[Unallocatable | Undecided] = []
     for node in nodes:
-        found = allocate_marked(claims, marks, cluster, node, tables.get(node.name))
+        found = allocate_marked(claims, marks, engine, node, tables.get(node.name))
         if isinstance(found, Allocation):
             return found
         others.append(found)
@@ -67,36 +68,35 @@ def answer_without_allocation(answers: Sequence[Unallocatable | Undecided]) -> A
 
 
 def place_pods(
-    asks: Sequence[PodAsk], cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
+    asks: Sequence[PodAsk], placer: PodPlacer, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
 ) -> Iterator[PodAnswer]:
     """Place pods one after another, each on the first node that fits; yield what became of each.
 
-    Each pod holds its devices, alone where it says so, before the next one is placed.
+    Each pod holds its devices in the placer's state, alone where it says so, before the next one is placed.
     Shape: at least one node.
     """
     for ask in asks:
-        found = place_pod_somewhere(ask, cluster, nodes, tables)
+        found = place_pod_somewhere(ask, placer, nodes, tables)
         yield found
         if found.placed is not None:
-            held = entered(ask, found.placed, _ref(ask))
-            cluster = replace(cluster, allocated=(*cluster.allocated, held))
+            placer.state.hold(entered(ask, found.placed, _ref(ask)))
 
 
 def place_pod_somewhere(
-    ask: PodAsk, cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
+    ask: PodAsk, placer: PodPlacer, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
 ) -> PodAnswer:
-    """Place a pod on the first node that fits, and enter nothing. Shape: at least one node."""
+    """Place a pod on the first node that fits, and hold nothing. Shape: at least one node."""
     refused: dict[str, JointRefusal] = {}
     undecided: list[Undecided] = []
     for node in nodes:
-        match place_pod(ask, cluster, node, tables.get(node.name)):
+        match placer.place(ask, node, tables.get(node.name)):
             case PlacedPod() as placed:
-                return PodAnswer(ask, placed, refused, offered(ask, cluster, node))
+                return PodAnswer(ask, placed, refused, placer.offered(ask, node))
             case Undecided() as unknown:
                 undecided.append(unknown)
             case JointRefusal() as refusal:
                 refused[node.name] = refusal
-    return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]), tuple(undecided))
+    return PodAnswer(ask, None, refused, placer.offered(ask, nodes[0]), tuple(undecided))
 
 
 def _ref(ask: PodAsk) -> ClaimRef:
