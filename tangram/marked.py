@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from scheduler_core.codec.documents import InvalidDocument
 from scheduler_core.engine.engine import Engine
+from scheduler_core.frontends.claims.annotated_documents import claim_marks, node_tables
+from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere
 from scheduler_core.frontends.partitions.node_table import NodeTable
-from scheduler_core.frontends.pods.annotated_documents import claim_marks, node_tables
-from scheduler_core.frontends.pods.many_nodes import allocate_marked_somewhere
 from scheduler_core.model.result import Answer
 from tangram.allocation_input import AllocationInput
 from tangram.errors import BadInput

@@ -10,9 +10,9 @@ from typing import Any
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import Policy
+from scheduler_core.frontends.claims.annotated_claims import marks_of
+from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere
 from scheduler_core.frontends.partitions.node_table import node_table_of
-from scheduler_core.frontends.pods.annotated_claims import marks_of
-from scheduler_core.frontends.pods.many_nodes import allocate_marked_somewhere
 from scheduler_core.model.claim import Request
 from scheduler_core.model.result import Allocation
 from tangram.conformance.answering import Answered

@@ -15,9 +15,9 @@ from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Want
 from scheduler_core.frontends.joint.distributions import distributions, scopes_with_devices
 from scheduler_core.frontends.joint.nearest_cards import nearest_cards
 from scheduler_core.frontends.joint.node_device import NodeDevice
-from scheduler_core.frontends.joint.places import Place, Trial
 from scheduler_core.frontends.partitions.choice import candidates
 from scheduler_core.model.result import Cause
+from scheduler_core.state.places import Place, Trial
 
 Chosen = Mapping[str, tuple[NodeDevice, ...]]
 _Ranked = tuple[Cost, tuple[NodeDevice, ...], list[list[NodeDevice]]]

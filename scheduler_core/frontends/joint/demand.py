@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
+from typing import Final
 
 from scheduler_core.frontends.joint.closeness import UsedScopes
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.table import PartitionSpec, PartitionTable
+
+_ORDER: Final = attrgetter("order")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class Wanted:
     @cached_property
     def usable(self) -> tuple[NodeDevice, ...]:
         """Return the free devices, the most preferred first."""
-        return tuple(sorted((one for one in self.devices if one.is_free), key=lambda one: one.order))
+        return tuple(sorted((one for one in self.devices if one.is_free), key=_ORDER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

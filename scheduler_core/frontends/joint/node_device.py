@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.books.usage import Share
-from scheduler_core.frontends.joint.places import Place
 from scheduler_core.model.device import DeviceId
 from scheduler_core.rules.scopes import Scope
+from scheduler_core.state.places import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class NodeDevice:
            can be chosen, else ``why`` is the reason; ``takes`` are its pool devices, empty where it is not
            free and where its caller counts them; ``score`` ranks devices that are equally close,
            the highest first; ``index`` is the caller's own number for it; ``given`` are the amounts that it
-           gives, by resource name.
+           gives, by resource name; ``order`` is the rank among devices that are otherwise equal.
     """
 
     kind: str
@@ -46,8 +46,7 @@ class NodeDevice:
     score: int = 0
     index: int = 0
     given: Mapping[str, int] = field(default_factory=dict)
+    order: tuple[int, int] = field(init=False, compare=False)
 
-    @property
-    def order(self) -> tuple[int, int]:
-        """Return the rank among devices that are otherwise equal."""
-        return -self.score, self.number
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", (-self.score, self.number))

@@ -8,15 +8,15 @@ from functools import partial
 
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.frontends.joint.places import LedgerPlace, Place, TablePlace
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import Taint
 from scheduler_core.search.candidates import Offer
-from scheduler_core.search.problem import books
 from scheduler_core.state.node_class import NodeView
+from scheduler_core.state.places import LedgerPlace, Place, TablePlace
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component
 
@@ -83,7 +83,7 @@ def _compiled(component: Component, position: int) -> OfferedDevice:
 def _published(
     pools: Sequence[Pool], offers: Sequence[Offer], allocated: Sequence[AllocatedClaim], features: Features
 ) -> Iterator[OfferedDevice]:
-    ledgers = books(pools, allocated, features)
+    ledgers = ledgers_of(pools, allocated, features)
     for offer in offers:
         device = offer.device
         yield OfferedDevice(

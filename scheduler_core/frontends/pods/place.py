@@ -14,17 +14,17 @@ from scheduler_core.frontends.joint.choose import JointRefusal, choose
 from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.node_device import NodeDevice
-from scheduler_core.frontends.joint.places import Trial
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import GPU, Strategy, TopologyScope
 from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.pod_request import PodAsk
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Undecided
+from scheduler_core.state.places import Trial
 
 _DEPTHS: Final = {
     TopologyScope.DEVICE: DEVICE,
@@ -68,8 +68,13 @@ def placed(ask: PodAsk, node: Node, offered: NodeDevices, table: NodeTable) -> P
     return PlacedPod(node=node.name, node_devices=node_devices, devices=devices)
 
 
+def pod_uid(ref: ClaimRef) -> ClaimUid:
+    """Return the key under which a pod holds devices: no claim has it, also one of the pod's name."""
+    return ClaimUid(f"pod {ref}")
+
+
 def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
-    """Return the claim of a placed pod: its devices and exclusive scopes."""
+    """Return the claim of a placed pod: its devices and exclusive scopes. ``ref`` names the pod."""
     results = []
     for kind, node_devices in placed.node_devices.items():
         for node_device, devices in zip(node_devices, placed.devices[kind], strict=True):
@@ -84,7 +89,7 @@ def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
         for driver in sorted(drivers)
         if (policy := ask.hint(kind).exclusive) is not None
     )
-    return AllocatedClaim(ref=ref, results=tuple(results), exclusive=exclusive)
+    return AllocatedClaim(ref=ref, uid=pod_uid(ref), results=tuple(results), exclusive=exclusive)
 
 
 def _demand(ask: PodAsk, offered: NodeDevices, node: NodeTable) -> JointDemand:

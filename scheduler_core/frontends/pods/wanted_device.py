@@ -5,7 +5,6 @@ from __future__ import annotations
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.usage import Share
 from scheduler_core.frontends.joint.node_device import NodeDevice, Take
-from scheduler_core.frontends.joint.places import LedgerPlace, Place, admits, is_in_use
 from scheduler_core.frontends.pods.amounts import CARDS, MEMORY, Amounts, Ask, filled
 from scheduler_core.frontends.pods.cards import Card, labels
 from scheduler_core.frontends.pods.hints import GPU, Hint
@@ -13,6 +12,7 @@ from scheduler_core.frontends.pods.offered_devices import OfferedDevice
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import intolerable
+from scheduler_core.state.places import LedgerPlace, Place, admits, is_in_use
 
 
 class WantedDevice:

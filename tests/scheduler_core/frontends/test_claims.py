@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT
 from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.claims.annotated_claims import allocate_marked, marks_of
+from scheduler_core.frontends.claims.claim_demands import Marks
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec, table_of
-from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
-from scheduler_core.frontends.pods.claim_demands import Marks
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.model.claim import MatchAttribute
 from scheduler_core.model.cluster import Cluster

@@ -15,13 +15,13 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.request_devices import RequestDevices
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.annotations.reading import SCHEDULING
+from scheduler_core.frontends.claims.claim_demands import Marks, SlotDemand, slot_demands
+from scheduler_core.frontends.claims.fallback_search import searched_with_constraints
+from scheduler_core.frontends.claims.pinned_choices import PinnedChoices
 from scheduler_core.frontends.joint.choose import JointRefusal, answers, refusal, short
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import SPEC, spec_of
-from scheduler_core.frontends.pods.claim_demands import Marks, SlotDemand, slot_demands
-from scheduler_core.frontends.pods.fallback_search import searched_with_constraints
 from scheduler_core.frontends.pods.hints import HINT, JOINT, joint_of
-from scheduler_core.frontends.pods.pinned_choices import PinnedChoices
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.books.usage import Share
-from scheduler_core.model.device import DeviceName
-from scheduler_core.tables.component import Component, Consumed
+from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.state.cluster_state import ClusterState
+from scheduler_core.state.node_views import PoolKey, restored
+from scheduler_core.tables.component import CompiledPool, Component, Consumed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,43 @@ def admits(place: Place, share: Share | None = None) -> bool:
         return place.ledger.admits(place.name, share)
     component, position = place.component, place.position
     return _admits(component, position, component.state, component.consumed.get(1 << position), share)
+
+
+class Places:
+    """The places of a state's devices, for one question: ledgers have what claims hold when they are made.
+
+    Shape: with ``explained`` every place has a ledger, which says why a device cannot be taken.
+    """
+
+    def __init__(self, state: ClusterState, *, explained: bool = False) -> None:
+        self._state = state
+        self._explained = explained
+        self._ledgers: dict[PoolKey, Ledger] = {}
+
+    def of(self, device: DeviceId) -> Place | None:
+        """Return the place of a device, None where no pool has it."""
+        key = (device.driver, device.pool)
+        compiled = self._state.views.compiled(key)
+        if compiled is None or self._explained or _judges(compiled):
+            return self._on_ledger(key, device.device)
+        found = compiled.find(device.device)
+        return None if found is None else TablePlace(*found)
+
+    def _on_ledger(self, key: PoolKey, device: DeviceName) -> LedgerPlace | None:
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            pool = self._state.views.get(key)
+            if pool is None:
+                return None
+            known = self._state.with_pools([restored(pool)])
+            (ledger,) = ledgers_of(known.pools, known.allocated, known.features)
+            self._ledgers[key] = ledger
+        return LedgerPlace(ledger, device) if ledger.has(device) else None
+
+
+def _judges(pool: CompiledPool) -> bool:
+    """Whether some device has an expression about others, which tables do not evaluate."""
+    return any(one.template.structure_class.judges for one in pool.components)
 
 
 class Trial:

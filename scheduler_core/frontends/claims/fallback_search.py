@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from scheduler_core.frontends.claims.claim_demands import Marks, SlotDemand, switches_of
+from scheduler_core.frontends.claims.pinned_choices import PinnedChoices
 from scheduler_core.frontends.joint.choose import answers
-from scheduler_core.frontends.pods.claim_demands import Marks, SlotDemand, switches_of
-from scheduler_core.frontends.pods.pinned_choices import PinnedChoices
 from scheduler_core.model.claim import Claim, ClaimRef, SameScope
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.result import Allocation
