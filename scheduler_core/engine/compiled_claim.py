@@ -20,7 +20,8 @@ from scheduler_core.engine.search.match_values import MatchValues
 from scheduler_core.engine.search.search_solver import PreparedSearch
 from scheduler_core.engine.search.search_space import MatchedPositions, SearchSpace
 from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
-from scheduler_core.engine.solve.coverage import Coverage, Uncovered
+from scheduler_core.engine.solve.coverage import Coverage, Covered, Uncovered
+from scheduler_core.engine.solve.plan import NodePlan
 from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
@@ -38,8 +39,8 @@ _FEW_SUBPROBLEMS: Final = 16
 class CompiledClaim:
     """A claim signature with its plans and search spaces.
 
-    Shape: ``coverages`` are those known so far; ``lists`` says whether constraints compare lists by their
-           members; if not, a list counts as no value.
+    Shape: ``plans`` are those known so far, of nodes that the tables cover; ``lists`` says whether
+           constraints compare lists by their members; if not, a list counts as no value.
     """
 
     def __init__(
@@ -49,7 +50,8 @@ class CompiledClaim:
         self._lists = lists
         self._planner = planner
         self._selector_cache = selector_cache
-        self.coverages: dict[NodeView, Coverage] = {}
+        self.plans: dict[NodeView, NodePlan] = {}
+        self._gaps: dict[NodeView, Uncovered] = {}
         self._plans = PerNode(self._planned, self._signature_on)
         self._searches = PerNode(self._new_search, self._signature_on)
         self._relaxed = [
@@ -63,11 +65,15 @@ class CompiledClaim:
 
     def coverage(self, node_view: NodeView) -> Coverage:
         """Return the plan for a node, or why the tables do not cover the claim there."""
-        found = self.coverages.get(node_view)
-        if found is None:
-            gap = self.signature.gap or _gap_of(node_view)
-            found = self._plans.of(node_view) if gap is None else Uncovered(gap)
-            self.coverages[node_view] = found
+        known = self._gaps.get(node_view)
+        if known is not None:
+            return known
+        gap = self.signature.gap or _gap_of(node_view)
+        found = self._plans.of(node_view) if gap is None else Uncovered(gap)
+        if isinstance(found, Covered):
+            self.plans[node_view] = found.plan
+        else:
+            self._gaps[node_view] = found
         return found
 
     def search(self, node_view: NodeView) -> PreparedSearch:
@@ -91,7 +97,8 @@ class CompiledClaim:
 
     def forget(self, node_view: NodeView) -> None:
         """Forget a node view that was dropped."""
-        self.coverages.pop(node_view, None)
+        self.plans.pop(node_view, None)
+        self._gaps.pop(node_view, None)
         self._plans.forget(node_view)
         self._searches.forget(node_view)
         for relaxed in self._relaxed:

@@ -19,7 +19,7 @@ from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.policy.policies import Chooser, Priced
 from scheduler_core.engine.search.search_solver import PreparedSearch, SearchSolver
 from scheduler_core.engine.search.search_space import SearchSpace
-from scheduler_core.engine.solve.coverage import Covered
+from scheduler_core.engine.solve.coverage import Uncovered
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.explain.allocate import allocate
@@ -92,24 +92,30 @@ class Decider:
         Shape: an allocation where the plain search answers; the price is 0 unless the tables answer.
         Raises: SelectorError where a selector fails on a device for which it is evaluated.
         """
-        if not node_view.is_compiled:
-            return self._plain(claims, node_view)
-        self._effort.most = self._effort.steps + DECISION
+        effort = self._effort
+        effort.most = effort.steps + DECISION
+        plan = compiled.plans.get(node_view)
         try:
-            coverage = compiled.coverages.get(node_view) or compiled.coverage(node_view)
-            if isinstance(coverage, Covered):
-                try:
-                    found = self._chooser.choose(coverage.plan, node_view.components)
-                    self.answered_by = _TABLES
-                    return found
-                except BeyondTables as beyond:
-                    gap = beyond.reason
-            else:
-                gap = coverage.reason
-            self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
-            solution = self._searched(claims, compiled, node_view, compiled.search(node_view))
+            if plan is None:
+                if not node_view.is_compiled:
+                    return self._plain(claims, node_view)
+                coverage = compiled.coverage(node_view)
+                if isinstance(coverage, Uncovered):
+                    return self._backtracked(claims, compiled, node_view, coverage.reason)
+                plan = coverage.plan
+            self.answered_by = _TABLES
+            try:
+                return self._chooser.choose(plan, node_view.components)
+            except BeyondTables as beyond:
+                return self._backtracked(claims, compiled, node_view, beyond.reason)
         except EffortExceeded:
             return self._undecided(node_view)
+
+    def _backtracked(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView, gap: str
+    ) -> Priced | None:
+        self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
+        solution = self._searched(claims, compiled, node_view, compiled.search(node_view))
         return None if solution is None else (0.0, solution)
 
     def decide_pinned(
@@ -137,20 +143,24 @@ class Decider:
         self._effort.most = self._effort.steps + DECISION
         self.answered_by = _TABLES
         try:
-            coverage = compiled.coverages.get(node_view) or compiled.coverage(node_view)
-            if isinstance(coverage, Covered):
-                try:
-                    return coverage.plan.fits(node_view.components), True
-                except BeyondTables as beyond:
-                    gap = beyond.reason
-            else:
-                gap = coverage.reason
-            self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
-            prepared = compiled.search(node_view)
-            is_fit = self._searched(claims, compiled, node_view, prepared) is not None
+            plan = compiled.plans.get(node_view)
+            if plan is None:
+                coverage = compiled.coverage(node_view)
+                if isinstance(coverage, Uncovered):
+                    return self._fits_by_search(claims, compiled, node_view, coverage.reason)
+                plan = coverage.plan
+            try:
+                return plan.fits(node_view.components), True
+            except BeyondTables as beyond:
+                return self._fits_by_search(claims, compiled, node_view, beyond.reason)
         except EffortExceeded:
             return self._undecided(node_view), False
-        return is_fit, not prepared.space.fails
+
+    def _fits_by_search(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView, gap: str
+    ) -> tuple[bool, bool]:
+        is_fit = self._backtracked(claims, compiled, node_view, gap) is not None
+        return is_fit, not compiled.search(node_view).space.fails
 
     def _searched(
         self,
