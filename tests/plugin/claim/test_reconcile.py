@@ -143,6 +143,14 @@ def test_an_instance_with_a_ci_at_a_placement_whose_gi_was_never_recorded_is_for
     assert found == (Undo(ClaimUid("a")), report(instance()))
 
 
+def test_an_instance_that_only_a_claim_of_an_earlier_boot_names_is_foreign() -> None:
+    census = Census(records=(record("a", boot_id="boot-0"),))
+
+    found = repairs(census, foreign(instance()), NONE, "boot-1")
+
+    assert found == (Forget(ClaimUid("a")), report(instance()))
+
+
 def test_nothing_to_repair_is_an_empty_answer() -> None:
     census = Census(records=(record("a"),))
 

@@ -62,9 +62,9 @@ def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:
 
 def test_what_the_devices_of_a_claim_share_is_asked_for_once(bench: Any) -> None:
     files = CountingFiles(bench.machine.files)
-    devices = [whole(bench.uuid(minor), f"gpu-{minor}") for minor in (0, 1)]
+    devices = [whole(bench.uuid(0)), whole(bench.uuid(1), "gpu-1"), whole(bench.uuid(1), "again")]
 
-    first, second = injections(context_of(bench, replace(bench.machine, files=files)), UID, devices)
+    first, second, _ = injections(context_of(bench, replace(bench.machine, files=files)), UID, devices)
 
     assert sorted(files.asked) == ["control_nodes", "gpu_nodes", "gpu_nodes", "libraries"]
     assert first.files == second.files

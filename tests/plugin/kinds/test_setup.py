@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent.hardware.errors import InUse
 from agent.hardware.types import GpuInstance, GpuUuid
 from plugin.base.errors import NotReady, StorageFailed
 from plugin.claim.plan import resolve
@@ -125,3 +126,17 @@ def test_an_instance_that_died_is_named(
 
     with pytest.raises(NotReady, match=rf"device {MIXED[0]}: there is no MIG device MIG-"):
         setup.refuse_dead(context, found)
+
+
+def test_the_last_mig_partition_of_a_claim_is_destroyed_first(
+    bench: Any, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
+) -> None:
+    found = setup.set_up(context, planned(*MIXED), forget)
+    bench.inject("gpu-0:destroy-gpu-instance:in-use:1")
+
+    with pytest.raises(InUse):
+        setup.take_down(context, found)
+
+    (begun,) = (one for one in bench.instances() if not one.compute_instances)
+    assert begun.gi_id == found[-1].gi_id  # type: ignore[attr-defined]
+    assert len(bench.instances()) == 3
