@@ -68,7 +68,7 @@ class DeviceSetup:
         """Yield what is on the node and is none of the devices that claims hold."""
         found = tuple(held)
         for kind in self.kinds.preparable:
-            yield from kind.foreign(node, [device for device in found if isinstance(device, kind.claimed)])
+            yield from kind.foreign(node, [one for one in found if self.kinds.of_claimed(one) is kind])
 
 
 class _Progress:

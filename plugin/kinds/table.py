@@ -37,6 +37,6 @@ class KindTable:
         """Yield the kinds that some of the devices have, in order, each with all of its devices."""
         found = tuple(devices)
         for row in self.preparable:
-            mine = tuple(device for device in found if isinstance(device, row.claimed))
+            mine = tuple(device for device in found if self.of_claimed(device) is row)
             if mine:
                 yield row, mine
