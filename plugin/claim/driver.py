@@ -1,7 +1,8 @@
 """Prepare and unprepare one claim, and repair at the start what a crash left.
 
-Allocated claims enter, CDI devices leave. Locks are per claim and per GPU, taken in that order; no lock for
-all claims is held while hardware works. What happens under the locks is in ``plugin.claim.steps``.
+Allocated claims enter, CDI devices leave. Locks are per claim and per lock target (a GPU), taken in that
+order; no lock for all claims is held while hardware works. What happens under the locks is in
+``plugin.claim.steps``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
-from agent.hardware.types import GpuUuid
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import DeviceHeld, PluginError, UnknownDevice
 from plugin.base.locks import Locks
@@ -27,10 +28,10 @@ from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Swee
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import ClaimSteps
-from plugin.machine.health import HealthReader
+from plugin.kinds.health import HealthReader
+from plugin.kinds.setup import DeviceSetup
+from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import Node
-from plugin.machine.setup import DeviceSetup
-from plugin.machine.texts import gpu_text, instances_text
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -59,13 +60,9 @@ class Driver:
         self._store = store
         self._cdi = cdi
         self._locks = locks
+        self._setup = DeviceSetup()
         self._steps = ClaimSteps(
-            machine=machine,
-            node=node,
-            store=store,
-            cdi=cdi,
-            setup=DeviceSetup(machine.gpus),
-            host_root=host_root,
+            machine=machine, node=node, store=store, cdi=cdi, setup=self._setup, host_root=host_root
         )
 
     def starting(self) -> AbstractContextManager[None]:
@@ -132,7 +129,7 @@ class Driver:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._cdi.remove(uid)
                 return
-            with self._gpus_locked(record.gpus, f"unprepare claim {ref}"):
+            with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
                 self._steps.end(record, self._boot.boot_id())
 
     def reconcile(self) -> tuple[Repair, ...]:
@@ -142,7 +139,8 @@ class Driver:
         """
         boot_id = self._boot.boot_id()
         snapshot = self._node.read_again()
-        found = repairs(self._store.census(), snapshot.instances, self._cdi.claims(), boot_id)
+        foreign = partial(self._setup.foreign, snapshot)
+        found = repairs(self._store.census(), foreign, self._cdi.claims(), boot_id)
         for repair in found:
             try:
                 self._repair(repair, boot_id)
@@ -161,8 +159,8 @@ class Driver:
 
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier
-        gpus = plan.record.gpus | (earlier.gpus if earlier else frozenset())
-        with self._gpus_locked(gpus, f"prepare claim {preparation.ref}"):
+        targets = plan.record.lock_targets | (earlier.lock_targets if earlier else frozenset())
+        with self._targets_locked(targets, f"prepare claim {preparation.ref}"):
             if earlier is not None:
                 if self._steps.keep_or_undo(earlier, plan):
                     return answer(self._steps.confirm(earlier, plan))
@@ -175,9 +173,8 @@ class Driver:
 
     def _repair(self, repair: Repair, boot_id: str) -> None:
         match repair:
-            case ReportForeign(instance=instance):
-                found = instances_text([instance])
-                _log.warning("GPU %s: no claim created %s; it stays", instance.parent, found)
+            case ReportForeign(found=found):
+                _log.warning("%s: no claim created %s; it stays", found.where, found.what)
             case SetAside(uid=uid):
                 with self._locked(uid, f"set aside the record of claim {uid}"):
                     self._store.load(uid)
@@ -192,19 +189,17 @@ class Driver:
             self._cdi.remove(uid)
             self._store.remove(uid)
         elif record.state is not State.COMPLETED or record.boot_id != boot_id:
-            with self._gpus_locked(record.gpus, f"repair claim {record.ref}"):
+            with self._targets_locked(record.lock_targets, f"repair claim {record.ref}"):
                 self._steps.end(record, boot_id)
 
     def _locked(self, uid: ClaimUid, purpose: str) -> AbstractContextManager[None]:
         return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose)
 
     @contextmanager
-    def _gpus_locked(self, gpus: Iterable[GpuUuid], purpose: str) -> Iterator[None]:
-        """Lock GPUs in one order for everybody, so that two claims never wait for each other."""
-        known = self._node.snapshot.gpus
+    def _targets_locked(self, targets: Iterable[LockTarget], purpose: str) -> Iterator[None]:
+        """Lock hardware in one order for everybody, so that two claims never wait for each other."""
+        snapshot = self._node.snapshot
         with ExitStack() as held:
-            for uuid in sorted(gpus):
-                gpu = known.get(uuid)
-                subject = gpu_text(gpu) if gpu else f"GPU {uuid}"
-                held.enter_context(self._locks.hold(f"gpu-{uuid}", subject, purpose))
+            for target in sorted(targets):
+                held.enter_context(self._locks.hold(target.name, snapshot.text_of(target), purpose))
             yield

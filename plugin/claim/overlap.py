@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 
-from agent.inventory.model import NodeDevices, gpus_of
+from agent.hardware.types import MigSpec
+from agent.inventory.model import Hardware, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
-from plugin.machine.claimed_device import ClaimedDevice, ClaimedMigPartition
 from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.model.device import DeviceName
 
@@ -55,17 +55,17 @@ def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
     """
     for device in record.devices:
         name = node.by_hardware.get(device.hardware)
-        for held in _remaining_gpus(device, node) if name is None else [name]:
+        for held in _remaining_gpus(device.hardware, node) if name is None else [name]:
             ledger.record(held, f"claim {record.ref} ({record.state})")
 
 
-def _remaining_gpus(device: ClaimedDevice, node: NodeDevices) -> set[DeviceName]:
+def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
-    if isinstance(device, ClaimedMigPartition):
+    if isinstance(hardware, MigSpec):
         return set()
     return {
         gpu_name(gpu.minor)
         for published in node.by_name.values()
         for gpu in gpus_of(published)
-        if gpu.uuid in device.gpus
+        if gpu.uuid in hardware
     }

@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.inventory.model import GpuPartition, MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from agent.inventory.model import NodeDevices
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.cdi import names
 from plugin.claim.record import Record
 from plugin.claim.states import State
-from plugin.machine.claimed_device import (
-    ClaimedDevice,
-    ClaimedGpu,
-    ClaimedGpuPartition,
-    ClaimedMigPartition,
-)
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.kind import Common, PreparableKind, Wanted
+from plugin.kinds.registry import KINDS
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
@@ -68,7 +65,7 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
 
 def is_same_allocation(record: Record, plan: Record) -> bool:
     """Whether a record is of the plan's allocation. A claim may have been allocated anew since."""
-    return plan.devices == tuple(device.without_instance() for device in record.devices)
+    return plan.devices == tuple(device.as_planned() for device in record.devices)
 
 
 def answer(record: Record) -> tuple[PreparedDevice, ...]:
@@ -107,36 +104,24 @@ def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> 
         seen.add(result.device.device)
 
 
-def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> ClaimedDevice:
+def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claimed:
     subject = f"device {result.device} of claim {start.ref}"
     name = result.device.device
-    requests, pool = (result.request.partition("/")[0],), result.device.pool
-    cdi_id = names.device_id(start.driver, start.uid, name)
-    match node.by_name.get(name):
-        case WholeGpu(gpu=gpu):
-            return ClaimedGpu(requests=requests, pool=pool, device=name, cdi_id=cdi_id, gpu_uuid=gpu.uuid)
-        case GpuPartition(gpus=gpus):
-            uuids = tuple(gpu.uuid for gpu in gpus)
-            return ClaimedGpuPartition(
-                requests=requests, pool=pool, device=name, cdi_id=cdi_id, gpu_uuids=uuids
-            )
-        case MigPartition(spec=spec):
-            return ClaimedMigPartition(
-                requests=requests,
-                pool=pool,
-                device=name,
-                cdi_id=cdi_id,
-                parent_uuid=spec.parent,
-                profile_id=spec.profile_id,
-                start=spec.placement.start,
-                size=spec.placement.size,
-            )
-        case WholeNic():
-            raise _unsupported_kind(subject, "a NIC (physical function)")
-        case NicVf():
-            raise _unsupported_kind(subject, "a NIC's virtual function")
-        case None:
-            raise UnknownDevice("prepare", subject, _why_unknown(name, node))
+    published = node.by_name.get(name)
+    if published is None:
+        raise UnknownDevice("prepare", subject, _why_unknown(name, node))
+    common = Common(
+        requests=(result.request.partition("/")[0],),
+        pool=result.device.pool,
+        device=name,
+        cdi_id=names.device_id(start.driver, start.uid, name),
+    )
+    wanted = Wanted(published, common)
+    kind = KINDS.of_wanted(wanted)
+    if not isinstance(kind, PreparableKind):
+        raise _unsupported_kind(subject, kind.text)
+    claimed: Claimed = kind.plan(wanted)
+    return claimed
 
 
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:

@@ -1,20 +1,19 @@
 """PURE: which repairs are due at the start, from the records and what is on the machine.
 
-Records, instances, boot id and CDI files enter; repairs leave, which the driver does under the locks of each
-claim. An instance that no record names is logged and never destroyed, because another program created it.
+Records, boot id and CDI files enter; repairs leave, which the driver does under the locks of each claim. An
+instance that no record names is logged and never destroyed, because another program created it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.hardware.types import GpuInstance, GpuUuid
 from plugin.claim.record import Record
 from plugin.claim.record_store import Census
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedMigPartition
-from plugin.machine.mig import is_ours
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.kind import Foreign
 from scheduler_core.model.claim import ClaimUid
 
 
@@ -48,9 +47,9 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class ReportForeign:
-    """An instance that no record names: it is logged."""
+    """Something that no record names: it is logged."""
 
-    instance: GpuInstance
+    found: Foreign
 
 
 Repair = Undo | Forget | Sweep | SetAside | ReportForeign
@@ -58,20 +57,21 @@ Repair = Undo | Forget | Sweep | SetAside | ReportForeign
 
 def repairs(
     census: Census,
-    instances: Mapping[GpuUuid, Iterable[GpuInstance]],
+    foreign: Callable[[Iterable[Claimed]], Iterable[Foreign]],
     documents: frozenset[ClaimUid],
     boot_id: str,
 ) -> tuple[Repair, ...]:
-    """Return the repairs: claims first, then files without a claim, then instances to log.
+    """Return the repairs: claims first, then files without a claim, then what is foreign, to be logged.
 
-    Shape: ``instances`` of the GPUs that could be read; ``documents`` the claims that have a CDI file.
-           Nothing is done for a claim whose record is of a newer version.
+    Shape: ``foreign`` says what on the machine is none of the devices that it is given; ``documents`` the
+           claims that have a CDI file. Nothing is done for a claim whose record is of a newer version.
     """
+    held = (device for record in census.records if record.boot_id == boot_id for device in record.devices)
     return (
         *(SetAside(uid) for uid in census.corrupt),
         *_of_claims(census.records, boot_id),
         *(Sweep(uid) for uid in sorted(_ownerless(census, documents))),
-        *(ReportForeign(instance) for instance in _foreign(census.records, instances, boot_id)),
+        *(ReportForeign(found) for found in foreign(held)),
     )
 
 
@@ -89,19 +89,3 @@ def _ownerless(census: Census, documents: frozenset[ClaimUid]) -> frozenset[Clai
     # The claim of a corrupt record may have a container that still runs: unprepare removes its document.
     known |= {*census.corrupt, *census.set_aside}
     return (documents | frozenset(census.unfinished)) - known
-
-
-def _foreign(
-    records: Iterable[Record], instances: Mapping[GpuUuid, Iterable[GpuInstance]], boot_id: str
-) -> Iterator[GpuInstance]:
-    held = [
-        device
-        for record in records
-        if record.boot_id == boot_id
-        for device in record.devices
-        if isinstance(device, ClaimedMigPartition)
-    ]
-    for found in instances.values():
-        for instance in found:
-            if not any(is_ours(instance, device) for device in held):
-                yield instance

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agent.hardware.types import GpuUuid
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedDevice
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.registry import ClaimedDevice
+from plugin.machine.lock_target import LockTarget
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 
@@ -45,18 +46,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return ClaimRef(self.namespace, self.name)
 
     @property
-    def gpus(self) -> frozenset[GpuUuid]:
-        """Return the GPUs that the claim's devices are, or are cut from."""
-        return frozenset(gpu for device in self.devices for gpu in device.gpus)
+    def lock_targets(self) -> frozenset[LockTarget]:
+        """Return the hardware that the claim's devices are, or are parts of."""
+        return frozenset(target for device in self.devices for target in device.lock_targets)
 
     def in_state(self, state: State) -> Record:
         """Return the record in another state."""
         return msgspec.structs.replace(self, state=state)
 
-    def with_device(self, device: ClaimedDevice) -> Record:
+    def with_device(self, device: Claimed) -> Record:
         """Return the record with one device replaced by what is now known of it."""
         return self.with_devices(device if old.device == device.device else old for old in self.devices)
 
-    def with_devices(self, devices: Iterable[ClaimedDevice]) -> Record:
+    def with_devices(self, devices: Iterable[Claimed]) -> Record:
         """Return the record with all its devices replaced."""
         return msgspec.structs.replace(self, devices=tuple(devices))

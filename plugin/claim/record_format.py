@@ -13,9 +13,11 @@ import msgspec
 
 from plugin.base.errors import RecordTooNew
 from plugin.claim.record import Record
+from plugin.kinds.registry import KINDS
 from scheduler_core.model.claim import ClaimUid
 
-VERSION: Final = 2  # 2 knows partitions: devices of several GPUs
+VERSION: Final = max(kind.claimed.RECORD_VERSION for kind in KINDS.preparable)
+"""The highest version that this program reads: 2 knows partitions, devices of several GPUs."""
 
 
 class Corrupt(Exception):

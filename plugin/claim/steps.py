@@ -2,7 +2,7 @@
 
 Plans and records enter, records in their next state leave. Every step is recorded before the machine changes,
 so that a crash at any moment leaves a record from which the next call reaches the right end. The caller holds
-the locks of the claim and of its GPUs.
+the locks of the claim and of its lock targets.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from plugin.claim.preparation import Plan
 from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
-from plugin.machine.claimed_device import ClaimedDevice
-from plugin.machine.injection import injections
-from plugin.machine.node import Node
-from plugin.machine.setup import DeviceSetup
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.injection import injections
+from plugin.kinds.setup import DeviceSetup
+from plugin.machine.context import Context
+from plugin.machine.node import Node, NodeSnapshot
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class ClaimSteps:
             raise error
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
         refuse_overlap(plan.record, alive, plan.node.devices)
-        self.setup.refuse_occupied(plan.record.devices, plan.node.gpus)
+        self.setup.refuse_occupied(self._context(plan.node), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
     def begin(self, plan: Plan, write: Callable[[Record], None]) -> Record:
@@ -103,14 +104,13 @@ class ClaimSteps:
         """
         undoing = self._move(record, event)
         self.cdi.remove(record.uid)
-        self.setup.take_down(record.devices)
-        self._turn_off_unused_mig_modes(record)
+        self.setup.take_down(self._context(self.node.snapshot), record.devices)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent", record.ref, record.uid)
 
     def end(self, record: Record, boot_id: str) -> None:
-        """Undo a claim. Of an earlier boot only files are left, and perhaps the MIG mode.
+        """Undo a claim. Of an earlier boot only files are left, and what its kinds know to outlive a boot.
 
         Raises: HardwareError, StorageFailed.
         """
@@ -118,7 +118,7 @@ class ClaimSteps:
             self.undo(record, Event.UNPREPARE)
             return
         self.cdi.remove(record.uid)
-        self._turn_off_unused_mig_modes(record)
+        self.setup.forget(self._context(self.node.snapshot), record.devices)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
 
@@ -132,17 +132,18 @@ class ClaimSteps:
     def _real(self, record: Record, plan: Plan) -> Record:
         """Set every device up and write the CDI document; what is so already stays.
 
-        Postcondition: every instance is alive by its UUID, every device node is there or can be made, the
-        document on disk is the one that was meant.
+        Postcondition: every device works, every device node is there or can be made, the document on disk is
+        the one that was meant.
         """
 
-        def note(devices: Sequence[ClaimedDevice]) -> None:
+        def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        devices = self.setup.set_up(record.devices, plan.node.gpus, note)
-        found = injections(self.machine, record.uid, devices, self.host_root)
+        context = self._context(plan.node)
+        devices = self.setup.set_up(context, record.devices, note)
+        found = injections(context, record.uid, devices)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
-        self.setup.refuse_dead(devices)
+        self.setup.refuse_dead(context, devices)
         return record.with_devices(devices)
 
     def _roll_back(self, plan: Record, cause: Exception) -> None:
@@ -155,8 +156,8 @@ class ClaimSteps:
         except (PluginError, HardwareError) as error:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
-    def _turn_off_unused_mig_modes(self, record: Record) -> None:
-        self.setup.turn_off_unused_mig_modes(record.gpus, self.node.snapshot.gpus)
+    def _context(self, node: NodeSnapshot) -> Context:
+        return Context(self.machine, node, self.host_root)
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

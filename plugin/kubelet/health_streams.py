@@ -19,7 +19,7 @@ from plugin._pb.dra_health_v1 import api_pb2 as v1
 from plugin._pb.dra_health_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_health_v1alpha1 import api_pb2 as v1alpha1
 from plugin._pb.dra_health_v1alpha1 import api_pb2_grpc as v1alpha1_grpc
-from plugin.machine.health import DeviceHealth, Health, HealthReader
+from plugin.kinds.health import DeviceHealth, Health, HealthReader
 
 POLL_S: Final = 5.0
 _REPEAT_S: Final = 20.0

@@ -15,6 +15,8 @@ from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices
+from plugin.machine.lock_target import LockTarget
+from plugin.machine.texts import gpu_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class NodeSnapshot:
     devices: NodeDevices
     gpus: Mapping[GpuUuid, Gpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
+
+    def text_of(self, target: LockTarget) -> str:
+        """Return how messages name what is locked."""
+        gpu = self.gpus.get(GpuUuid(target.address))
+        return gpu_text(gpu) if gpu else str(target)
 
 
 class Node:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from plugin.claim.record import Record
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedDevice
+from plugin.kinds.claimed import Claimed
 from scheduler_core.model.claim import AllocatedDevice
 
 _MESSAGE: Final = 1024
@@ -71,7 +71,7 @@ def _time(at_s: float) -> str:
     return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _status(driver: str, device: ClaimedDevice, since: str) -> dict[str, Any]:
+def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
     ready = {
         "type": "Ready",
         "status": "True",

@@ -107,7 +107,9 @@ def _mig(gpus: GpuReader) -> Station:
             table.add_row(*ids, name, memory_slice_range(instance.placement), compute.uuid)
     picture = table if found else Text("no GPU instance: whole devices need none", style="dim")
     value = [{"gpu": plain(gpu.uuid), **plain(instance)} for gpu, instance in found]
-    return Station("mig", "plugin.machine.mig: create GPU instance, create compute instance", picture, value)
+    return Station(
+        "mig", "plugin.kinds.mig_partition: create GPU instance, create compute instance", picture, value
+    )
 
 
 def _instances(gpus: GpuReader) -> Iterator[tuple[Gpu, GpuInstance]]:

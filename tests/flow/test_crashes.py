@@ -9,12 +9,15 @@ from typing import Any
 import grpc
 import pytest
 
+from plugin.kinds.mig_partition.kind import MigPartitionKind
+
 SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-1-mig-3g-20gb-4-7"
 EXPECTED = [(device, f"tangram.dev/claim=u1-{device}") for device in (SMALL, HALF)]
 MOMENTS = ("kill-before", "kill-after")
-PREPARING = ("set-mig-mode", "create-gpu-instance", "create-compute-instance")
-UNDOING = ("destroy-compute-instance", "destroy-gpu-instance", "set-mig-mode")
+POINTS = MigPartitionKind.crash_points
+PREPARING = tuple(call.replace("_", "-") for call in POINTS.setting_up)
+UNDOING = tuple(call.replace("_", "-") for call in POINTS.taking_down)
 
 
 def deaths(calls: tuple[str, ...], gpu: str) -> list[str]:

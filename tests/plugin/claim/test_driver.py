@@ -108,6 +108,18 @@ def test_the_mode_stays_on_until_the_last_claim_of_a_gpu_is_gone(bench: Any) -> 
     assert not bench.is_in_mig_mode()
 
 
+@pytest.mark.parametrize("device", ["gpu-0", "gpus-0-1"])
+def test_a_mode_that_somebody_turned_on_under_a_claim_goes_off_with_it(
+    linked_bench: Any, device: str
+) -> None:
+    linked_bench.prepare("u1", device)
+    linked_bench.simulated.gpus.set_mig_mode(linked_bench.uuid(0), enabled=True)
+
+    linked_bench.unprepare("u1")
+
+    assert linked_bench.leftovers() == []
+
+
 @pytest.mark.parametrize("node", ["a100x2", "hgx-h100", "a30x4"])
 def test_every_mig_partition_that_is_published_can_be_made_and_undone(
     bench_of: Callable[..., Any], node: str

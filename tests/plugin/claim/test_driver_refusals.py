@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plugin.base.errors import DeviceHeld, PlacementTaken
-from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 
 SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-0-mig-3g-20gb-4-7"

@@ -23,7 +23,7 @@ from plugin.base.errors import (
 from plugin.base.locks import Locks
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
-from plugin.machine.health import Health
+from plugin.kinds.health import Health
 from plugin.telling.status import device_statuses
 from scheduler_core.frontends.partitions.table import table_of
 

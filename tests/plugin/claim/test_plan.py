@@ -12,7 +12,9 @@ from agent.inventory.model import MigPartition, NodeDevices, WholeGpu
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.claim.plan import is_same_allocation, resolve
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedGpu, ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.machine.lock_target import LockTarget
 from scheduler_core.model.claim import AllocatedClaim, OpaqueConfig
 from scheduler_core.model.device import DeviceName
 
@@ -38,7 +40,7 @@ def test_names_become_gpus_and_placements(node: NodeDevices, claim_of: Claims) -
     assert cut.profile.name == "3g.20gb"
     assert isinstance(mig, ClaimedMigPartition)
     assert (mig.profile_id, mig.start, mig.size) == (cut.profile.profile_id, 4, 4)
-    assert plan.gpus == {gpu.gpu.uuid, cut.gpu.uuid}
+    assert plan.lock_targets == {LockTarget("GPU", gpu.gpu.uuid), LockTarget("GPU", cut.gpu.uuid)}
 
 
 def test_a_result_of_a_subrequest_answers_its_request(node: NodeDevices, claim_of: Claims) -> None:

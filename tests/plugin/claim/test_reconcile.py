@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
 from plugin.base.errors import RecordTooNew
 from plugin.claim.reconcile import Forget, ReportForeign, SetAside, Sweep, Undo, repairs
 from plugin.claim.record import Record
 from plugin.claim.record_store import Census
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.kind import Foreign
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.setup import DeviceSetup
+from plugin.machine.node import NodeSnapshot
+from plugin.machine.texts import instances_text
 from scheduler_core.model.claim import ClaimUid
 
 GPU = GpuUuid("GPU-1")
@@ -50,6 +59,16 @@ def instance(start: int = 0, gi_id: int = 7, uuid: str | None = "MIG-1") -> GpuI
     return GpuInstance(GPU, gi_id, 19, Placement(start, 1), compute)
 
 
+def foreign(*instances: GpuInstance) -> Callable[[Iterable[Claimed]], Iterable[Foreign]]:
+    """Say what is foreign on a machine with these instances."""
+    no_devices: Any = None
+    return partial(DeviceSetup().foreign, NodeSnapshot(no_devices, {}, {GPU: instances}))
+
+
+def report(instance: GpuInstance) -> ReportForeign:
+    return ReportForeign(Foreign(f"GPU {GPU}", instances_text([instance])))
+
+
 def test_half_done_claims_are_undone_and_completed_ones_left_alone() -> None:
     census = Census(
         records=(
@@ -59,7 +78,7 @@ def test_half_done_claims_are_undone_and_completed_ones_left_alone() -> None:
         )
     )
 
-    found = repairs(census, {}, frozenset({ClaimUid("c")}), "boot-1")
+    found = repairs(census, foreign(), frozenset({ClaimUid("c")}), "boot-1")
 
     assert found == (Undo(ClaimUid("a")), Undo(ClaimUid("b")))
 
@@ -67,7 +86,7 @@ def test_half_done_claims_are_undone_and_completed_ones_left_alone() -> None:
 def test_every_claim_of_an_earlier_boot_is_forgotten_in_whatever_state() -> None:
     census = Census(records=tuple(record(state, state, "boot-0") for state in list(State)[1:]))
 
-    found = repairs(census, {}, NONE, "boot-1")
+    found = repairs(census, foreign(), NONE, "boot-1")
 
     assert {type(each) for each in found} == {Forget}
     assert len(found) == 3
@@ -76,7 +95,7 @@ def test_every_claim_of_an_earlier_boot_is_forgotten_in_whatever_state() -> None
 def test_documents_and_half_written_files_without_a_record_are_swept() -> None:
     census = Census(records=(record("kept"),), unfinished=(ClaimUid("kept"), ClaimUid("half")))
 
-    found = repairs(census, {}, frozenset({ClaimUid("kept"), ClaimUid("lone")}), "boot-1")
+    found = repairs(census, foreign(), frozenset({ClaimUid("kept"), ClaimUid("lone")}), "boot-1")
 
     assert found == (Sweep(ClaimUid("half")), Sweep(ClaimUid("lone")))
 
@@ -87,31 +106,31 @@ def test_the_document_of_a_claim_whose_record_cannot_be_read_stays_for_its_conta
     census = Census(corrupt=(ClaimUid("broken"),), set_aside=(ClaimUid("aside"),), too_new=(newer,))
     documents = frozenset({ClaimUid("broken"), ClaimUid("aside"), ClaimUid("newer")})
 
-    found = repairs(census, {}, documents, "boot-1")
+    found = repairs(census, foreign(), documents, "boot-1")
 
     assert found == (SetAside(ClaimUid("broken")),)
 
 
 def test_an_instance_that_no_record_names_is_reported() -> None:
-    ours, foreign = instance(0), instance(3, gi_id=9, uuid="MIG-9")
+    ours, other = instance(0), instance(3, gi_id=9, uuid="MIG-9")
 
-    found = repairs(Census(records=(record("a"),)), {GPU: (ours, foreign)}, NONE, "boot-1")
+    found = repairs(Census(records=(record("a"),)), foreign(ours, other), NONE, "boot-1")
 
-    assert found == (ReportForeign(foreign),)
+    assert found == (report(other),)
 
 
 def test_an_instance_in_our_place_with_another_uuid_is_foreign() -> None:
     reused = instance(0, gi_id=7, uuid="MIG-2")
 
-    found = repairs(Census(records=(record("a"),)), {GPU: (reused,)}, NONE, "boot-1")
+    found = repairs(Census(records=(record("a"),)), foreign(reused), NONE, "boot-1")
 
-    assert found == (ReportForeign(reused),)
+    assert found == (report(reused),)
 
 
 def test_a_gpu_instance_without_a_ci_at_a_started_placement_is_ours() -> None:
     begun = record("a", State.STARTED, held=mig_partition(gi_id=None, uuid=None))
 
-    found = repairs(Census(records=(begun,)), {GPU: (instance(uuid=None),)}, NONE, "boot-1")
+    found = repairs(Census(records=(begun,)), foreign(instance(uuid=None)), NONE, "boot-1")
 
     assert found == (Undo(ClaimUid("a")),)
 
@@ -119,12 +138,20 @@ def test_a_gpu_instance_without_a_ci_at_a_started_placement_is_ours() -> None:
 def test_an_instance_with_a_ci_at_a_placement_whose_gi_was_never_recorded_is_foreign() -> None:
     begun = record("a", State.STARTED, held=mig_partition(gi_id=None, uuid=None))
 
-    found = repairs(Census(records=(begun,)), {GPU: (instance(),)}, NONE, "boot-1")
+    found = repairs(Census(records=(begun,)), foreign(instance()), NONE, "boot-1")
 
-    assert found == (Undo(ClaimUid("a")), ReportForeign(instance()))
+    assert found == (Undo(ClaimUid("a")), report(instance()))
+
+
+def test_an_instance_that_only_a_claim_of_an_earlier_boot_names_is_foreign() -> None:
+    census = Census(records=(record("a", boot_id="boot-0"),))
+
+    found = repairs(census, foreign(instance()), NONE, "boot-1")
+
+    assert found == (Forget(ClaimUid("a")), report(instance()))
 
 
 def test_nothing_to_repair_is_an_empty_answer() -> None:
     census = Census(records=(record("a"),))
 
-    assert repairs(census, {GPU: (instance(),)}, frozenset({ClaimUid("a")}), "boot-1") == ()
+    assert repairs(census, foreign(instance()), frozenset({ClaimUid("a")}), "boot-1") == ()

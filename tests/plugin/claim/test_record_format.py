@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from plugin.claim.record import Record
 from plugin.claim.record_format import decode, encode
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedDevice, ClaimedGpu, ClaimedGpuPartition, ClaimedMigPartition
+from plugin.kinds.gpu_partition import ClaimedGpuPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.registry import ClaimedDevice
+from plugin.kinds.whole_gpu import ClaimedGpu
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("u1")
@@ -159,9 +162,9 @@ def test_every_record_comes_back_from_its_line_and_the_last_line_counts(held: li
 
 @given(held=st.lists(devices, min_size=1, max_size=3))
 def test_a_record_without_its_instances_is_its_plan_again(held: list[ClaimedDevice]) -> None:
-    planned = [device.without_instance() for device in held]
+    planned = [device.as_planned() for device in held]
 
-    assert [device.without_instance() for device in planned] == planned
-    assert [(one.device, one.gpus, one.hardware) for one in planned] == [
-        (one.device, one.gpus, one.hardware) for one in held
+    assert [device.as_planned() for device in planned] == planned
+    assert [(one.device, one.lock_targets, one.hardware) for one in planned] == [
+        (one.device, one.lock_targets, one.hardware) for one in held
     ]

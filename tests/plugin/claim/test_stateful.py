@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from plugin.base.errors import PluginError
 from plugin.claim.states import State
-from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 
 DEVICES = (
     "gpu-0",
@@ -127,7 +127,7 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
         @invariant()
         def no_whole_gpu_is_held_twice_or_beside_its_mig_partitions(self) -> None:
             held = [device for record in self.bench.records() for device in record.devices]
-            whole = [gpu for one in held if not isinstance(one, ClaimedMigPartition) for gpu in one.gpus]
+            whole = [gpu for one in held if isinstance(one.hardware, frozenset) for gpu in one.hardware]
             cut = {one.gpu for one in held if isinstance(one, ClaimedMigPartition)}
             assert not set(whole) & cut
             assert len(set(whole)) == len(whole)

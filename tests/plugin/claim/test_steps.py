@@ -17,8 +17,8 @@ from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State
 from plugin.claim.steps import ClaimSteps
+from plugin.kinds.setup import DeviceSetup
 from plugin.machine.node import Node
-from plugin.machine.setup import DeviceSetup
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-2"
@@ -31,7 +31,7 @@ def steps(bench: Any) -> ClaimSteps:
         node=Node(bench.machine.readers, bench.node, "tangram.dev"),
         store=RecordStore(bench.options.claims_dir),
         cdi=CdiFolder(bench.options.cdi_dir, "tangram.dev"),
-        setup=DeviceSetup(bench.machine.gpus),
+        setup=DeviceSetup(),
         host_root=Path("/"),
     )
 

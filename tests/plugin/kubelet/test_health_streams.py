@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from plugin.kinds.health import HealthReader
 from plugin.kubelet.health_streams import HealthStreams
-from plugin.machine.health import HealthReader
 
 
 class Caller:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.inventory.model import gpus_of
+from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import Node
 
 
@@ -39,3 +40,11 @@ def test_a_gpu_that_cannot_be_read_is_neither_known_nor_offered(bench: Any) -> N
 
     assert set(snapshot.gpus) == {bench.uuid(0)}
     assert not any(name.startswith("gpu-1") for name in snapshot.devices.by_name)
+
+
+def test_what_is_locked_is_named_as_people_know_it(bench: Any) -> None:
+    snapshot = node_of(bench).snapshot
+
+    assert snapshot.text_of(LockTarget("GPU", bench.uuid(1))) == f"GPU 1 ({bench.uuid(1)})"
+    assert snapshot.text_of(LockTarget("GPU", "GPU-gone")) == "GPU GPU-gone"
+    assert snapshot.text_of(LockTarget("NIC", "0000:3b:00.0")) == "NIC 0000:3b:00.0"

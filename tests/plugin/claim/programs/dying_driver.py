@@ -1,10 +1,10 @@
-"""Processes that prepare or unprepare one claim and kill themselves at their n-th step on the disk.
+"""Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
 Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
 step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
 fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
-removed, or a part half appended, appended. One program for many deeds, because starting an interpreter
-takes longer than all of them.
+removed, or a part half appended, appended, or a change of the machine about to be made, made. One program
+for many deeds, because starting an interpreter takes longer than all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ import time
 import traceback
 from pathlib import Path
 
+from devices_of_kinds import told
+
 from agent.hardware.open import simulated_hardware
+from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
 from agent.inventory.model import LinkedGpus
 from plugin.assembly import assemble
@@ -31,7 +34,7 @@ PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore":
 
 
 class Steps:
-    """Counts what happens to records and documents, and ends the process when the number is reached."""
+    """Counts what happens to records, documents and hardware, and ends the process at the number."""
 
     def __init__(self, options: Options, last: int) -> None:
         self.folders = (options.claims_dir, options.cdi_dir)
@@ -45,6 +48,9 @@ class Steps:
         self.count += 1
         if self.count == self.last:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def watched(self, machine: Machine) -> Machine:
+        return told(machine, lambda _: self.take(), lambda _: self.take())
 
     def watch(self) -> None:
         replace, unlink, append = os.replace, os.unlink, files.append
@@ -90,9 +96,10 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
         cdi_dir=folder / "cdi",
         linked=PAIR,
     )
-    machine = simulated_hardware(simulated)
+    steps = Steps(options, step)
+    machine = steps.watched(simulated_hardware(simulated))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
-    Steps(options, step).watch()
+    steps.watch()
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return

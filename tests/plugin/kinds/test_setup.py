@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.hardware.errors import InUse
 from agent.hardware.types import GpuInstance, GpuUuid
 from plugin.base.errors import NotReady, StorageFailed
 from plugin.claim.plan import resolve
-from plugin.machine.claimed_device import ClaimedDevice, ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.registry import ClaimedDevice
+from plugin.kinds.setup import DeviceSetup
+from plugin.machine.context import Context
 from plugin.machine.node import Node, NodeSnapshot
-from plugin.machine.setup import DeviceSetup
 
 MIXED = ("gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-0", "gpu-1", "gpu-0-mig-1g-5gb-1")
 Notes = list[tuple[ClaimedDevice, ...]]
@@ -55,8 +60,13 @@ def gpus(bench: Any) -> CountingGpus:
 
 
 @pytest.fixture
-def setup(gpus: Any) -> DeviceSetup:
-    return DeviceSetup(gpus)
+def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
+    return Context(replace(bench.machine, gpus=gpus), snapshot, Path("/"))
+
+
+@pytest.fixture
+def setup() -> DeviceSetup:
+    return DeviceSetup()
 
 
 def forget(_: Sequence[ClaimedDevice]) -> None:
@@ -64,34 +74,33 @@ def forget(_: Sequence[ClaimedDevice]) -> None:
 
 
 def test_setting_up_twice_equals_once_and_taking_down_leaves_nothing(
-    bench: Any, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+    bench: Any, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
 ) -> None:
-    once = setup.set_up(planned(*MIXED), snapshot.gpus, forget)
+    once = setup.set_up(context, planned(*MIXED), forget)
 
-    assert setup.set_up(once, snapshot.gpus, forget) == once
-    setup.refuse_dead(once)
-    assert [device.without_instance() for device in once] == list(planned(*MIXED))
+    assert setup.set_up(context, once, forget) == once
+    setup.refuse_dead(context, once)
+    assert [device.as_planned() for device in once] == list(planned(*MIXED))
     for _ in range(2):
-        setup.take_down(once)
-        setup.turn_off_unused_mig_modes({uuid for device in once for uuid in device.gpus}, snapshot.gpus)
+        setup.take_down(context, once)
 
     assert bench.leftovers() == []
 
 
 def test_each_step_asks_each_gpu_once_however_many_devices_are_cut_from_it(
-    bench: Any, gpus: CountingGpus, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+    bench: Any, gpus: CountingGpus, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
 ) -> None:
     devices = planned(*(name for name in MIXED if name != "gpu-1"))
 
-    setup.refuse_occupied(devices, snapshot.gpus)
-    found = setup.set_up(devices, snapshot.gpus, forget)
-    setup.refuse_dead(found)
+    setup.refuse_occupied(context, devices)
+    found = setup.set_up(context, devices, forget)
+    setup.refuse_dead(context, found)
 
     assert gpus.calls == {("gpu_instances", bench.uuid(0)): 3, ("mig_mode", bench.uuid(0)): 1}
 
 
 def test_whatever_is_noted_holds_everything_that_was_created_before(
-    bench: Any, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+    bench: Any, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
 ) -> None:
     notes: Notes = []
 
@@ -101,7 +110,7 @@ def test_whatever_is_noted_holds_everything_that_was_created_before(
             raise StorageFailed("write", "the record", "No space left on device")
 
     with pytest.raises(StorageFailed):
-        setup.set_up(planned(*MIXED), snapshot.gpus, note)
+        setup.set_up(context, planned(*MIXED), note)
 
     known = [[one.gi_id for one in note if isinstance(one, ClaimedMigPartition)] for note in notes]
 
@@ -110,10 +119,24 @@ def test_whatever_is_noted_holds_everything_that_was_created_before(
 
 
 def test_an_instance_that_died_is_named(
-    bench: Any, setup: DeviceSetup, snapshot: NodeSnapshot, planned: Callable[..., Any]
+    bench: Any, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
 ) -> None:
-    found = setup.set_up(planned(MIXED[0]), snapshot.gpus, forget)
-    setup.take_down(found)
+    found = setup.set_up(context, planned(MIXED[0]), forget)
+    setup.take_down(context, found)
 
     with pytest.raises(NotReady, match=rf"device {MIXED[0]}: there is no MIG device MIG-"):
-        setup.refuse_dead(found)
+        setup.refuse_dead(context, found)
+
+
+def test_the_last_mig_partition_of_a_claim_is_destroyed_first(
+    bench: Any, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
+) -> None:
+    found = setup.set_up(context, planned(*MIXED), forget)
+    bench.inject("gpu-0:destroy-gpu-instance:in-use:1")
+
+    with pytest.raises(InUse):
+        setup.take_down(context, found)
+
+    (begun,) = (one for one in bench.instances() if not one.compute_instances)
+    assert begun.gi_id == found[-1].gi_id  # type: ignore[attr-defined]
+    assert len(bench.instances()) == 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plugin.machine.health import Health, HealthReader
+from plugin.kinds.health import Health, HealthReader
 
 
 @pytest.fixture

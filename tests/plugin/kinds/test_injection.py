@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode, GpuUuid, HostFile
 from plugin.base.errors import NotReady
-from plugin.machine.claimed_device import ClaimedDevice, ClaimedGpu, ClaimedGpuPartition, ClaimedMigPartition
-from plugin.machine.injection import injections
+from plugin.kinds.gpu_partition import ClaimedGpuPartition
+from plugin.kinds.injection import injections
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.registry import ClaimedDevice
+from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.machine.context import Context
+from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("u1")
@@ -45,15 +51,20 @@ class FixedFiles:
         return ()
 
 
+def context_of(bench: Any, machine: Machine | None = None, host_root: Path = Path("/")) -> Context:
+    node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
+    return Context(machine or bench.machine, node, host_root)
+
+
 def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:
     return ClaimedGpu(requests=("r",), pool="n", device=name, cdi_id="x", gpu_uuid=gpu)
 
 
 def test_what_the_devices_of_a_claim_share_is_asked_for_once(bench: Any) -> None:
     files = CountingFiles(bench.machine.files)
-    devices = [whole(bench.uuid(minor), f"gpu-{minor}") for minor in (0, 1)]
+    devices = [whole(bench.uuid(0)), whole(bench.uuid(1), "gpu-1"), whole(bench.uuid(1), "again")]
 
-    first, second = injections(replace(bench.machine, files=files), UID, devices, Path("/"))
+    first, second, _ = injections(context_of(bench, replace(bench.machine, files=files)), UID, devices)
 
     assert sorted(files.asked) == ["control_nodes", "gpu_nodes", "gpu_nodes", "libraries"]
     assert first.files == second.files
@@ -65,7 +76,7 @@ def test_a_partition_brings_the_nodes_of_all_its_gpus_and_names_them(bench: Any)
     uuids = (bench.uuid(0), bench.uuid(1))
     pair = ClaimedGpuPartition(requests=("r",), pool="n", device="gpus-0-1", cdi_id="x", gpu_uuids=uuids)
 
-    (found,) = injections(bench.machine, UID, [pair], Path("/"))
+    (found,) = injections(context_of(bench), UID, [pair])
 
     assert {"/dev/nvidia0", "/dev/nvidia1"} <= {node.path for node in found.nodes}
     assert found.identity == ",".join(uuids)
@@ -74,7 +85,7 @@ def test_a_partition_brings_the_nodes_of_all_its_gpus_and_names_them(bench: Any)
 def test_files_below_the_hosts_root_are_named_as_the_host_names_them(bench: Any) -> None:
     root = bench.simulated.root
 
-    (found,) = injections(bench.machine, UID, [whole(bench.uuid(0))], root)
+    (found,) = injections(context_of(bench, host_root=root), UID, [whole(bench.uuid(0))])
 
     hosts = [file.host_path for file in found.files]
     hosts += [node.host_path for node in found.nodes if node.host_path is not None]
@@ -94,7 +105,7 @@ def test_a_node_that_no_runtime_could_make_is_refused(bench: Any, node: DeviceNo
     machine: Any = replace(bench.machine, files=FixedFiles(node))  # type: ignore[arg-type]
 
     with pytest.raises(NotReady, match=rf"cannot give containers .*/dev/a.*{reason}"):
-        injections(machine, UID, [whole(bench.uuid(0))], Path("/"))
+        injections(context_of(bench, machine), UID, [whole(bench.uuid(0))])
 
 
 def test_a_mig_partition_without_its_instance_is_refused(bench: Any) -> None:
@@ -110,4 +121,4 @@ def test_a_mig_partition_without_its_instance_is_refused(bench: Any) -> None:
     )
 
     with pytest.raises(NotReady, match="device half: its instance is not known yet"):
-        injections(bench.machine, UID, [planned], Path("/"))
+        injections(context_of(bench), UID, [planned])

@@ -1,4 +1,4 @@
-"""MIG partitions: created with their own undo, destroyed only where they are provably ours.
+"""The instances of MIG partitions: created with their own undo, destroyed only where they are provably ours.
 
 A claimed MIG partition and the instances of its GPU enter. The driver reuses the ids of instances, never
 their UUIDs, so nothing is destroyed or taken over by id alone. The caller holds the GPU's lock, so a listing
@@ -14,7 +14,7 @@ from agent.hardware.errors import HardwareError, HardwareFault, InsufficientReso
 from agent.hardware.ports import Gpus
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec, Placement
 from plugin.base.errors import PlacementTaken, PluginError
-from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.machine.texts import gpu_text, instances_text, mig_partition_text
 
 _log = logging.getLogger(__name__)

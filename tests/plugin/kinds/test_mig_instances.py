@@ -20,12 +20,13 @@ from agent.hardware.types import (
     Placement,
 )
 from plugin.base.errors import PlacementTaken
-from plugin.machine import mig, mig_mode
-from plugin.machine.claimed_device import ClaimedMigPartition
+from plugin.kinds.mig_partition import instances as mig_instances
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.machine import mig_mode
 
 GPU = GpuUuid("GPU-1")
 uuids = st.sampled_from(["MIG-1", "MIG-2"])
-instances = st.builds(
+gpu_instances = st.builds(
     GpuInstance,
     parent=st.just(GPU),
     gi_id=st.integers(min_value=1, max_value=2),
@@ -50,7 +51,9 @@ def claimed(gpu: GpuUuid = GPU, profile_id: int = 9, start: int = 4, size: int =
     )
 
 
-@given(instance=instances, gi_id=st.none() | st.integers(min_value=1, max_value=2), uuid=st.none() | uuids)
+@given(
+    instance=gpu_instances, gi_id=st.none() | st.integers(min_value=1, max_value=2), uuid=st.none() | uuids
+)
 def test_what_is_ours_has_our_placement_and_no_uuid_but_the_recorded_one(
     instance: GpuInstance, gi_id: int | None, uuid: str | None
 ) -> None:
@@ -59,12 +62,12 @@ def test_what_is_ours_has_our_placement_and_no_uuid_but_the_recorded_one(
         device = device.with_instance(_instance_of(device, gi_id, uuid))
     found = {compute.uuid for compute in instance.compute_instances}
 
-    if mig.is_ours(instance, device):
+    if mig_instances.is_ours(instance, device):
         assert instance.spec == device.spec
         assert device.gi_id in {None, instance.gi_id}
         assert found <= ({device.mig_uuid} if device.mig_uuid else found)
         assert device.gi_id is not None or not found
-    if mig.is_alive([instance], device):
+    if mig_instances.is_alive([instance], device):
         assert found == {device.mig_uuid}
 
 
@@ -88,7 +91,7 @@ def gpu_of(bench: Any) -> Gpu:
 def ensure(bench: Any, device: ClaimedMigPartition, notes: list[int | None]) -> ClaimedMigPartition:
     gpus = bench.simulated.gpus
     present = gpus.gpu_instances(device.gpu)
-    return device.with_instance(mig.ensure(gpus, present, gpu_of(bench), device, notes.append))
+    return device.with_instance(mig_instances.ensure(gpus, present, gpu_of(bench), device, notes.append))
 
 
 def test_the_id_of_the_gi_is_noted_before_its_ci_is_created(bench: Any, half: ClaimedMigPartition) -> None:
@@ -106,8 +109,8 @@ def test_ensuring_twice_equals_once_and_destroying_twice_too(bench: Any, half: C
     once = ensure(bench, half, [])
 
     assert ensure(bench, once, []) == once
-    mig.destroy(bench.simulated.gpus, once)
-    mig.destroy(bench.simulated.gpus, once)
+    mig_instances.destroy(bench.simulated.gpus, once)
+    mig_instances.destroy(bench.simulated.gpus, once)
 
     assert bench.instances() == ()
 
@@ -116,7 +119,7 @@ def test_an_instance_that_vanished_is_noted_as_gone_before_a_new_one_is_created(
     bench: Any, half: ClaimedMigPartition
 ) -> None:
     once = ensure(bench, half, [])
-    mig.destroy(bench.simulated.gpus, once)
+    mig_instances.destroy(bench.simulated.gpus, once)
     notes: list[int | None] = []
 
     again = ensure(bench, once, notes)
@@ -135,7 +138,7 @@ def test_somebody_elses_instance_is_neither_taken_over_nor_destroyed(
     with pytest.raises(PlacementTaken, match=rf"memory slices 4-7 of GPU 0 .*GI {gi_id} "):
         ensure(bench, half, [])
     with pytest.raises(PlacementTaken):
-        mig.refuse_occupied(gpus.gpu_instances(half.gpu), gpu_of(bench), half)
-    mig.destroy(gpus, half)
+        mig_instances.refuse_occupied(gpus.gpu_instances(half.gpu), gpu_of(bench), half)
+    mig_instances.destroy(gpus, half)
 
     assert [instance.gi_id for instance in bench.instances()] == [gi_id]

@@ -1,0 +1,62 @@
+"""Which devices work: every device that this process ever described, checked on the machine now by its kind.
+
+The node and its readers enter, one entry per device leaves. The snapshot that claims are resolved with does
+not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent.hardware.errors import HardwareError
+from agent.hardware.ports import Readers
+from agent.inventory.model import PublishedDevice
+from plugin.kinds.registry import KINDS
+from plugin.machine.node import Node
+from plugin.machine.seen import SeenHardware
+from scheduler_core.model.device import DeviceName
+
+
+class Health(StrEnum):
+    """What is known of a device."""
+
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHealth:
+    """One device. Shape: ``message`` empty where it is healthy."""
+
+    pool: str
+    device: str
+    health: Health
+    message: str = ""
+
+
+class HealthReader:
+    """Reads the health of one node's devices."""
+
+    def __init__(self, readers: Readers, node: Node) -> None:
+        self._readers = readers
+        self._node = node
+        self._known: dict[DeviceName, PublishedDevice] = {}
+
+    def read(self) -> tuple[DeviceHealth, ...]:
+        """Return every device that was ever described, in the order in which they appeared."""
+        devices = self._node.snapshot.devices
+        known = self._known | dict(devices.by_name)
+        self._known = known  # several streams may read at once, so a dictionary is never changed
+        pool = devices.pool.id.name
+        try:
+            seen = SeenHardware.on(self._readers)
+        except HardwareError as error:
+            return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in known)
+        return tuple(_judged(pool, name, device, seen) for name, device in known.items())
+
+
+def _judged(pool: str, name: DeviceName, device: PublishedDevice, seen: SeenHardware) -> DeviceHealth:
+    why = KINDS.of_published(device).why_ill(device, seen)
+    return DeviceHealth(pool, str(name), Health.UNHEALTHY if why else Health.HEALTHY, why)

@@ -1,0 +1,31 @@
+"""What containers need of a claim's devices, gathered from the machine once per claim, each by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plugin.cdi import names
+from plugin.cdi.document import Injection
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.registry import KINDS
+from plugin.machine.context import Context
+from scheduler_core.model.claim import ClaimUid
+
+
+def injections(context: Context, uid: ClaimUid, devices: Sequence[Claimed]) -> tuple[Injection, ...]:
+    """Return what each device of a claim brings into a container.
+
+    Raises: HardwareError; NotReady where a part is missing.
+    """
+    return tuple(_injection(context, uid, device) for device in devices)
+
+
+def _injection(context: Context, uid: ClaimUid, device: Claimed) -> Injection:
+    parts = KINDS.of_claimed(device).parts(context, device)
+    return Injection(
+        name=names.device_name(uid, device.device),
+        device=device.device,
+        identity=device.identity,
+        nodes=parts.nodes,
+        files=parts.files,
+    )

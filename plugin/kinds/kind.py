@@ -1,0 +1,145 @@
+"""What the plugin must know of a kind of device: one class for each row of the table.
+
+A kind holds no state. Its methods get a context with the machine, and all devices of the kind that one claim
+has, so that what these share is read once. Whoever calls them holds the locks of the claim and of the
+devices' lock targets.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypedDict, TypeVar
+
+from agent.inventory.model import PublishedDevice
+from plugin.kinds.claimed import Claimed
+from plugin.machine.context import Context
+from plugin.machine.node import NodeSnapshot
+from plugin.machine.parts import Parts
+from plugin.machine.seen import SeenHardware
+
+P = TypeVar("P", bound=PublishedDevice)
+D = TypeVar("D", bound=Claimed)
+
+
+class Common(TypedDict):
+    """The fields that every kind records."""
+
+    requests: tuple[str, ...]
+    pool: str
+    device: str
+    cdi_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted(Generic[P]):
+    """One device that a claim was allocated: all that its plan is made from.
+
+    Shape: ``published`` what the agent offers under its name.
+    """
+
+    published: P
+    common: Common
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Something on the machine that no record names. Shape: texts for people."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoints:
+    """Where a process may die while one device is set up or taken down. Tests kill it at each of them.
+
+    Shape: ``setting_up``, ``taking_down`` the methods that change the machine, in the order of their calls;
+           ``noted`` what is made durable between them, one text for each time.
+    """
+
+    setting_up: tuple[str, ...]
+    taking_down: tuple[str, ...]
+    noted: tuple[str, ...] = ()
+
+
+class Progress(Protocol):
+    """What is known of a claim's devices while they are set up."""
+
+    def know(self, device: Claimed) -> None:
+        """Replace what is known of a device. It is durable with the claim's next record."""
+        ...
+
+    def note(self, device: Claimed) -> None:
+        """Replace what is known of a device and make it durable. Whatever this raises stops the work."""
+        ...
+
+
+class Kind(ABC, Generic[P]):
+    """A kind of device that the agent publishes.
+
+    Shape: ``text`` names the kind in messages, with its article.
+    """
+
+    text: str
+    published: type[P]
+
+    def takes(self, wanted: Wanted[PublishedDevice]) -> bool:
+        """Whether a device that a claim was allocated is of this kind."""
+        return isinstance(wanted.published, self.published)
+
+    @abstractmethod
+    def why_ill(self, published: P, seen: SeenHardware) -> str:
+        """Return why a device does not work, empty where it does."""
+
+
+class PreparableKind(Kind[P], Generic[P, D]):
+    """A kind of device that claims can have. Shape: ``claimed`` what is recorded of one."""
+
+    claimed: type[D]
+    crash_points: CrashPoints
+
+    @abstractmethod
+    def plan(self, wanted: Wanted[P]) -> D:
+        """Return what is to be set up: pure, and the same for the same input."""
+
+    @abstractmethod
+    def refuse_occupied(self, context: Context, devices: Sequence[D]) -> None:
+        """Check that nobody else is where the devices will be, before the plan is recorded.
+
+        What is found there later is then known to be ours. Raises: PluginError; HardwareError.
+        """
+
+    @abstractmethod
+    def set_up(self, context: Context, devices: Sequence[D], progress: Progress) -> None:
+        """Set the devices up; what is set up already stays. Each new fact is told to ``progress``.
+
+        Raises: PluginError, HardwareError. What was made before stays for ``take_down``.
+        """
+
+    @abstractmethod
+    def refuse_dead(self, context: Context, devices: Sequence[D]) -> None:
+        """Check that the devices that were set up work. Raises: NotReady; HardwareError."""
+
+    @abstractmethod
+    def parts(self, context: Context, device: D) -> Parts:
+        """Return what a container gets of one device. It is set up.
+
+        Raises: NotReady where something is missing; HardwareError.
+        """
+
+    @abstractmethod
+    def take_down(self, context: Context, devices: Sequence[D]) -> None:
+        """Undo the devices from what is recorded of them, the last one first; what is gone is no error.
+
+        Raises: HardwareError. A second call goes on from there.
+        """
+
+    @abstractmethod
+    def forget(self, context: Context, devices: Sequence[D]) -> None:
+        """Undo what of the devices outlived the boot in which they were set up. Raises: HardwareError."""
+
+    @abstractmethod
+    def foreign(self, node: NodeSnapshot, held: Sequence[D]) -> Iterable[Foreign]:
+        """Yield what is on the node and of this kind, and is none of the devices that claims hold."""

@@ -1,0 +1,75 @@
+"""PURE: what the plan and the record hold of a MIG partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import msgspec
+
+from agent.hardware.types import GpuUuid, MigInstance, MigSpec, Placement
+from agent.inventory.model import Hardware
+from plugin.kinds import gpus
+from plugin.kinds.claimed import Claimed
+from plugin.machine.lock_target import LockTarget
+
+
+class ClaimedMigPartition(Claimed, frozen=True, kw_only=True, tag="mig"):
+    """A MIG partition of a claim.
+
+    Shape: ``gi_id`` is None until the GI is known to exist, ``ci_id`` and ``mig_uuid`` until the CI is.
+           The GI's id is durable before a CI is created in it.
+    """
+
+    parent_uuid: str
+    profile_id: int
+    start: int
+    size: int
+    gi_id: int | None = None
+    ci_id: int | None = None
+    mig_uuid: str | None = None
+
+    @property
+    def gpu(self) -> GpuUuid:
+        """Return the parent."""
+        return GpuUuid(self.parent_uuid)
+
+    @property
+    def lock_targets(self) -> tuple[LockTarget, ...]:
+        """Return the parent."""
+        return gpus.lock_targets_of([self.gpu])
+
+    @property
+    def spec(self) -> MigSpec:
+        """Return what the hardware was, or will be, asked for."""
+        return MigSpec(self.gpu, self.profile_id, Placement(self.start, self.size))
+
+    @property
+    def hardware(self) -> Hardware:
+        """Return what the device is, whatever its published name is now."""
+        return self.spec
+
+    @property
+    def identity(self) -> str:
+        """Return the UUID that containers get. The instance exists."""
+        return str(self.mig_uuid)
+
+    @property
+    def status_data(self) -> Mapping[str, Any]:
+        """Return what the claim's status says of the hardware."""
+        placement = {"start": self.start, "size": self.size}
+        return {"uuid": self.mig_uuid, "parentUUID": self.parent_uuid, "placement": placement}
+
+    def with_gpu_instance(self, gi_id: int | None) -> Self:
+        """Return the device with its GI (None: with none) and no CI yet."""
+        return msgspec.structs.replace(self, gi_id=gi_id, ci_id=None, mig_uuid=None)
+
+    def with_instance(self, instance: MigInstance) -> Self:
+        """Return the device with everything that is known of its instance."""
+        return msgspec.structs.replace(
+            self, gi_id=instance.gi_id, ci_id=instance.ci_id, mig_uuid=str(instance.uuid)
+        )
+
+    def as_planned(self) -> Self:
+        """Return the device without its instance."""
+        return self.with_gpu_instance(None)

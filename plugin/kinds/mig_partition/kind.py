@@ -1,0 +1,116 @@
+"""A MIG partition: the MIG mode of its parent is turned on, then a GI and the CI that fills it are created.
+
+The parent's instances are listed once for all partitions of a claim. The GI's id is made durable before a CI
+is created in it. The last partition that goes turns the mode off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from agent.hardware.types import GpuInstance, GpuUuid
+from agent.inventory.model import MigPartition
+from plugin.base.errors import NotReady
+from plugin.kinds import gpus
+from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
+from plugin.kinds.mig_partition import instances
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.machine import mig_mode
+from plugin.machine.context import Context
+from plugin.machine.node import NodeSnapshot
+from plugin.machine.parts import Parts
+from plugin.machine.seen import SeenHardware
+from plugin.machine.texts import instances_text
+
+
+class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
+    """One GI that one CI fills."""
+
+    text = "a MIG partition"
+    published = MigPartition
+    claimed = ClaimedMigPartition
+    crash_points = CrashPoints(
+        setting_up=("set_mig_mode", "create_gpu_instance", "create_compute_instance"),
+        taking_down=("destroy_compute_instance", "destroy_gpu_instance", "set_mig_mode"),
+        noted=("the GI's id",),
+    )
+
+    def why_ill(self, published: MigPartition, seen: SeenHardware) -> str:
+        """Return why the parent does not answer."""
+        return gpus.why_missing([published.gpu], seen)
+
+    def plan(self, wanted: Wanted[MigPartition]) -> ClaimedMigPartition:
+        """Return the partition by its parent's UUID, its profile and its placement."""
+        spec = wanted.published.spec
+        return ClaimedMigPartition(
+            **wanted.common,
+            parent_uuid=spec.parent,
+            profile_id=spec.profile_id,
+            start=spec.placement.start,
+            size=spec.placement.size,
+        )
+
+    def refuse_occupied(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+        """Check that no instance is at a placement: a GI without a CI that is found there later is ours.
+
+        Raises: PlacementTaken; HardwareError.
+        """
+        present = _present(context, devices)
+        for device in devices:
+            instances.refuse_occupied(present[device.gpu], context.node.gpus[device.gpu], device)
+
+    def set_up(self, context: Context, devices: Sequence[ClaimedMigPartition], progress: Progress) -> None:
+        """Turn the parents' mode on and create the instances that do not exist yet.
+
+        Raises: ModeBlocked, GpuBusy, PlacementTaken; HardwareError.
+        """
+        machine, known = context.machine.gpus, context.node.gpus
+        for uuid in dict.fromkeys(device.gpu for device in devices):
+            mig_mode.turn_on(machine, known[uuid])
+        present = _present(context, devices)
+        for device in devices:
+            note = partial(_note_gpu_instance, progress, device)
+            found = instances.ensure(machine, present[device.gpu], known[device.gpu], device, note)
+            progress.know(device.with_instance(found))
+
+    def refuse_dead(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+        """Check that every MIG device is alive, by its UUID. Raises: NotReady; HardwareError."""
+        present = _present(context, devices)
+        for device in devices:
+            if not instances.is_alive(present[device.gpu], device):
+                raise NotReady("use", f"device {device.device}", f"there is no MIG device {device.mig_uuid}")
+
+    def parts(self, context: Context, device: ClaimedMigPartition) -> Parts:
+        """Return the nodes of the parent and of the instance, and the driver's files."""
+        if device.gi_id is None or device.ci_id is None:
+            raise NotReady("use", f"device {device.device}", "its instance is not known yet")
+        return context.gpu_parts.of_instance(device.gpu, device.gi_id, device.ci_id)
+
+    def take_down(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+        """Destroy the instances, the last one first, and turn off the mode of parents that have no more."""
+        for device in reversed(devices):
+            instances.destroy(context.machine.gpus, device)
+        self.forget(context, devices)
+
+    def forget(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+        """Turn the mode off on parents without instances: on some models it outlives a boot."""
+        gpus.turn_off_unused_modes(context, (device.gpu for device in devices))
+
+    def foreign(self, node: NodeSnapshot, held: Sequence[ClaimedMigPartition]) -> Iterable[Foreign]:
+        """Yield the instances that no claim created."""
+        for found in node.instances.values():
+            for instance in found:
+                if not any(instances.is_ours(instance, device) for device in held):
+                    yield Foreign(f"GPU {instance.parent}", instances_text([instance]))
+
+
+def _present(
+    context: Context, devices: Iterable[ClaimedMigPartition]
+) -> Mapping[GpuUuid, Sequence[GpuInstance]]:
+    """Return the instances of the parents."""
+    return {uuid: context.machine.gpus.gpu_instances(uuid) for uuid in {device.gpu for device in devices}}
+
+
+def _note_gpu_instance(progress: Progress, device: ClaimedMigPartition, gi_id: int | None) -> None:
+    progress.note(device.with_gpu_instance(gi_id))

@@ -1,0 +1,22 @@
+"""The table of kinds. A new kind of device is a file beside this one, its row here, and its tests."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
+from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.nics import NicVfKind, WholeNicKind
+from plugin.kinds.table import KindTable
+from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
+
+KINDS: Final = KindTable(
+    WholeGpuKind(),
+    GpuPartitionKind(),
+    MigPartitionKind(),
+    WholeNicKind(),
+    NicVfKind(),
+)
+ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition
+"""What a record may hold of a device: the ``claimed`` of every row."""

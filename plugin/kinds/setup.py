@@ -1,0 +1,88 @@
+"""The devices of a claim, set up on the machine and taken down again, kind by kind.
+
+Claimed devices enter, devices with all that is known of them leave, for the caller to record. What a kind
+needs to be durable earlier is handed over at once. Nothing here decides about a claim's state. The caller
+holds the locks of the claim and of its lock targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from plugin.kinds.claimed import Claimed
+from plugin.kinds.kind import Foreign
+from plugin.kinds.registry import KINDS
+from plugin.kinds.table import KindTable
+from plugin.machine.context import Context
+from plugin.machine.node import NodeSnapshot
+
+NoteDevices = Callable[[Sequence[Claimed]], None]
+"""Makes durable what is known of all devices of a claim so far. Whatever it raises stops the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSetup:
+    """Sets the devices of claims up, in the order of a table of kinds."""
+
+    kinds: KindTable = KINDS
+
+    def refuse_occupied(self, context: Context, devices: Sequence[Claimed]) -> None:
+        """Check that nobody else is where the devices will be, before the plan is recorded.
+
+        Raises: PluginError; HardwareError.
+        """
+        for kind, mine in self.kinds.by_kind(devices):
+            kind.refuse_occupied(context, mine)
+
+    def set_up(self, context: Context, devices: Sequence[Claimed], note: NoteDevices) -> tuple[Claimed, ...]:
+        """Set up every device and return it with what is known now; what is set up already stays.
+
+        Shape: in the order of ``devices``, whatever order they are set up in.
+        Raises: PluginError, HardwareError. What was made before stays for ``take_down``.
+        """
+        progress = _Progress(devices, note)
+        for kind, mine in self.kinds.by_kind(devices):
+            kind.set_up(context, mine, progress)
+        return progress.devices
+
+    def refuse_dead(self, context: Context, devices: Sequence[Claimed]) -> None:
+        """Check that every device works. Raises: NotReady; HardwareError."""
+        for kind, mine in self.kinds.by_kind(devices):
+            kind.refuse_dead(context, mine)
+
+    def take_down(self, context: Context, devices: Sequence[Claimed]) -> None:
+        """Undo every device, the last one first; what is gone already is no error.
+
+        Raises: HardwareError. A second call goes on from there.
+        """
+        for kind, mine in reversed(tuple(self.kinds.by_kind(devices))):
+            kind.take_down(context, mine)
+
+    def forget(self, context: Context, devices: Sequence[Claimed]) -> None:
+        """Undo what of the devices outlived the boot in which they were set up. Raises: HardwareError."""
+        for kind, mine in reversed(tuple(self.kinds.by_kind(devices))):
+            kind.forget(context, mine)
+
+    def foreign(self, node: NodeSnapshot, held: Iterable[Claimed]) -> Iterator[Foreign]:
+        """Yield what is on the node and is none of the devices that claims hold."""
+        found = tuple(held)
+        for kind in self.kinds.preparable:
+            yield from kind.foreign(node, [one for one in found if self.kinds.of_claimed(one) is kind])
+
+
+class _Progress:
+    """What is known of a claim's devices; implements ``Progress``."""
+
+    def __init__(self, devices: Iterable[Claimed], note: NoteDevices) -> None:
+        self.devices = tuple(devices)
+        self._note = note
+
+    def know(self, device: Claimed) -> None:
+        """Replace what is known of a device."""
+        self.devices = tuple(device if old.device == device.device else old for old in self.devices)
+
+    def note(self, device: Claimed) -> None:
+        """Replace what is known of a device and make it durable."""
+        self.know(device)
+        self._note(self.devices)

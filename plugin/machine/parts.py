@@ -1,0 +1,74 @@
+"""What a container gets of one device: nodes and files, as the host names them.
+
+What the machine's ports found enters, with paths as this process sees them. Nothing is made here. A device
+node that is missing and cannot be made from its numbers is refused before a container fails on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from agent.hardware.types import DeviceNode, HostFile
+from plugin.base.errors import NotReady
+
+_ROOT: Final = Path("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a container gets of one device, as the host names it."""
+
+    nodes: tuple[DeviceNode, ...] = ()
+    files: tuple[HostFile, ...] = ()
+
+
+def usable_nodes(nodes: Sequence[DeviceNode], host_root: Path) -> tuple[DeviceNode, ...]:
+    """Return nodes as the host names them. Raises: NotReady for one that is missing."""
+    for node in nodes:
+        _refuse_unmakeable(node)
+    return tuple(_node_on_host(node, host_root) for node in nodes)
+
+
+def usable_files(files: Sequence[HostFile], host_root: Path) -> tuple[HostFile, ...]:
+    """Return files as the host names them. Raises: NotReady for one that is missing."""
+    for host_path, path in {file.host_path: file.path for file in files}.items():
+        _refuse_missing(path, host_path)
+    return tuple(_file_on_host(one, host_root) for one in files)
+
+
+def _refuse_unmakeable(node: DeviceNode) -> None:
+    if node.host_path is not None:
+        _refuse_missing(node.path, node.host_path)
+    elif node.major is None or node.minor is None:
+        raise NotReady(
+            "give containers", f"device node {node.path}", "it does not exist and its numbers are unknown"
+        )
+
+
+def _refuse_missing(path: str, host_path: Path) -> None:
+    if not host_path.exists():
+        raise NotReady("give containers", path, f"{host_path} does not exist")
+
+
+def _node_on_host(node: DeviceNode, host_root: Path) -> DeviceNode:
+    if node.host_path is None or not _has_other_name(node.host_path, host_root):
+        return node
+    return replace(node, host_path=_on_host(node.host_path, host_root))
+
+
+def _file_on_host(file: HostFile, host_root: Path) -> HostFile:
+    if not _has_other_name(file.host_path, host_root):
+        return file
+    return replace(file, host_path=_on_host(file.host_path, host_root))
+
+
+def _has_other_name(path: Path, host_root: Path) -> bool:
+    return host_root != _ROOT and path.is_relative_to(host_root)
+
+
+def _on_host(path: Path, host_root: Path) -> Path:
+    """Return what the host calls a file that is seen here at ``path``."""
+    return _ROOT / path.relative_to(host_root)

@@ -1,0 +1,95 @@
+"""A device of every kind to try on two A100s, and a machine that tells of each call that changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
+from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.table import AnyKind
+from plugin.kinds.whole_gpu import WholeGpuKind
+
+READING = {name for port in (BootReader, DriverFiles, GpuReader, PciReader) for name in vars(port)}
+"""The methods of a machine that change nothing."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A device of one kind.
+
+    Shape: ``in_mig_mode`` the GPUs that somebody left in MIG mode, so that no crash point is skipped;
+           ``parts`` how often the kind's crash points happen.
+    """
+
+    device: str
+    in_mig_mode: tuple[int, ...] = ()
+    parts: int = 1
+
+    def prepare(self, bench: Any) -> None:
+        """Bring the machine into the state in which setting up the device needs every call."""
+        for minor in self.in_mig_mode:
+            bench.simulated.gpus.set_mig_mode(bench.uuid(minor), enabled=True)
+
+
+EXAMPLES: Mapping[type[AnyKind], Example] = {
+    WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
+    GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
+    MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7"),
+}
+
+
+def example_of(kind: AnyKind) -> Example:
+    return EXAMPLES[type(kind)]
+
+
+def setting_up(kind: AnyKind) -> list[str]:
+    """The calls that change the machine while the example is set up."""
+    return list(kind.crash_points.setting_up) * example_of(kind).parts
+
+
+def taking_down(kind: AnyKind) -> list[str]:
+    """The calls that change the machine while the example is taken down."""
+    return list(kind.crash_points.taking_down) * example_of(kind).parts
+
+
+# A file that is replaced has three steps, what is appended or removed two, a call two.
+def steps_of_prepare(kind: AnyKind) -> int:
+    """How many steps prepare has: a claim is coming, its plan, the device, the document, it is done."""
+    noted = len(kind.crash_points.noted) * example_of(kind).parts
+    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * noted + 3 + 2
+
+
+def steps_of_unprepare(kind: AnyKind) -> int:
+    """How many steps unprepare has: that it is undone, the document, the device, the record."""
+    return 2 + 2 + 2 * len(taking_down(kind)) + 2
+
+
+def told(machine: Machine, before: Callable[[str], None], after: Callable[[str], None]) -> Machine:
+    """Return the machine with each call that changes it told before and after it is made."""
+    ports: dict[str, Any] = {
+        field.name: _Port(getattr(machine, field.name), before, after) for field in fields(machine)
+    }
+    return replace(machine, **ports)
+
+
+class _Port:
+    def __init__(self, port: Any, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        self._port = port
+        self._before = before
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._port, name)
+        if name in READING:
+            return method
+
+        def call(*arguments: Any, **more: Any) -> Any:
+            self._before(name)
+            answer = method(*arguments, **more)
+            self._after(name)
+            return answer
+
+        return call

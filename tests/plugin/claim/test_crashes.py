@@ -1,0 +1,146 @@
+"""A process killed at any crash point of any kind leaves a state from which the right end is reached."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import devices_of_kinds
+import pytest
+from devices_of_kinds import example_of, steps_of_prepare, steps_of_unprepare
+
+from plugin.claim.plan import PreparedDevice
+from plugin.kinds.kind import PreparableKind
+from plugin.kinds.registry import KINDS
+from plugin.kinds.table import AnyKind
+
+PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
+FAKES = str(Path(devices_of_kinds.__file__).parents[1])
+PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
+UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
+Dies = Callable[[str, str, int], bool]
+
+
+def named(value: object) -> str | None:
+    return type(value).__name__ if isinstance(value, PreparableKind) else None
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[subprocess.Popen[str]]:
+    paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with subprocess.Popen(
+        [sys.executable, PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def bench(linked_bench: Any) -> Any:
+    """The machine of the program: two GPUs that a table joins."""
+    return linked_bench
+
+
+@pytest.fixture
+def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
+    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
+
+    def run(deed: str, device: str, step: int) -> bool:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(f"{folder} {deed} {device} {step}\n")
+        program.stdin.flush()
+        status = int(program.stdout.readline())
+        assert status in {0, -signal.SIGKILL}
+        return status != 0
+
+    return run
+
+
+def answer(device: str) -> tuple[PreparedDevice, ...]:
+    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",)),)
+
+
+@pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
+def test_killed_in_prepare_the_next_prepare_gives_the_answer(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    example = example_of(kind)
+    example.prepare(bench)
+    assert dies("prepare", example.device, step)
+
+    again = bench.prepare("u1", example.device)
+
+    assert again == answer(example.device)
+    assert bench.document("u1").exists()
+    bench.unprepare("u1")
+    bench.restart()
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
+def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    example = example_of(kind)
+    example.prepare(bench)
+    before = set(bench.leftovers())
+    assert dies("prepare", example.device, step)
+    is_finished = step == steps_of_prepare(kind)
+
+    bench.restart()
+
+    assert bool(set(bench.leftovers()) - before) == is_finished
+    assert bench.prepare("u1", example.device) == answer(example.device)
+    bench.unprepare("u1")
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), UNDOING, ids=named)
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
+    bench: Any, dies: Dies, kind: AnyKind, step: int, is_restarted: bool
+) -> None:
+    device = example_of(kind).device
+    bench.prepare("u1", device)
+    assert dies("unprepare", device, step)
+    if is_restarted:
+        bench.restart()
+
+    bench.unprepare("u1")
+
+    bench.restart()
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), UNDOING, ids=named)
+def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    device = example_of(kind).device
+    bench.prepare("u1", device)
+    assert dies("unprepare", device, step)
+
+    assert bench.prepare("u1", device) == answer(device)
+
+    bench.unprepare("u1")
+    bench.restart()
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("kind", KINDS.preparable, ids=named)
+def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
+    example = example_of(kind)
+    example.prepare(bench)
+
+    assert not dies("prepare", example.device, steps_of_prepare(kind) + 1)
+    assert not dies("unprepare", example.device, steps_of_unprepare(kind) + 1)
+    assert bench.leftovers() == []
