@@ -20,6 +20,7 @@ from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy, engine_of
+from tangram.preparable import driver_of, refuse_unpreparable, refuse_unreadable
 from tangram.refusals import refusal_value
 from tangram.undecided import show_undecided
 
@@ -46,9 +47,11 @@ def _run(options: Namespace, face: Face) -> int:
         return run_pods(options, face, explains=False)
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
+    refuse_unreadable(objects.claims, driver_of(options))
     engine = engine_of(asked.cluster, POLICIES[options.policy])
     match marked_answer(asked) or engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
+            refuse_unpreparable(allocation, pools, driver_of(options))
             if options.json:
                 face.out.json(_answer(allocation, objects, pools))
             else:

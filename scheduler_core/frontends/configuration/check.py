@@ -46,21 +46,26 @@ class ReadConfigs:
     wrong: Mapping[int, InvalidConfig]
 
 
-def read_configs(configs: Sequence[OpaqueConfig], driver: str) -> ReadConfigs:
-    """Read the configurations for a driver; those of other drivers are skipped."""
+def read_configs(configs: Sequence[OpaqueConfig], driver: str, names: Sequence[str] = ()) -> ReadConfigs:
+    """Read the configurations for a driver; those of other drivers are skipped.
+
+    Shape: ``names`` are all requests of the claim. A configuration that names all of them is for all
+           requests, as it is in the allocation; so both are told with the same words.
+    """
     given: list[GivenConfig] = []
     wrong: dict[int, InvalidConfig] = {}
     for index, one in enumerate(configs):
         if one.driver != driver:
             continue
+        is_for_all = bool(names) and all(one.concerns(name) for name in names)
+        requests = () if is_for_all else one.requests
         try:
-            config = decode_config(one.parameters, requests_text(one.requests, from_class=one.from_class))
+            config = decode_config(one.parameters, requests_text(requests, from_class=one.from_class))
         except InvalidConfig as error:
             wrong[index] = error
         else:
-            given.append(
-                GivenConfig(config=config, requests=one.requests, from_class=one.from_class, index=index)
-            )
+            found = GivenConfig(config=config, requests=requests, from_class=one.from_class, index=index)
+            given.append(found)
     return ReadConfigs(tuple(given), wrong)
 
 
@@ -69,10 +74,15 @@ def config_problems(claim: AllocatedClaim, driver: str, pool: Pool) -> Iterator[
 
     Shape: only configurations for ``driver`` are read, and only devices of ``pool`` compared with them.
     """
-    read = read_configs(claim.configs, driver)
+    ours = [one for one in claim.results if one.device.driver == driver]
+    read = read_configs(claim.configs, driver, [one.request for one in claim.results])
     yield from read.wrong.values()
-    if read.given:
-        yield from device_problems(read.given, _devices(claim, driver, pool), driver)
+    if not read.given:
+        return
+    devices = _devices(ours, driver, pool)
+    yield from device_problems(read.given, devices, driver)
+    if len(devices) == len(ours):
+        yield from without_device(read.given, {one.request: one.type for one in devices})
 
 
 def device_problems(
@@ -128,6 +138,22 @@ def mismatches(given: Sequence[GivenConfig], request: str, device_type: str) -> 
         yield InvalidConfig(one.subject, kind.__name__, None, rule)
 
 
+def without_device(given: Sequence[GivenConfig], types: Mapping[str, str]) -> Iterator[InvalidConfig]:
+    """Yield the configurations that a claim wrote for all requests and that no device of it takes.
+
+    A claim that chooses among alternatives may have one for an alternative that it did not get.
+    Shape: ``types`` of the devices of all requests.
+    """
+    if not all(types.values()) or any("/" in request for request in types):
+        return
+    for one in given:
+        kind = type(one.config)
+        if one.from_class or one.requests or any(CONFIG_OF.get(found) is kind for found in types.values()):
+            continue
+        rule = f"is for devices of type {' or '.join(types_of(kind))}; the claim has none"
+        yield InvalidConfig(one.subject, kind.__name__, None, rule)
+
+
 def unprepared_config(given: Sequence[GivenConfig], request: str, device_type: str) -> InvalidConfig | None:
     """Return what this version cannot prepare for a request's devices of a type, None for nothing."""
     found = counting(given, request, device_type)
@@ -149,12 +175,32 @@ def _unprepared(given: Sequence[GivenConfig], devices: Sequence[DeviceOfRequest]
             yield problem
 
 
-def unprepared_device(result: AllocatedDevice, device: Device) -> str | None:
-    """Return why the plugin refuses a device whatever its configuration, None if it does not."""
-    if result.admin_access or result.share_id is not None:
-        return NO_SHARING
-    missing = preparable(None, type_of(device, result.device.driver))
-    return None if missing is None else missing.reason
+def allocated_problems(
+    claim: AllocatedClaim, driver: str, pools: Sequence[Pool]
+) -> tuple[InvalidConfig, ...]:
+    """Return what is wrong with the configuration of an allocated claim, on all pools, each sentence once."""
+    ours = [pool for pool in pools if pool.id.driver == driver]
+    if not ours:
+        names = [one.request for one in claim.results]
+        return tuple(read_configs(claim.configs, driver, names).wrong.values())
+    found = {str(one): one for pool in ours for one in config_problems(claim, driver, pool)}
+    return tuple(found.values())
+
+
+def unprepared_devices(
+    claim: AllocatedClaim, driver: str, pools: Sequence[Pool]
+) -> Iterator[tuple[AllocatedDevice, str]]:
+    """Yield the devices of a claim that the plugin refuses whatever their configuration, and why."""
+    known = {pool.id_of(device): device for pool in pools for device in pool.devices}
+    for result in claim.results:
+        if result.device.driver != driver:
+            continue
+        if result.admin_access or result.share_id is not None or result.consumed:
+            yield result, NO_SHARING
+        elif result.device in known:
+            missing = preparable(None, type_of(known[result.device], driver))
+            if missing is not None:
+                yield result, missing.reason
 
 
 def type_of(device: Device, driver: str) -> str:
@@ -163,16 +209,9 @@ def type_of(device: Device, driver: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _devices(claim: AllocatedClaim, driver: str, pool: Pool) -> list[DeviceOfRequest]:
-    """Return the devices of a claim that the pool has, in the order of the results."""
+def _devices(results: Sequence[AllocatedDevice], driver: str, pool: Pool) -> list[DeviceOfRequest]:
+    """Return the devices of results that the pool has, in order."""
     known = {device.name: device for device in pool.devices}
-    found = (
-        (one.request, known.get(one.device.device))
-        for one in claim.results
-        if one.device.driver == driver and one.device.pool == pool.id.name
-    )
-    return [
-        DeviceOfRequest(request, device, type_of(device, driver))
-        for request, device in found
-        if device is not None
-    ]
+    in_pool = [one for one in results if one.device.pool == pool.id.name and one.device.device in known]
+    found = ((one.request, known[one.device.device]) for one in in_pool)
+    return [DeviceOfRequest(request, device, type_of(device, driver)) for request, device in found]

@@ -60,13 +60,13 @@ def decode_config(parameters: Mapping[str, Any], subject: str = ALL_REQUESTS) ->
     kind = parameters.get("kind")
     _refuse_doubled(parameters, subject, kind if isinstance(kind, str) else "")
     top = Fields(parameters, subject, "", InvalidConfig)
-    version = top.text("apiVersion")
+    version = top.text("apiVersion", "")
     readers = _READERS.get(version)
     if readers is None:
         raise top.refuse("apiVersion", f"must be {' or '.join(_READERS)}", version)
-    reader = readers.get(top.text("kind"))
+    reader = readers.get(top.text("kind", ""))
     if reader is None:
-        raise top.refuse("kind", _kind_rule(version, str(kind), readers), kind)
+        raise top.refuse("kind", _kind_rule(version, str(kind), readers), kind or "")
     return reader(Fields(parameters, subject, str(kind), InvalidConfig))
 
 

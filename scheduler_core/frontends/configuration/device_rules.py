@@ -25,8 +25,8 @@ from scheduler_core.model.names import qualified
 class ConfiguredDevice:
     """A device of a claim and the configuration that counts for it.
 
-    Shape: ``request`` is the one that it was allocated for; ``subject`` the requests that the configuration is for; ``index`` is the device's place among
-           those of the claim that have the same configuration.
+    Shape: ``request`` is the one that it was allocated for; ``subject`` the requests that the configuration
+           is for; ``index`` is the device's place among those of the claim that have the same configuration.
     """
 
     device: Device

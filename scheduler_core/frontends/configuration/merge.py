@@ -25,6 +25,7 @@ from scheduler_core.frontends.configuration.values import (
     Vlan,
     VlanProtocol,
 )
+from scheduler_core.model.claim import is_among
 
 _DEFAULT_PROTOCOL: Final = VlanProtocol.CUSTOMER
 
@@ -44,7 +45,7 @@ class GivenConfig:
 
     def is_for(self, request: str) -> bool:
         """Whether it is for a request or alternative, as allocation results name it."""
-        return not self.requests or request in self.requests or request.partition("/")[0] in self.requests
+        return is_among(request, self.requests)
 
     @property
     def subject(self) -> str:
