@@ -28,7 +28,7 @@ def add(parsers: Subparsers) -> None:
         "validate",
         "judge claims, templates, classes and pods in files (exit status 2: one has an error)",
         "tangram show --node dgx-a100 --as v1 | tangram validate -f - \\\n"
-        "    -f deploy/examples/device-classes.yaml -f deploy/examples/configuration/time-slicing.yaml",
+        "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,
     )
     parser.add_argument(

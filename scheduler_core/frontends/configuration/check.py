@@ -82,7 +82,7 @@ def config_problems(claim: AllocatedClaim, driver: str, pool: Pool) -> Iterator[
     devices = _devices(ours, driver, pool)
     yield from device_problems(read.given, devices, driver)
     if len(devices) == len(ours):
-        yield from without_device(read.given, {one.request: one.type for one in devices})
+        yield from without_device(read.given, [(one.request, one.type) for one in devices])
 
 
 def device_problems(
@@ -138,17 +138,20 @@ def mismatches(given: Sequence[GivenConfig], request: str, device_type: str) -> 
         yield InvalidConfig(one.subject, kind.__name__, None, rule)
 
 
-def without_device(given: Sequence[GivenConfig], types: Mapping[str, str]) -> Iterator[InvalidConfig]:
+def without_device(
+    given: Sequence[GivenConfig], devices: Sequence[tuple[str, str]]
+) -> Iterator[InvalidConfig]:
     """Yield the configurations that a claim wrote for all requests and that no device of it takes.
 
     A claim that chooses among alternatives may have one for an alternative that it did not get.
-    Shape: ``types`` of the devices of all requests.
+    Shape: ``devices`` are all devices of the claim, by request and type.
     """
-    if not all(types.values()) or any("/" in request for request in types):
+    types = {device_type for _, device_type in devices}
+    if "" in types or any("/" in request for request, _ in devices):
         return
     for one in given:
         kind = type(one.config)
-        if one.from_class or one.requests or any(CONFIG_OF.get(found) is kind for found in types.values()):
+        if one.from_class or one.requests or any(CONFIG_OF.get(found) is kind for found in types):
             continue
         rule = f"is for devices of type {' or '.join(types_of(kind))}; the claim has none"
         yield InvalidConfig(one.subject, kind.__name__, None, rule)

@@ -100,7 +100,7 @@ class ClaimConfigs:
             found = [*mismatches(given, name, one.type), *self._beyond(one, given)]
             missing = unprepared_config(given, name, one.type)
             yield from ((one, problem) for problem in (*found, *([missing] if missing is not None else ())))
-        types = {one.option.name: one.type for one in self.requests}
+        types = [(one.option.name, one.type) for one in self.requests]
         for problem in (*taken_twice([*self._several(given)]), *without_device(given, types)):
             yield self.requests[0], problem
 
