@@ -43,12 +43,22 @@ _READERS: Final[Mapping[str, Mapping[str, Callable[[Fields], Config]]]] = {
 
 
 class JsonObject(dict[str, Any]):
-    """An object of a JSON text. Shape: ``doubled`` are the keys that the text has more than once."""
+    """An object of a JSON text. Shape: ``doubled`` is a key that the text has twice, None for none."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        seen: set[str] = set()
-        self.doubled = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+        self.doubled: str | None = None
+        if len(self) < len(pairs):
+            keys = [key for key, _ in pairs]
+            self.doubled = next(key for index, key in enumerate(keys) if key in keys[:index])
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; each object remembers a key that it has twice.
+
+    Raises: ValueError, RecursionError.
+    """
+    return json.loads(text, object_pairs_hook=JsonObject)
 
 
 def decode_config(parameters: Mapping[str, Any], subject: str = ALL_REQUESTS) -> Config:
@@ -81,7 +91,7 @@ def decode_text(text: str | bytes, subject: str = ALL_REQUESTS) -> Config:
             subject, "parameters", None, f"has {size} bytes; at most {OPAQUE_LENGTH} are allowed"
         )
     try:
-        found = json.loads(text, object_pairs_hook=JsonObject)
+        found = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise InvalidConfig(subject, "parameters", None, f"must be a JSON object: {error}") from error
     if not isinstance(found, JsonObject):
@@ -98,8 +108,8 @@ def _kind_rule(version: str, kind: str, readers: Mapping[str, object]) -> str:
 
 def _refuse_doubled(value: object, subject: str, path: str) -> None:
     """Refuse a key that the text has twice."""
-    if isinstance(value, JsonObject) and value.doubled:
-        key = value.doubled[0]
+    if isinstance(value, JsonObject) and value.doubled is not None:
+        key = value.doubled
         raise InvalidConfig(subject, f"{path}.{key}" if path else key, None, "is there twice")
     if isinstance(value, Mapping):
         for key, inner in value.items():
