@@ -64,10 +64,10 @@ class ClaimConfigs:
         own = read_configs(self.read.claim.configs, self.known.driver, names).given
         given = (*self._of_classes(), *own)
         told: set[str] = set()
-        for request, problem in self._problems(given):
+        for place, problem in self._problems(given):
             if str(problem) not in told:
                 told.add(str(problem))
-                yield report.error(self._place(problem, given, request), str(problem))
+                yield report.error(self._in_config(problem, given) or place, str(problem))
 
     def _unknown_requests(self, report: Reporter, path: str) -> Iterator[Finding]:
         names = {
@@ -92,17 +92,20 @@ class ClaimConfigs:
             from_class = [replace(one, requests=names, from_class=True) for one in configs]
             yield from read_configs(from_class, self.known.driver).given
 
-    def _problems(self, given: Sequence[GivenConfig]) -> Iterator[tuple[JudgedRequest, InvalidConfig]]:
+    def _problems(self, given: Sequence[GivenConfig]) -> Iterator[tuple[str, InvalidConfig]]:
+        """Yield what does not fit the requests, each with the path of the request."""
         for one in self.requests:
             name = one.option.name
             if one.option.admin_access and one.type in CONFIG_OF:
-                yield one, InvalidConfig(requests_text([name]), "", None, NO_SHARING)
+                yield one.path, InvalidConfig(requests_text([name]), "", None, NO_SHARING)
             found = [*mismatches(given, name, one.type), *self._beyond(one, given)]
             missing = unprepared_config(given, name, one.type)
-            yield from ((one, problem) for problem in (*found, *([missing] if missing is not None else ())))
+            yield from (
+                (one.path, problem) for problem in (*found, *([missing] if missing is not None else ()))
+            )
         types = [(one.option.name, one.type) for one in self.requests]
         for problem in (*taken_twice([*self._several(given)]), *without_device(given, types)):
-            yield self.requests[0], problem
+            yield self.read.devices, problem
 
     def _beyond(self, one: JudgedRequest, given: Sequence[GivenConfig]) -> list[InvalidConfig]:
         """Return what every published device of a request is too small for."""
@@ -141,13 +144,15 @@ class ClaimConfigs:
             subject=found.subject,
         )
 
-    def _place(self, problem: InvalidConfig, given: Sequence[GivenConfig], request: JudgedRequest) -> str:
-        """Return the path of a problem: in the configuration that says it, else its request."""
-        for one in given:
-            if not one.from_class and one.subject == problem.subject and problem.field:
+    def _in_config(self, problem: InvalidConfig, given: Sequence[GivenConfig]) -> str:
+        """Return the path of a problem in the claim's configuration that has it, empty where none has."""
+        kind = problem.field.partition(".")[0]
+        for one in reversed(given):
+            is_its = not one.from_class and one.subject == problem.subject
+            if is_its and type(one.config).__name__ == kind:
                 path = f"{self.read.devices}.config[{one.index}].opaque.parameters"
                 return f"{path}{_below_kind(problem.field)}"
-        return request.path
+        return ""
 
 
 def _below_kind(field: str) -> str:

@@ -85,10 +85,11 @@ def _read(document: Document, found: ReadDocuments, slices: list[Document]) -> I
 
 
 def _claim(document: Document, decoded: Claim | AllocatedClaim) -> ReadClaim:
-    is_template = (document.content.get("spec") or {}).get("spec") is not None
+    claim = decoded if isinstance(decoded, Claim) else decode_claim(document.content)
+    is_template = document.content["spec"].get("spec") is not None
     return ReadClaim(
         document=document,
-        claim=decoded if isinstance(decoded, Claim) else decode_claim(document.content),
+        claim=claim,
         devices="spec.spec.devices" if is_template else "spec.devices",
         allocated=decoded if isinstance(decoded, AllocatedClaim) else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import Fields, subject_of
@@ -37,8 +37,8 @@ def pod_findings(document: Document, claims: _Claims) -> Iterator[Finding]:
 
 
 def _namespace(document: Document) -> str:
-    metadata: Mapping[str, Any] = document.content.get("metadata") or {}
-    return str(metadata.get("namespace") or "")
+    metadata = document.content.get("metadata")
+    return str(metadata.get("namespace") or "") if isinstance(metadata, Mapping) else ""
 
 
 def _claims_of(spec: Fields, namespace: str, claims: _Claims) -> dict[str, ReadClaim | None]:

@@ -197,6 +197,13 @@ def test_what_cannot_be_prepared_is_told_once_for_each_configuration() -> None:
     ]
 
 
+@pytest.mark.parametrize(("device", "kind"), [("gpu-0", "GpuConfig"), ("mig-0", "MigConfig")])
+def test_mps_cannot_be_prepared_on_gpus_and_partitions(device: str, kind: str) -> None:
+    (sentence,) = told({"r": [device]}, config(kind, **mps()))
+
+    assert sentence == f"all requests: {kind}.sharing: this version cannot prepare MPS; leave the field out"
+
+
 def test_a_configuration_that_cannot_be_read_is_told_and_the_others_are_judged() -> None:
     found = told({"g": ["gpu-0"]}, config("GpuConfig", share=1), config("VfConfig"))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from random_configs import configs, spoilt
+from random_configs import UUID, configs, spoilt
 
 from scheduler_core.frontends.configuration.decode import decode_config, decode_text
 from scheduler_core.frontends.configuration.encode import encode_config
@@ -106,7 +106,7 @@ def test_a_message_names_the_value_and_what_is_allowed() -> None:
         ({"mode": "vfio", "netdev": {}}, "netdev"),
         ({"netdev": {}}, "netdev"),
         ({"mode": "netdev", "rdma": {}}, "rdma"),
-        ({"minTxRate": 200, "maxTxRate": 100}, "minTxRate"),
+        ({"minTxRate": 101, "maxTxRate": 100}, "minTxRate"),
         ({"vlan": {"qos": 3}}, "vlan.id"),
     ],
 )
@@ -116,6 +116,7 @@ def test_fields_that_contradict_each_other_are_refused(fields: dict[str, Any], f
 
 def test_a_least_rate_needs_no_limit_above_it() -> None:
     assert decode_config(vf(minTxRate=200, maxTxRate=0)) == VfConfig(min_tx_rate_mbps=200, max_tx_rate_mbps=0)
+    assert decode_config(vf(minTxRate=100, maxTxRate=100)).min_tx_rate_mbps == 100  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,7 @@ def test_a_least_rate_needs_no_limit_above_it() -> None:
             "routes[0].gateway",
         ),
         ({"routes": [{"gateway": "192.0.2.1"}]}, "routes[0].destination"),
+        ({"routes": [{"destination": "0.0.0.0/0", "gateway": "169.254.1.1"}]}, "routes[0].gateway"),
     ],
 )
 def test_addresses_and_routes_that_the_kernel_refuses_are_refused(fields: dict[str, Any], field: str) -> None:
@@ -185,6 +187,14 @@ def test_a_limit_by_device_names_an_index_or_a_uuid(device: str) -> None:
 
     assert error.field.startswith("GpuConfig.sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit")
     assert "0 to 31" in error.rule
+
+
+def test_a_partition_has_no_uuid_before_it_is_made() -> None:
+    sharing = {"strategy": "MPS", "mpsConfig": {"defaultPerDevicePinnedMemoryLimit": {UUID: "1Gi"}}}
+
+    assert decode_config({"apiVersion": V1, "kind": "GpuConfig", "sharing": sharing})
+    error = refusal({"apiVersion": V1, "kind": "MigConfig", "sharing": sharing})
+    assert error.rule == "must be the index of a device in the claim, 0 to 31"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "3", "null", '{"a": ' * 10_000, '"x"'])

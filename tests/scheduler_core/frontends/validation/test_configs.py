@@ -135,6 +135,21 @@ def test_what_this_version_cannot_prepare_is_refused(source: str) -> None:
         assert (path, text) == ("spec.devices.requests[0].exactly", f"all requests (from the class): {said}")
 
 
+def test_the_place_is_that_of_the_configuration_that_counts() -> None:
+    configs = [config("VfConfig"), config("GpuConfig"), config("GpuConfig", **MPS), config("VfConfig")]
+
+    found = told(claim(exactly("g", "gpu"), exactly("v", "vf"), config=configs))
+
+    assert [path for path, _ in found] == ["spec.devices.config[2].opaque.parameters.sharing"]
+
+
+def test_a_claim_without_requests_has_no_device_for_a_configuration() -> None:
+    ((path, text),) = told(claim(config=[config("GpuConfig")]))
+
+    assert path == "spec.devices.config[0].opaque.parameters"
+    assert text.endswith("; the claim has none")
+
+
 def test_a_claim_may_undo_what_its_class_says() -> None:
     gpu = of_type("gpu")
     gpu["spec"]["config"] = [{"opaque": config("GpuConfig", **MPS)["opaque"]}]
@@ -178,7 +193,7 @@ def test_alternatives_may_have_the_same_mac() -> None:
 
 def test_what_every_published_device_is_too_small_for_is_refused() -> None:
     asked = claim(exactly("v", "vf"), config=[config("VfConfig", maxTxRate=101)])
-    faster = slice_of(*(("vf-" + str(speed), {"type": "vf", "linkSpeedMbps": speed}) for speed in (100, 200)))
+    faster = slice_of(*(("vf-" + str(speed), {"type": "vf", "linkSpeedMbps": speed}) for speed in (200, 100)))
 
     ((path, text),) = told(SLICE, asked)
 
