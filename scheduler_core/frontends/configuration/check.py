@@ -6,7 +6,7 @@ The plugin refuses the first of these; ``tangram`` prints all of them, with the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,14 +75,15 @@ def config_problems(claim: AllocatedClaim, driver: str, pool: Pool) -> Iterator[
     Shape: only configurations for ``driver`` are read, and only devices of ``pool`` compared with them.
     """
     ours = [one for one in claim.results if one.device.driver == driver]
-    read = read_configs(claim.configs, driver, [one.request for one in claim.results])
+    names = [one.request for one in claim.results]
+    read = read_configs(claim.configs, driver, names)
     yield from read.wrong.values()
     if not read.given:
         return
     devices = _devices(ours, driver, pool)
     yield from device_problems(read.given, devices, driver)
-    if len(devices) == len(ours):
-        yield from without_device(read.given, [(one.request, one.type) for one in devices])
+    if ours and len(devices) == len(ours):
+        yield from without_device(read.given, {one.type for one in devices}, names)
 
 
 def device_problems(
@@ -139,15 +140,15 @@ def mismatches(given: Sequence[GivenConfig], request: str, device_type: str) -> 
 
 
 def without_device(
-    given: Sequence[GivenConfig], devices: Sequence[tuple[str, str]]
+    given: Sequence[GivenConfig], types: Collection[str], names: Iterable[str]
 ) -> Iterator[InvalidConfig]:
     """Yield the configurations that a claim wrote for all requests and that no device of it takes.
 
     A claim that chooses among alternatives may have one for an alternative that it did not get.
-    Shape: ``devices`` are all devices of the claim, by request and type.
+    Shape: ``types`` of all devices of the claim that are this driver's; ``names`` of all its requests, those
+           for other drivers' devices too.
     """
-    types = {device_type for _, device_type in devices}
-    if "" in types or any("/" in request for request, _ in devices):
+    if "" in types or any("/" in name for name in names):
         return
     for one in given:
         kind = type(one.config)

@@ -103,8 +103,9 @@ class ClaimConfigs:
             yield from (
                 (one.path, problem) for problem in (*found, *([missing] if missing is not None else ()))
             )
-        types = [(one.option.name, one.type) for one in self.requests]
-        for problem in (*taken_twice([*self._several(given)]), *without_device(given, types)):
+        types = {one.type for one in self.requests}
+        unused = without_device(given, types, [one.option.name for one in self.requests])
+        for problem in (*taken_twice([*self._several(given)]), *unused):
             yield self.read.devices, problem
 
     def _beyond(self, one: JudgedRequest, given: Sequence[GivenConfig]) -> list[InvalidConfig]:

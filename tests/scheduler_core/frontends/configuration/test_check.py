@@ -99,6 +99,25 @@ def test_a_configuration_for_an_alternative_that_was_not_chosen_is_accepted() ->
     assert told({"r/whole": ["gpu-0"]}, config("GpuConfig"), config("MigConfig")) == []
 
 
+@pytest.mark.parametrize(
+    "results", [[("r/x", "other.example.com")], [("a", DRIVER), ("r/x", "other.example.com")]]
+)
+def test_an_alternative_may_have_been_another_drivers(results: list[tuple[str, str]]) -> None:
+    devices = tuple(
+        AllocatedDevice(request, DeviceId(driver, "n", DeviceName("gpu-0"))) for request, driver in results
+    )
+    asked = AllocatedClaim(ref=ClaimRef("default", "c"), results=devices, configs=(config("VfConfig"),))
+
+    assert allocated_problems(asked, DRIVER, [POOL]) == ()
+
+
+def test_a_claim_without_a_device_of_this_driver_needs_no_configuration_for_it() -> None:
+    foreign = AllocatedDevice("r", DeviceId("other.example.com", "n", DeviceName("gpu-0")))
+    asked = AllocatedClaim(ref=ClaimRef("default", "c"), results=(foreign,), configs=(config("VfConfig"),))
+
+    assert allocated_problems(asked, DRIVER, [POOL]) == ()
+
+
 def test_a_device_that_this_node_lacks_leaves_open_what_the_claim_has() -> None:
     assert told({"g": ["gpu-0"], "v": ["on-another-node"]}, config("VfConfig")) == []
 
