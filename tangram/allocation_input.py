@@ -12,6 +12,7 @@ from scheduler_core.frontends.objects import KINDS, Objects
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.documents import read_documents, read_objects
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
@@ -22,11 +23,13 @@ from tangram.options import CONFIGURED_DRIVER, add_driver_name
 class AllocationInput:
     """Objects of files, and what an allocation needs of them.
 
-    Shape: ``nodes`` in the order of trying; ``documents`` as the files have them.
+    Shape: ``state`` knows what ``cluster`` says; ``nodes`` in the order of trying; ``documents`` as the files
+           have them.
     """
 
     objects: Objects
     cluster: Cluster
+    state: ClusterState
     nodes: tuple[Node, ...]
     documents: tuple[Document, ...] = ()
 
@@ -75,7 +78,8 @@ def read_present(options: Namespace) -> AllocationInput:
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
     _tell_left_out(cluster.pools)
-    return AllocationInput(objects, cluster, nodes_of(options.node_name, objects, cluster.pools), documents)
+    nodes = nodes_of(options.node_name, objects, cluster.pools)
+    return AllocationInput(objects, cluster, ClusterState.of(cluster), nodes, documents)
 
 
 def _tell_left_out(pools: Iterable[Pool]) -> None:

@@ -11,6 +11,8 @@ from scheduler_core.frontends.classes.documents import decode_class_objects
 from scheduler_core.frontends.classes.placement import ClassPlacement
 from scheduler_core.frontends.classes.published_devices import PublishedDevices
 from scheduler_core.frontends.objects import KINDS, decode_objects
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.errors import BadInput
 
 CLASS_KINDS: Final = (*class_documents.KINDS, *KINDS)
@@ -21,7 +23,8 @@ def read_class_input(documents: Sequence[Document]) -> ClassPlacement:
     others = [one for one in documents if one.content.get("kind") not in class_documents.KINDS]
     try:
         objects = decode_objects(others)
-        published = PublishedDevices.of(objects.pools(), objects.allocated)
+        cluster = Cluster(pools=objects.pools(), classes={}, allocated=objects.allocated)
+        published = PublishedDevices.of(ClusterState.of(cluster))
         mine = decode_class_objects(documents, published.by_node)
     except InvalidDocument as error:
         raise BadInput(str(error)) from error

@@ -18,6 +18,7 @@ from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_class
 from scheduler_core.codec.documents import Document
 from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.allocation_input import AllocationInput, nodes_of
 from tangram.cluster_options import documents_of
 from tangram.clusters import ClusterReader
@@ -59,7 +60,8 @@ def read_question(options: Namespace, face: Face) -> Question:
     )
     known = objects.cluster()
     wanted = options.node_name or _node_of(claim)
-    return Question(AllocationInput(objects, known, nodes_of(wanted, objects, known.pools)), held)
+    nodes = nodes_of(wanted, objects, known.pools)
+    return Question(AllocationInput(objects, known, ClusterState.of(known), nodes), held)
 
 
 def _others(cluster: ClusterReader, namespace: str, name: str) -> Iterator[Document]:

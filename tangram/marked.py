@@ -6,9 +6,10 @@ import sys
 from collections.abc import Mapping
 
 from scheduler_core.codec.documents import InvalidDocument
+from scheduler_core.engine.engine import Engine
+from scheduler_core.frontends.claims.annotated_documents import claim_marks, node_tables
+from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere
 from scheduler_core.frontends.partitions.node_table import NodeTable
-from scheduler_core.frontends.pods.annotated_documents import claim_marks, node_tables
-from scheduler_core.frontends.pods.many_nodes import allocate_marked_somewhere
 from scheduler_core.model.result import Answer
 from tangram.allocation_input import AllocationInput
 from tangram.errors import BadInput
@@ -20,7 +21,7 @@ def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
     Raises: BadInput for a bad table.
     """
     try:
-        found = node_tables(asked.documents, asked.objects.reported, asked.cluster, asked.nodes)
+        found = node_tables(asked.documents, asked.objects.reported, asked.state, asked.nodes)
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
     for warning in found.warnings:
@@ -28,7 +29,7 @@ def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
     return found.by_node
 
 
-def marked_answer(asked: AllocationInput) -> Answer | None:
+def marked_answer(asked: AllocationInput, engine: Engine) -> Answer | None:
     """Return the answer to annotated claims, None where neither claims nor nodes are annotated.
 
     Raises: BadInput for a bad annotation.
@@ -38,4 +39,4 @@ def marked_answer(asked: AllocationInput) -> Answer | None:
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
     tables = tables_of(asked)
-    return allocate_marked_somewhere(asked.objects.claims, marks, asked.cluster, asked.nodes, tables)
+    return allocate_marked_somewhere(asked.objects.claims, marks, engine, asked.nodes, tables)

@@ -17,6 +17,7 @@ from scheduler_core.frontends.annotations.reading import SCHEDULING
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.allocated import ALLOCATED, allocated_annotation
 from scheduler_core.frontends.pods.many_nodes import PodAnswer, place_pods
+from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
 from tangram.allocation_input import read_present
 from tangram.documents import read_documents
@@ -35,7 +36,7 @@ def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
         raise bad_argument("--pod", None, "needs -f FILE with the slices of the nodes")
     asked = read_present(options)
     pods = _pods(options.pods)
-    answers = list(place_pods(pods, asked.cluster, asked.nodes, tables_of(asked)))
+    answers = list(place_pods(pods, PodPlacer(asked.state), asked.nodes, tables_of(asked)))
     if options.json:
         face.out.json({"pods": [_plain(one, explains=explains) for one in answers]})
     else:
@@ -90,7 +91,7 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
         found["undecided"] = [plain(one) for one in answer.undecided]
     if explains:
         found["offers"] = {
-            kind: [_device_value(one) | {"free": bool(one.takes), "why": one.why} for one in node_devices]
+            kind: [_device_value(one) | {"free": one.is_free, "why": one.why} for one in node_devices]
             for kind, node_devices in answer.offers.items()
         }
     return found

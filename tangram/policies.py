@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT as FIRST_FIT_POLICY
 from scheduler_core.engine.policy.policies import Policy, best_fit
-from scheduler_core.model.cluster import Cluster
 from tangram.face import Parser
 
 BEST_FIT: Final = "best-fit"
@@ -25,8 +23,3 @@ def add_policy(parser: Parser) -> None:
         help="best-fit (default) keeps the most future claims possible; first-fit takes the first devices "
         "in listed order, as kube-scheduler does",
     )
-
-
-def engine_of(cluster: Cluster, policy: Policy) -> Engine:
-    """Return an engine that knows the cluster."""
-    return Engine.of(cluster, policy)

@@ -52,6 +52,10 @@ class Ledger:
         usage = self._usage
         return usage.holders | {name: ", ".join(by) for name, by in usage.shares.items() if by}
 
+    def has(self, name: DeviceName) -> bool:
+        """Whether the pool has a usable device of that name."""
+        return name in self._usage.devices
+
     def left(self, source: SourceName, dimension: str) -> int:
         """Return what is left of one dimension. Units: billionths of the dimension's unit."""
         return self._usage.left[source, dimension]

@@ -15,6 +15,7 @@ from scheduler_core.engine.claims.node_signature import NodeSignatures, node_sig
 from scheduler_core.engine.claims.relaxed_signature import RelaxedSignature, relaxed_signatures
 from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
 from scheduler_core.engine.per_node import PerNode
+from scheduler_core.engine.pinned_claim import pinned_matches, pinned_signature
 from scheduler_core.engine.search.match_values import MatchValues
 from scheduler_core.engine.search.search_solver import PreparedSearch
 from scheduler_core.engine.search.search_space import MatchedPositions, SearchSpace
@@ -24,6 +25,7 @@ from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
 from scheduler_core.model.device import QualifiedName
+from scheduler_core.search.pinned import Pins
 from scheduler_core.state.node_class import NodeClass, NodeView
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
@@ -71,6 +73,14 @@ class CompiledClaim:
     def search(self, node_view: NodeView) -> PreparedSearch:
         """Return the search space of a node for the backtracking search."""
         return self._searches.of(node_view)
+
+    def pinned_search(self, node_view: NodeView, pins: Pins) -> PreparedSearch:
+        """Return a search space in which some requests must get chosen devices. It is not kept."""
+        signature = pinned_signature(self.signature, pins)
+        pairs = zip(node_view.components, self._matched_on(node_view), strict=True)
+        matched = [pinned_matches(self.signature, pins, component, one) for component, one in pairs]
+        space = SearchSpace(signature, node_view, matched, lists=self._lists)
+        return PreparedSearch(space, MatchValues(space, self._planner.view))
 
     def may_fit(self, node_view: NodeView, first: int, states: Sequence[int]) -> bool:
         """Whether the requests from number ``first`` on may fit into states of the node's components.

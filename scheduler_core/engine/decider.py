@@ -8,7 +8,7 @@ which is not in tables. A solver that reaches the bound returns ``Undecided``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -17,7 +17,8 @@ from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.policy.policies import Chooser, Priced
-from scheduler_core.engine.search.search_solver import SearchSolver
+from scheduler_core.engine.search.search_solver import PreparedSearch, SearchSolver
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.engine.solve.coverage import Covered
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.subproblem import BeyondTables
@@ -26,6 +27,10 @@ from scheduler_core.model.claim import AllocatedClaim, Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Undecided
+from scheduler_core.search.answer import allocation
+from scheduler_core.search.depth_first import Search
+from scheduler_core.search.pinned import Pins, pinned
+from scheduler_core.search.problem import problem_of
 from scheduler_core.state.node_class import NodeView
 
 __all__ = ["AnsweredBy", "Decider", "Priced", "Solver"]
@@ -102,10 +107,27 @@ class Decider:
             else:
                 gap = coverage.reason
             self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
-            solution = self._searched(claims, compiled, node_view)
+            solution = self._searched(claims, compiled, node_view, compiled.search(node_view))
         except EffortExceeded:
             return self._undecided(node_view)
         return None if solution is None else (0.0, solution)
+
+    def decide_pinned(
+        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView, pins: Pins
+    ) -> Solution | Allocation | Undecided | None:
+        """Return the first answer that gives some requests chosen devices. Raises: as ``decide``."""
+        if not node_view.is_compiled:
+            return self._plain_pinned(claims, node_view, pins)
+        self._effort.most = self._effort.steps + DECISION
+        self.answered_by = AnsweredBy(Solver.BACKTRACKING, "requests are limited to chosen devices")
+        try:
+            return self._searched(claims, compiled, node_view, compiled.pinned_search(node_view, pins))
+        except EffortExceeded:
+            return self._undecided(node_view)
+
+    def free(self, space: SearchSpace, node_view: NodeView) -> tuple[int, ...]:
+        """Return, per request, the devices that its first alternative could get now, constraints aside."""
+        return self._search.free(space, node_view, lambda: self._holders_of(node_view.node))
 
     def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView) -> Fits:
         """Whether claims fit on a node. Raises: as ``decide``."""
@@ -124,17 +146,22 @@ class Decider:
             else:
                 gap = coverage.reason
             self.answered_by = AnsweredBy(Solver.BACKTRACKING, gap)
-            is_fit = self._searched(claims, compiled, node_view) is not None
+            prepared = compiled.search(node_view)
+            is_fit = self._searched(claims, compiled, node_view, prepared) is not None
         except EffortExceeded:
             return self._undecided(node_view), False
-        return is_fit, not compiled.search(node_view).space.fails
+        return is_fit, not prepared.space.fails
 
     def _searched(
-        self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView
+        self,
+        claims: Sequence[Claim],
+        compiled: CompiledClaim,
+        node_view: NodeView,
+        prepared: PreparedSearch,
     ) -> Solution | None:
         try:
             return self._search.solve(
-                compiled.search(node_view),
+                prepared,
                 node_view,
                 holders=lambda: self._holders_of(node_view.node),
                 may_fit=lambda first, states: compiled.may_fit(node_view, first, states),
@@ -146,6 +173,22 @@ class Decider:
         self.answered_by = _PLAIN
         found = allocate(claims, self._cluster_of(node_view.node), node_view.node)
         return found if isinstance(found, Allocation | Undecided) else None
+
+    def _plain_pinned(
+        self, claims: Sequence[Claim], node_view: NodeView, pins: Pins
+    ) -> Allocation | Undecided | None:
+        self.answered_by = _PLAIN
+        node = node_view.node
+        cluster = self._cluster_of(node)
+        seen = replace(cluster, pools=cluster.pools_seen_from(node))
+        try:
+            search = Search(pinned(problem_of(claims, seen, node), pins, seen.pools))
+            is_fit = search.run()
+        except SelectorError as error:
+            raise self._located(error, claims) from None
+        except EffortExceeded:
+            return self._undecided(node_view)
+        return allocation(claims, search.problem, search.chosen, cluster=seen, node=node) if is_fit else None
 
     def _undecided(self, node_view: NodeView) -> Undecided:
         why = f"the search reached its bound ({self.answered_by.solver})"

@@ -21,6 +21,7 @@ from scheduler_core.engine.decider import AnsweredBy, Decider
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
 from scheduler_core.engine.offers_cache import OffersCache
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy
+from scheduler_core.engine.request_devices import RequestDevices, from_problem, from_tables
 from scheduler_core.engine.result_writer import ResultWriter
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.planner import Planner
@@ -32,6 +33,7 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
 from scheduler_core.search.candidates import located
+from scheduler_core.search.pinned import Pins
 from scheduler_core.search.problem import problem_of
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.node_class import NodeView
@@ -91,6 +93,30 @@ class Engine:
         if isinstance(found, tuple):
             return self._writer.written(found[1], claims, node_view)
         return found
+
+    def decide_pinned(self, claims: Sequence[Claim], node: Node, pins: Pins) -> Allocation | Undecided | None:
+        """Return the first answer in which some requests get chosen devices, None where there is none.
+
+        Raises: as ``allocate``.
+        """
+        node_view = self._node_views.node_view(node)
+        found = self._decider.decide_pinned(claims, self._compiled_claims.of_new(claims), node_view, pins)
+        return self._writer.written(found, claims, node_view) if isinstance(found, Solution) else found
+
+    def request_devices(
+        self, claims: Sequence[Claim], node: Node, *, reasons: bool = False
+    ) -> tuple[RequestDevices, ...]:
+        """Return the devices that each request matches on a node. Raises: as ``allocate``.
+
+        Shape: with ``reasons`` the devices that are not free say why.
+        """
+        node_view = self._node_views.node_view(node)
+        if reasons or not node_view.is_compiled:
+            seen = self._published.seen_from(node, self._node_views.concerned(node))
+            problem = problem_of(claims, self.state.with_pools(seen.pools), node, seen.offers)
+            return from_problem(problem, seen.pools)
+        space = self._compiled_claims.of(claims).search(node_view).space
+        return from_tables(space, node_view, self._decider.free(space, node_view))
 
     def allocate_somewhere(self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None) -> Answer:
         """Return an allocation on the node that the policy prefers.

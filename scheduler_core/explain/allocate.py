@@ -25,10 +25,16 @@ from scheduler_core.search.problem import problem_of
 
 
 def allocate(
-    claims: Sequence[Claim], cluster: Cluster, node: Node, share_ids: ShareIds | None = None
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    node: Node,
+    share_ids: ShareIds | None = None,
+    *,
+    most: float | None = None,
 ) -> Answer:
     """Allocate the claims together on one node, by policy ``first-fit``, with the plain search.
 
+    ``most`` bounds the steps, ``DECISION`` where it is None; an oracle may ask without a bound.
     ``share_ids`` makes the ids for shares of shareable devices. Without it the caller adds them before the
     answer is written.
     Raises: InvalidClaim for an unknown class or a feature that is off; SelectorError for a selector that
@@ -37,7 +43,7 @@ def allocate(
     ordered = replace(cluster, pools=cluster.pools_seen_from(node))
     try:
         problem = problem_of(claims, ordered, node)
-        search = Search(problem)
+        search = Search(problem) if most is None else Search(problem, Effort(most=most))
         if not search.run():
             return _refused(claims, ordered, node, problem)
     except SelectorError as error:

@@ -29,6 +29,7 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode
 from scheduler_core.model.pool import Pool
+from scheduler_core.state.cluster_state import effective
 
 _DRA: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"))
 _VERSIONS: Final = {
@@ -64,8 +65,14 @@ class Objects:
     pods: tuple[Document, ...] = ()
 
     def pools(self) -> tuple[Pool, ...]:
-        """Return the pools that the slices form, of both dialects, and what Koordinator reports."""
-        slices = (*composite_pools(self.composite_slices), *v1.pools(self.v1_slices))
+        """Return the pools that the slices form, and what Koordinator reports.
+
+        Where both dialects have a pool of one name, the one that ``ClusterState`` uses.
+        """
+        by_composite = {pool.id: pool for pool in composite_pools(self.composite_slices)}
+        by_v1 = {pool.id: pool for pool in v1.pools(self.v1_slices)}
+        found = (effective(by_composite.get(one), by_v1.get(one)) for one in {**by_composite, **by_v1})
+        slices = (pool for pool in found if pool is not None)
         return (*slices, *(one.pool for one in self.reported))
 
     def cluster(self) -> Cluster:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope, PreferScope, SameScope
 from scheduler_core.model.device import AttributeValue, Device, QualifiedName
@@ -153,7 +154,16 @@ def alone(constraint: ExclusiveScope, pools: Sequence[Pool], held: Sequence[Allo
     return Alone(scope, occupied)
 
 
-def is_rival(constraint: ExclusiveScope, device: Device) -> bool:
+class Attributed(Protocol):
+    """Whatever has attributes: a device, or a device read from tables."""
+
+    @property
+    def attributes(self) -> Mapping[QualifiedName, AttributeValue]:
+        """Return the attributes by name."""
+        ...
+
+
+def is_rival(constraint: ExclusiveScope, device: Attributed) -> bool:
     """Whether the constraint counts the device as a rival."""
     return constraint.kind is None or device.attributes.get(constraint.kind) in constraint.values
 
@@ -176,7 +186,7 @@ def reserved(pools: Sequence[Pool], held: Sequence[AllocatedClaim]) -> Reserved:
     return found
 
 
-def reservation(device: Device, reserved_scopes: Reserved) -> ScopeReserved | None:
+def reservation(device: Attributed, reserved_scopes: Reserved) -> ScopeReserved | None:
     """Return the claim that has the device's scope for itself, None where no claim has."""
     for constraint, scope, values, holder in reserved_scopes:
         if is_rival(constraint, device) and device.attributes.get(scope) in values:

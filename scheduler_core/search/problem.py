@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler_core.base.features import ALL, Features
-from scheduler_core.books.ledger import Ledger
+from scheduler_core.base.features import Features
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.claim import (
-    AllocatedClaim,
-    AllocatedDevice,
     Claim,
     Constraint,
     DeviceRequest,
@@ -20,11 +18,8 @@ from scheduler_core.model.claim import (
     SameScope,
 )
 from scheduler_core.model.cluster import Cluster
-from scheduler_core.model.device import DeviceName
-from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.obstacles import TaintNotTolerated
-from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import intolerable
 from scheduler_core.rules.constraints import Rule, applies, rule_of
 from scheduler_core.rules.scopes import (
@@ -68,7 +63,9 @@ def problem_of(
             _rule(constraint, requests[first_slot:], replace(cluster, pools=concerned))
             for constraint in claim.constraints
         ]
-    return Problem(tuple(requests), tuple(rules), books(cluster.pools, cluster.allocated, cluster.features))
+    return Problem(
+        tuple(requests), tuple(rules), ledgers_of(cluster.pools, cluster.allocated, cluster.features)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,26 +182,3 @@ def _unreserved(candidates: Iterator[Candidate], reserved_scopes: Reserved) -> I
     for candidate in candidates:
         found = reservation(candidate.offer.device, reserved_scopes)
         yield candidate if found is None else replace(candidate, obstacle=candidate.obstacle or found)
-
-
-def books(
-    pools: Sequence[Pool], allocated: Sequence[AllocatedClaim], features: Features = ALL
-) -> tuple[Ledger, ...]:
-    """Return a ledger per pool, with everything that claims hold. Admin access holds nothing."""
-    ledgers = tuple(Ledger(pool, features) for pool in pools)
-    by_id = {(pool.id.driver, pool.id.name): index for index, pool in enumerate(pools)}
-    for claim in allocated:
-        for result in claim.results:
-            index = by_id.get((result.device.driver, result.device.pool))
-            if index is not None and not result.admin_access:
-                _record(ledgers[index], pools[index], result, str(claim.ref))
-    return ledgers
-
-
-def _record(ledger: Ledger, pool: Pool, result: AllocatedDevice, holder: str) -> None:
-    name = DeviceName(result.device.device)
-    if result.share_id is None:
-        ledger.record(name, holder)
-        return
-    share = {qualified(key, pool.id.driver): amount for key, amount in result.consumed.items()}
-    ledger.record(name, holder, share)

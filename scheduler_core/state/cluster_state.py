@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.codec.v1 import V1Slice
@@ -29,6 +30,7 @@ from scheduler_core.tables.component import Component
 from scheduler_core.tables.pool_compiler import PoolCompiler
 
 Slice = CompositeSlice | V1Slice
+_AnyPool = TypeVar("_AnyPool", bound=Kept)
 
 
 class ClusterState:
@@ -167,7 +169,7 @@ class ClusterState:
         """Use the effective pool of each identity, if it differs from the one before."""
         for pool in pools:
             key = (pool.driver, pool.name)
-            found = self._given.get(pool) or _effective(self._composite.get(pool), self._v1.get(pool))
+            found = self._given.get(pool) or effective(self._composite.get(pool), self._v1.get(pool))
             if found is not self.views.get(key):
                 self._leave(key)
                 if found is not None:
@@ -206,8 +208,8 @@ class ClusterState:
             observer.view_dropped(node_view)
 
 
-def _effective(composite: Kept | None, v1: Kept | None) -> Kept | None:
-    """Return the effective one of two dialects' pools."""
+def effective(composite: _AnyPool | None, v1: _AnyPool | None) -> _AnyPool | None:
+    """Return the pool that counts where both dialects have one of a name: the composite one, if usable."""
     is_usable = not isinstance(composite, Pool) or (composite.is_complete and composite.problem is None)
     return composite if composite is not None and (is_usable or v1 is None) else v1
 

@@ -26,7 +26,7 @@ class NodeClass:
     usable: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class NodeView:
     """A node with the components that it sees.
 

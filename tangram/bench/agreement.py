@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 from time import perf_counter_ns
 from typing import Final
 
@@ -79,7 +80,7 @@ def _plain(question: Question) -> Outcome:
         features=question.features,
     )
     try:
-        return decided(allocate(question.batches[0], cluster, question.nodes[0]))
+        return decided(allocate(question.batches[0], cluster, question.nodes[0], most=inf))
     except CoreError as error:
         return error
 

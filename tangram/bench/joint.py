@@ -7,7 +7,8 @@ fit and that this rule refuses are counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -15,11 +16,12 @@ from time import perf_counter_ns
 from typing import Final
 
 from scheduler_core.frontends.pods.hints import GPU, RDMA
-from scheduler_core.frontends.pods.place import PlacedPod, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, held, pool_of
-from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.report import MS, Report, Row, Unit, times
 from tangram.bench.settings import Settings
 
@@ -31,7 +33,7 @@ _SEED: Final = 8
 _LAYOUTS: Final = {"8 switches of 1 + 1": 1, "4 switches of 2 + 2": 2}
 """Devices of each type below one switch; four of eight stand in one NUMA node."""
 _WHOLE: Final = {"koordinator.sh/gpu-core": 100, "koordinator.sh/gpu-memory-ratio": 100}
-_MUST_NS: Final = 1 * MS
+_MUST_NS: Final = MS // 5
 _JOINT: Final = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
 
 
@@ -80,12 +82,14 @@ def joining(settings: Settings) -> Report:
     for case, per_switch in _LAYOUTS.items():
         settings.say(case)
         instances = _instances(per_switch, settings.count or _COUNT)
+        placer = PodPlacer(_state(per_switch))
         spent = []
         for one in instances:
-            cluster, ask = _cluster(one), _ask(one.count)
-            started = perf_counter_ns()
-            found = place_pod(ask, cluster, _NODE)
-            spent.append(perf_counter_ns() - started)
+            ask = _ask(one.count)
+            with _held(placer.state, one):
+                started = perf_counter_ns()
+                found = placer.place(ask, _NODE)
+                spent.append(perf_counter_ns() - started)
             if isinstance(found, PlacedPod) != one.fits:
                 wrong.append(f"{case}: {one}: whether it fits is {one.fits}, the answer is {found}")
         fitting = [one for one in instances if one.fits]
@@ -108,19 +112,35 @@ def _instances(per_switch: int, count: int) -> list[_Instance]:
     return found
 
 
-def _cluster(instance: _Instance) -> Cluster:
-    devices = [_device(kind, minor, instance) for kind in (GPU, RDMA) for minor in range(_DEVICES)]
-    free = {GPU: instance.gpus, RDMA: instance.nics}
+def _state(per_switch: int) -> ClusterState:
+    """Return a state that knows the node, nothing of which is in use."""
+    state = ClusterState()
+    state.set_pool(pool_of(_NODE.name, _devices(per_switch)))
+    return state
+
+
+@contextmanager
+def _held(state: ClusterState, instance: _Instance) -> Iterator[None]:
+    """Hold what is not free, while the block runs."""
+    devices, free = _devices(instance.per_switch), {GPU: instance.gpus, RDMA: instance.nics}
     uses = [ReportedUse(kind=one.kind, minor=one.minor) for one in devices if one.minor not in free[one.kind]]
-    pool = pool_of(_NODE.name, devices)
-    return Cluster(pools=(pool,), classes={}, allocated=held(_NODE.name, uses, devices))
+    claims = held(_NODE.name, uses, devices)
+    for claim in claims:
+        state.hold(claim)
+    yield
+    for claim in claims:
+        state.release(claim.ref)
 
 
-def _device(kind: str, minor: int, instance: _Instance) -> ReportedDevice:
+def _devices(per_switch: int) -> list[ReportedDevice]:
+    return [_device(kind, minor, per_switch) for kind in (GPU, RDMA) for minor in range(_DEVICES)]
+
+
+def _device(kind: str, minor: int, per_switch: int) -> ReportedDevice:
     return ReportedDevice(
         kind=kind,
         minor=minor,
-        pcie=str(instance.switch(minor)),
+        pcie=str(minor // per_switch),
         numa=minor * 2 // _DEVICES,
         total=_WHOLE if kind == GPU else {"koordinator.sh/rdma": 100},
     )

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID, uuid5
 
 from scheduler_core.codec.allocations import claim_status
+from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable, Undecided
@@ -19,7 +20,7 @@ from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
-from tangram.policies import POLICIES, add_policy, engine_of
+from tangram.policies import POLICIES, add_policy
 from tangram.preparable import driver_of, refuse_unpreparable, refuse_unreadable
 from tangram.refusals import refusal_value
 from tangram.undecided import show_undecided
@@ -48,8 +49,8 @@ def _run(options: Namespace, face: Face) -> int:
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
     refuse_unreadable(objects.claims, driver_of(options))
-    engine = engine_of(asked.cluster, POLICIES[options.policy])
-    match marked_answer(asked) or engine.allocate_somewhere(objects.claims, asked.nodes):
+    engine = Engine(asked.state, POLICIES[options.policy])
+    match marked_answer(asked, engine) or engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
             refuse_unpreparable(allocation, pools, driver_of(options))
             if options.json:

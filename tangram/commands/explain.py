@@ -35,7 +35,7 @@ from tangram.pictures.held import held_picture
 from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.pods import run_pods
-from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy, engine_of
+from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
 from tangram.refusals import refusal_in_full, refusal_value
 from tangram.undecided import show_undecided
@@ -77,10 +77,10 @@ def _run(options: Namespace, face: Face) -> int:
 def _answer(
     asked: AllocationInput, options: Namespace, face: Face, held: AllocatedClaim | None = None
 ) -> int:
-    marked = marked_answer(asked)
+    engine = Engine(asked.state, POLICIES[options.policy])
+    marked = marked_answer(asked, engine)
     if marked is not None:
         return _tell_marked(marked, asked, options, face)
-    engine = engine_of(asked.cluster, POLICIES[options.policy])
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)

@@ -121,6 +121,8 @@ def _named(content: Mapping[str, Any], policy: str) -> Named:
         extra["feasibleNodes"] = feasible_nodes(situation, POLICIES[policy])
     answered = None
     if situation.claims:
-        answered = marked_answer(content, situation) or answer_of(situation, POLICIES[policy])
+        answered = marked_answer(content, situation, POLICIES[policy]) or answer_of(
+            situation, POLICIES[policy]
+        )
         situation = grown(situation, answered, content)
     return Named(situation=situation, answered=answered, extra=extra, is_exact=policy == FIRST_FIT)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_core.base.errors import CoreError
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import Policy
+from scheduler_core.frontends.claims.annotated_claims import marks_of
+from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere
 from scheduler_core.frontends.partitions.node_table import node_table_of
-from scheduler_core.frontends.pods.annotated_claims import marks_of
-from scheduler_core.frontends.pods.many_nodes import allocate_marked_somewhere
 from scheduler_core.model.claim import Request
 from scheduler_core.model.result import Allocation
 from tangram.conformance.answering import Answered
@@ -38,7 +40,7 @@ def _grown(request: Request, more: Set[str], given: Mapping[str, int]) -> Reques
     return replace(request, alternatives=(replace(option, count=given[request.name]),))
 
 
-def marked_answer(content: Mapping[str, Any], situation: Situation) -> Answered | None:
+def marked_answer(content: Mapping[str, Any], situation: Situation, policy: Policy) -> Answered | None:
     """Return the answer of the first node that fits, None where nothing is annotated."""
     listed = content.get("nodes") or [content.get("node") or {}]
     try:
@@ -46,7 +48,8 @@ def marked_answer(content: Mapping[str, Any], situation: Situation) -> Answered 
         marks = {
             claim.ref: marks_of(obj) for claim, obj in zip(situation.claims, content["claims"], strict=True)
         }
-        found = allocate_marked_somewhere(situation.claims, marks, situation.cluster, situation.nodes, tables)
+        engine = Engine.of(situation.cluster, policy)
+        found = allocate_marked_somewhere(situation.claims, marks, engine, situation.nodes, tables)
         return decided(found) if found is not None else None
     except CoreError as refusal:
         return refusal

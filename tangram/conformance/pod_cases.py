@@ -15,13 +15,15 @@ from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import HONOR, table_of
 from scheduler_core.frontends.pods.amounts import Amounts, read_amount
 from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
-from scheduler_core.frontends.pods.place import PlacedPod, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placer import place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.frontends.pods.scoring import Fill, Scoring
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Undecided
+from scheduler_core.state.cluster_state import ClusterState
 from tangram.conformance.pod_properties import failing
 from tangram.conformance.runs import unequal
 from tangram.undecided import SearchGaveUp
@@ -94,7 +96,7 @@ def _placed(content: Mapping[str, Any]) -> PlacedPod | JointRefusal:
         classes={},
         allocated=held(_NODE, list(_uses(content)), devices),
     )
-    found = place_pod(ask, cluster, Node(_NODE), tables, scoring_of(config))
+    found = place_pod(ask, ClusterState.of(cluster), Node(_NODE), tables, scoring_of(config))
     if isinstance(found, Undecided):
         raise SearchGaveUp(found)
     return found

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceName
-from scheduler_core.search.problem import books
 from tangram.errors import BadInput
 
 _HOLDER = "a step"
@@ -20,7 +20,7 @@ _HOLDER = "a step"
 
 def allocatable(cluster: Cluster) -> list[str]:
     """Return the sorted names of all devices that could be allocated alone."""
-    return _admitted(cluster, books(cluster.pools, cluster.allocated, cluster.features))
+    return _admitted(cluster, ledgers_of(cluster.pools, cluster.allocated, cluster.features))
 
 
 def steps(cluster: Cluster, sequence: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ def steps(cluster: Cluster, sequence: Sequence[Mapping[str, Any]]) -> list[dict[
     Raises: BadInput for a step that neither allocates nor releases; Overdrawn for a device that cannot
             be taken; KeyError for one that is given back and was not taken.
     """
-    ledgers = books(cluster.pools, (), cluster.features)
+    ledgers = ledgers_of(cluster.pools, (), cluster.features)
     taken: list[str] = []
     answered = []
     for number, step in enumerate(sequence):
@@ -49,7 +49,7 @@ def steps(cluster: Cluster, sequence: Sequence[Mapping[str, Any]]) -> list[dict[
 
 
 def _afresh(cluster: Cluster, taken: Iterable[str]) -> list[str]:
-    ledgers = books(cluster.pools, (), cluster.features)
+    ledgers = ledgers_of(cluster.pools, (), cluster.features)
     for name in taken:
         _of(name, cluster, ledgers).record(DeviceName(name), _HOLDER)
     return _admitted(cluster, ledgers)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_core.base.errors import CoreError, SelectorError
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.codec.selections import write_selection
@@ -26,7 +27,6 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import AllNodes, Node, OnNode
 from scheduler_core.model.result import Allocation, Unallocatable
 from scheduler_core.search.answer import with_share_ids
-from scheduler_core.search.problem import books
 from tangram.conformance.allocations import Feasible, Listed
 from tangram.conformance.answering import answer_of
 from tangram.conformance.properties import failing
@@ -70,7 +70,7 @@ def test_case(path, by):
 def allocatable(cluster):
     return sorted(
         device.name
-        for pool, ledger in zip(cluster.pools, books(cluster.pools, cluster.allocated), strict=True)
+        for pool, ledger in zip(cluster.pools, ledgers_of(cluster.pools, cluster.allocated), strict=True)
         for device in pool.devices
         if ledger.admits(device.name)
     )

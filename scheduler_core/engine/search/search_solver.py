@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final, NoReturn
 
@@ -83,27 +83,49 @@ class SearchSolver:
         Raises: SelectorError where a selector fails on a device for which it is evaluated; EffortExceeded.
         """
         space = prepared.space
-        blocked = reserved_devices(holders(), node_view, space.to_devices) if node_view.is_sealed else 0
-        fixed = tuple(self._exclusive(space, node_view))
-        in_use, conflicts_of = self._neighbours(space, node_view)
+        situation = self._situation(space, node_view, holders)
         key = (
             tuple([one.state for one in node_view.components]),
             tuple([tuple(sorted(one.consumed.items())) for one in node_view.components])
             if space.shareable
             else (),
-            (blocked, tuple(rule.devices for _, rule in fixed), in_use),
+            (
+                situation.blocked,
+                tuple([rule.devices for rule in situation.fixed.values()]),
+                situation.conflicts,
+            ),
             node_view.is_complete,
         )
         if key in prepared.answers:
             picked = prepared.answers[key]
         else:
-            picked = self._searched(
-                prepared, node_view, Situation(dict(fixed), blocked, in_use, conflicts_of), may_fit
-            )
+            picked = self._searched(prepared, node_view, situation, may_fit)
             if len(prepared.answers) >= _LIMIT:
                 prepared.answers.clear()
             prepared.answers[key] = picked
         return None if picked is None else _answer(space, picked)
+
+    def free(
+        self, space: SearchSpace, node_view: NodeView, holders: Callable[[], Sequence[AllocatedClaim]]
+    ) -> tuple[int, ...]:
+        """Return, per request, the devices that its first alternative could get now, constraints aside."""
+        situation = self._situation(space, node_view, holders)
+        assignment = PartialAssignment(
+            space,
+            node_view.components,
+            (),
+            blocked=situation.blocked,
+            conflicts=situation.conflicts,
+            conflicts_of=None,
+        )
+        return tuple([assignment.available(replace(options[0], rules=())) for options in space.requests])
+
+    def _situation(
+        self, space: SearchSpace, node_view: NodeView, holders: Callable[[], Sequence[AllocatedClaim]]
+    ) -> Situation:
+        blocked = reserved_devices(holders(), node_view, space.to_devices) if node_view.is_sealed else 0
+        in_use, conflicts_of = self._neighbours(space, node_view)
+        return Situation(dict(self._exclusive(space, node_view)), blocked, in_use, conflicts_of)
 
     def _searched(
         self, prepared: PreparedSearch, node_view: NodeView, situation: Situation, may_fit: MayFit

@@ -1,48 +1,50 @@
-"""Published devices as resource classes count them, with the ledgers that know which exclude each other.
+"""Published devices as resource classes count them, on a cluster state that knows which exclude each other.
 
-A class counts devices. Only a ledger knows that a partition takes a part of its GPU away, so the ledger is
+A class counts devices. Only the state knows that a partition takes a part of its GPU away, so the state is
 asked before a device is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scheduler_core.books.ledger import Ledger, Overdrawn
+from scheduler_core.books.ledger import Overdrawn
 from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of
-from scheduler_core.model.claim import AllocatedClaim
-from scheduler_core.model.device import Device, DeviceId, DeviceName
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
+from scheduler_core.model.device import Device, DeviceId
 from scheduler_core.model.nodes import AllNodes, OnNode
 from scheduler_core.model.pool import Pool
-from scheduler_core.search.problem import books
+from scheduler_core.state.cluster_state import ClusterState
+from scheduler_core.state.places import LedgerPlace, Places, Trial, admits
 
-Place = tuple[str, str]
+ClassPlace = tuple[str, str]
 """A node, and what classes call a device there."""
 
 
 @dataclass(slots=True)
 class PublishedDevices:
-    """Devices of pools, and what claims and pods hold of them.
+    """Devices of a state's pools. What pods are given is held in the state.
 
-    Shape: ``by_node`` in slice order; ``notes`` tell what classes cannot count.
+    Shape: ``by_node`` by driver and pool, in slice order; ``notes`` tell what classes cannot count.
     """
 
+    state: ClusterState
     by_node: dict[str, list[ClassDevice]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    _ledgers: dict[Place, tuple[Ledger, DeviceName]] = field(default_factory=dict)
-    _places: dict[DeviceId, Place] = field(default_factory=dict)
+    _devices: dict[ClassPlace, DeviceId] = field(default_factory=dict)
+    _places: dict[DeviceId, ClassPlace] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pools: Sequence[Pool], allocated: Sequence[AllocatedClaim]) -> PublishedDevices:
-        """Return the devices of pools, with what claims hold."""
-        found = cls()
-        for pool, ledger in zip(pools, books(pools, allocated), strict=True):
-            found._add(pool, ledger)
+    def of(cls, state: ClusterState) -> PublishedDevices:
+        """Return the devices of a state's pools."""
+        found = cls(state)
+        for pool in state.pools():
+            found._add(pool)
         return found
 
-    def _add(self, pool: Pool, ledger: Ledger) -> None:
+    def _add(self, pool: Pool) -> None:
         if pool.problem is not None:
             self.notes.append(f"pool {pool.id} is left out: {pool.problem}")
             return
@@ -53,10 +55,10 @@ class PublishedDevices:
                 left_out += 1
                 continue
             listed = self.by_node.setdefault(node, [])
-            is_taken = (node, str(device.name)) in self._ledgers  # two drivers may use one name on a node
+            is_taken = (node, str(device.name)) in self._devices  # two drivers may use one name on a node
             name = f"{device.name}.{pool.id.driver}" if is_taken else str(device.name)
             listed.append(ClassDevice(name, 1, properties_of(pool.id.driver, device)))
-            self._ledgers[node, name] = (ledger, device.name)
+            self._devices[node, name] = pool.id_of(device)
             self._places[pool.id_of(device)] = (node, name)
         if left_out:
             what = "are shared, or belong to no single node"
@@ -72,33 +74,51 @@ class PublishedDevices:
         return (Grant(node, tuple(listed)) for node, listed in uses.items())
 
     @property
-    def blocked(self) -> frozenset[Place]:
+    def blocked(self) -> frozenset[ClassPlace]:
         """Return the devices that cannot be given now: somebody holds them or parts of them."""
-        return frozenset(place for place, (ledger, name) in self._ledgers.items() if not ledger.admits(name))
+        places = Places(self.state)
+        found = ((one, places.of(device)) for one, device in self._devices.items())
+        return frozenset(one for one, place in found if place is None or not admits(place))
 
     def record(self, pod: str, grant: Grant) -> None:
-        """Enter what a pod already holds."""
-        for ledger, name in self._entries(grant):
-            ledger.record(name, f"pod {pod}")
+        """Hold in the state what a pod already has."""
+        self.state.hold(_claim_of(pod, self._granted(grant)))
 
     def take(self, pod: str, grant: Grant) -> str | None:
-        """Enter what a pod was given; return why it cannot be, and enter nothing, or None."""
-        entered: list[tuple[Ledger, DeviceName]] = []
-        for ledger, name in self._entries(grant):
-            try:
-                ledger.take(name, f"pod {pod}")
-            except Overdrawn as error:
-                for earlier, one in entered:
-                    earlier.release(one)
-                return str(error)
-            entered.append((ledger, name))
+        """Hold what a pod was given; return why it cannot be held, and hold nothing, or None."""
+        devices, places = self._granted(grant), Places(self.state)
+        found = [place for device in devices if (place := places.of(device)) is not None]
+        if len(found) < len(devices) or not Trial(pod).take([(place, None) for place in found]):
+            return self._obstacle(pod, devices)
+        self.state.hold(_claim_of(pod, devices))
         return None
 
-    def _entries(self, grant: Grant) -> Iterator[tuple[Ledger, DeviceName]]:
-        for use in grant.uses:
-            entry = self._ledgers.get((grant.node, use.device))
-            if entry is not None:
-                yield entry
+    def _obstacle(self, pod: str, devices: list[DeviceId]) -> str:
+        """Return why devices cannot be taken together, as ledgers say it."""
+        places = Places(self.state, explained=True)
+        for device in devices:
+            place = places.of(device)
+            if not isinstance(place, LedgerPlace):
+                return f"device {device} is not published"
+            try:
+                place.ledger.take(place.name, f"pod {pod}")
+            except Overdrawn as error:
+                return str(error)
+        raise AssertionError("tables refuse what ledgers refuse")
+
+    def _granted(self, grant: Grant) -> list[DeviceId]:
+        """Return the published devices of a grant; others are counted by classes alone."""
+        found = (self._devices.get((grant.node, use.device)) for use in grant.uses)
+        return [device for device in found if device is not None]
+
+
+def _claim_of(pod: str, devices: list[DeviceId]) -> AllocatedClaim:
+    namespace, _, name = pod.rpartition("/")
+    return AllocatedClaim(
+        ref=ClaimRef(namespace, name),
+        uid=ClaimUid(f"pod {pod}"),
+        results=tuple(AllocatedDevice("", device) for device in devices),
+    )
 
 
 def _node_of(pool: Pool, device: Device) -> str | None:

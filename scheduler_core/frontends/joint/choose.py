@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.books.usage import Share
 from scheduler_core.frontends.joint.closeness import Cost, compactness, depth, distance
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.distributions import distributions, scopes_with_devices
 from scheduler_core.frontends.joint.nearest_cards import nearest_cards
-from scheduler_core.frontends.joint.node_device import NodeDevice, TrialLedgers
+from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.choice import candidates
 from scheduler_core.model.result import Cause
+from scheduler_core.state.places import Place, Trial
 
 Chosen = Mapping[str, tuple[NodeDevice, ...]]
 _Ranked = tuple[Cost, tuple[NodeDevice, ...], list[list[NodeDevice]]]
@@ -23,14 +25,19 @@ _Ranked = tuple[Cost, tuple[NodeDevice, ...], list[list[NodeDevice]]]
 
 @dataclass(frozen=True, slots=True)
 class JointRefusal:
-    """Why a demand cannot be met. Shape: ``kind`` is the type of device that is missing."""
+    """Why a demand cannot be met.
+
+    Shape: ``kind`` is the type of device that is missing; ``has_reasons`` where the detail says of single
+           devices why they are not free.
+    """
 
     kind: str
     cause: Cause
     detail: str
+    has_reasons: bool = False
 
 
-def choose(demand: JointDemand, ledgers: TrialLedgers, effort: Effort) -> Chosen | JointRefusal:
+def choose(demand: JointDemand, trial: Trial, effort: Effort) -> Chosen | JointRefusal:
     """Return the devices of every type, and take them; take nothing where the demand is refused.
 
     Raises: EffortExceeded.
@@ -41,15 +48,20 @@ def choose(demand: JointDemand, ledgers: TrialLedgers, effort: Effort) -> Chosen
         return lacking
     for first, cards in answers(demand, effort):
         devices = [*first, *(device for mine in cards for device in mine)]
-        if not ledgers.take(devices):
+        if not trial.take(_takes(devices)):
             continue
-        rest = _apart(demand.apart, ledgers)
+        rest = _apart(demand.apart, trial)
         if rest is not None:
             kinds = [one.kind for one in wanted]
             groups = [first, *cards, *rest] if demand.first is not None else rest
             return {kind: tuple(mine) for kind, mine in zip(kinds, groups, strict=True)}
-        ledgers.give_back(devices)
+        trial.give_back(_takes(devices))
     return refusal(demand)
+
+
+def _takes(devices: Iterable[NodeDevice]) -> list[tuple[Place, Share | None]]:
+    """Return what some devices take, place by place."""
+    return [(one.place, one.share) for device in devices for one in device.takes]
 
 
 def short(demand: JointDemand) -> JointRefusal | None:
@@ -66,9 +78,9 @@ def _short(wanted: Wanted) -> JointRefusal | None:
     if usable >= needed:
         return None
     cause = Cause.INSUFFICIENT if needed <= len(wanted.devices) else Cause.NO_MATCHING_DEVICE
-    reasons = "; ".join(f"{wanted.kind} {one.number}: {one.why}" for one in wanted.devices if not one.takes)
+    reasons = "; ".join(f"{wanted.kind} {one.number}: {one.why}" for one in wanted.devices if not one.is_free)
     detail = f"{needed} needed, {usable} of {len(wanted.devices)} free"
-    return JointRefusal(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail)
+    return JointRefusal(wanted.kind, cause, f"{detail}: {reasons}" if reasons else detail, bool(reasons))
 
 
 def answers(
@@ -88,7 +100,7 @@ def answers(
         if demand.partitioned.is_binding:
             return
     cards = _cards_by_scope(demand.together)
-    among = scopes_with_devices(_reachable(demand, demand.first), _everything(demand.first), cards)
+    among = scopes_with_devices(_reachable(demand, demand.first), demand.first.everything, cards)
     count = len(demand.first.devices) if demand.first.count is None else demand.first.count
     ranked = [
         found
@@ -111,7 +123,7 @@ def _partition_answers(demand: JointDemand, first: Wanted, by: Partitioned) -> I
     if by.table is None or first.count is None:
         return
     usable = {one.number: one for one in first.usable}
-    free = {one.number for one in _everything(first) if one.takes}
+    free = {one.number for one in first.everything if one.is_free}
     for group in candidates(by.table, first.count, by.spec, usable.keys(), free):
         ranked = []
         for place, (left, partition) in enumerate(group):
@@ -137,7 +149,7 @@ def _ranked(
         left, place = partition
         return (left, *near, place), devices, cards
     ranks = tuple(number for one in sorted(devices, key=lambda one: one.order) for number in one.order)
-    return (*near, *compactness(devices, _everything(first)), *ranks), devices, cards
+    return (*near, *compactness(devices, first.used), *ranks), devices, cards
 
 
 def _reachable(demand: JointDemand, first: Wanted) -> tuple[NodeDevice, ...]:
@@ -152,10 +164,6 @@ def _reachable(demand: JointDemand, first: Wanted) -> tuple[NodeDevice, ...]:
     )
 
 
-def _everything(wanted: Wanted) -> tuple[NodeDevice, ...]:
-    return (*wanted.devices, *wanted.others)
-
-
 def _cards_by_scope(together: Sequence[Wanted]) -> dict[object, object]:
     """Return how many devices of the other types each PCIe scope has. Scopes with equal numbers are equal."""
     found: dict[object, list[int]] = {}
@@ -165,19 +173,19 @@ def _cards_by_scope(together: Sequence[Wanted]) -> dict[object, object]:
     return {scope: tuple(counts) for scope, counts in found.items()}
 
 
-def _apart(apart: Sequence[Wanted], ledgers: TrialLedgers) -> list[tuple[NodeDevice, ...]] | None:
+def _apart(apart: Sequence[Wanted], trial: Trial) -> list[tuple[NodeDevice, ...]] | None:
     """Take the devices of types that are placed separately, in order; None where there are too few."""
     taken: list[tuple[NodeDevice, ...]] = []
     for wanted in apart:
         needed = len(wanted.devices) if wanted.count is None else wanted.count
         mine: list[NodeDevice] = []
         for device in wanted.usable:
-            if len(mine) < needed and ledgers.take([device]):
+            if len(mine) < needed and trial.take(_takes([device])):
                 mine.append(device)
         taken.append(tuple(mine))
         if len(mine) < needed:
             for devices in taken:
-                ledgers.give_back(devices)
+                trial.give_back(_takes(devices))
             return None
     return taken
 

@@ -7,9 +7,11 @@ devices are to each other, and how few unused switches they start to use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from scheduler_core.frontends.joint.node_device import NodeDevice
+from scheduler_core.rules.scopes import Scope
 
 DEVICE, SWITCH, NUMA_NODE, MACHINE = range(4)
 Cost = tuple[int, ...]
@@ -51,17 +53,32 @@ def distance(devices: Sequence[NodeDevice], cards: Sequence[Sequence[NodeDevice]
     return scope, below_none, far
 
 
-def compactness(devices: Sequence[NodeDevice], everything: Sequence[NodeDevice]) -> Cost:
+@dataclass(frozen=True, slots=True)
+class UsedScopes:
+    """The scopes in which some device of a type is in use."""
+
+    switches: Set[Scope]
+    numas: Set[Scope]
+
+    @classmethod
+    def of(cls, everything: Sequence[NodeDevice]) -> UsedScopes:
+        """Return the scopes in use. Shape: ``everything`` are all devices of the type."""
+        touched = [one for one in everything if one.is_touched]
+        return cls(
+            {one.pcie for one in touched if one.pcie is not None},
+            {one.numa for one in touched if one.numa is not None},
+        )
+
+
+def compactness(devices: Sequence[NodeDevice], used: UsedScopes) -> Cost:
     """Return the smallest scope of the devices, their number of scopes, whether that scope is in use already,
     and how many unused switches they start to use.
     """
     scope = depth(devices)
-    used_switches = {one.pcie for one in everything if one.is_touched and one.pcie is not None}
-    used_numas = {one.numa for one in everything if one.is_touched and one.numa is not None}
     reused = 0
     if scope <= SWITCH:
-        reused += devices[0].pcie in used_switches
+        reused += devices[0].pcie in used.switches
     if scope <= NUMA_NODE:
-        reused += devices[0].numa in used_numas
-    unused = {one.pcie for one in devices if one.pcie is not None and one.pcie not in used_switches}
+        reused += devices[0].numa in used.numas
+    unused = {one.pcie for one in devices if one.pcie is not None and one.pcie not in used.switches}
     return max(scope, SWITCH), span(devices), -reused, len(unused)

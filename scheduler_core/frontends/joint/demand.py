@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Final
 
+from scheduler_core.frontends.joint.closeness import UsedScopes
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.table import PartitionSpec, PartitionTable
 
+_ORDER: Final = attrgetter("order")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """A demand for devices of one type.
 
@@ -25,10 +31,20 @@ class Wanted:
     may_grow: bool = False
     deepest: int = 3
 
-    @property
+    @cached_property
+    def everything(self) -> tuple[NodeDevice, ...]:
+        """Return all devices of the type."""
+        return (*self.devices, *self.others)
+
+    @cached_property
+    def used(self) -> UsedScopes:
+        """Return the scopes in which some device of the type is in use."""
+        return UsedScopes.of(self.everything)
+
+    @cached_property
     def usable(self) -> tuple[NodeDevice, ...]:
         """Return the free devices, the most preferred first."""
-        return tuple(sorted((one for one in self.devices if one.takes), key=lambda one: one.order))
+        return tuple(sorted((one for one in self.devices if one.is_free), key=_ORDER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,11 @@ device without a scope counts as a scope of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from scheduler_core.frontends.joint.closeness import UsedScopes
 from scheduler_core.frontends.joint.node_device import NodeDevice
 
 
@@ -31,18 +33,13 @@ def scopes_with_devices(
     for device in devices:
         key = (device.pcie, device.numa) if device.pcie is not None else (None, device.numa, device.number)
         by_scope.setdefault(key, []).append(device)
+    sizes = Counter([one.pcie for one in everything if one.pcie is not None])
+    used = UsedScopes.of(everything).switches
     found = []
     for mine in by_scope.values():
         scope, numa = mine[0].pcie, mine[0].numa
-        size = sum(one.pcie == scope for one in everything) if scope is not None else 1
-        signature = (
-            len(mine),
-            size,
-            numa,
-            scope is None,
-            cards.get(scope),
-            _is_touched(mine[0], everything),
-        )
+        size = sizes[scope] if scope is not None else 1
+        signature = (len(mine), size, numa, scope is None, cards.get(scope), scope in used)
         found.append(ScopeDevices(tuple(mine), signature))
     return found
 
@@ -70,7 +67,3 @@ def _distributed(
     for number in range(most, -1, -1):
         rest = {**least, place.signature: number}
         yield from _distributed(among, count - number, index + 1, rest, (*taken, *place.devices[:number]))
-
-
-def _is_touched(device: NodeDevice, everything: Sequence[NodeDevice]) -> bool:
-    return any(one.is_touched and one.pcie == device.pcie for one in everything if one.pcie is not None)

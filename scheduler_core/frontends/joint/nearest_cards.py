@@ -5,6 +5,7 @@ Cards of other scopes are taken only to reach the number that was asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from scheduler_core.frontends.joint.demand import Wanted
@@ -45,11 +46,7 @@ def nearest_cards(
 
     The ledgers are not asked here: whether the cards can be taken together is checked later.
     """
-    scopes = {
-        device.pcie: sum(one.pcie == device.pcie for one in first)
-        for device in first
-        if device.pcie is not None
-    }
+    scopes = Counter([device.pcie for device in first if device.pcie is not None])
     numas = {device.numa for device in first if device.numa is not None}
     count = len(wanted.devices) if wanted.count is None else wanted.count
     found: list[NodeDevice] = []
@@ -57,10 +54,12 @@ def nearest_cards(
         # Where not every scope gets a card, those with most of the chosen devices come first.
         ranked = list(devices)
         if number == 0:
-            ranked.sort(key=lambda device: -scopes.get(device.pcie or "", 0))
+            ranked.sort(key=lambda device: -scopes[device.pcie or ""])
         is_first_round = number == 0 and bool(devices) and devices[0].pcie in scopes
         most = len(devices) if is_first_round and wanted.may_grow else count - len(found)
         found += ranked[: max(0, most)]
+        if len(found) >= count:
+            break
     if len(found) < count:
         return None
     if is_same_pcie and ({device.pcie for device in found} != set(scopes) or not all(u.pcie for u in first)):

@@ -17,7 +17,7 @@ from scheduler_core.frontends.annotations.reading import SCHEDULING, annotation
 from scheduler_core.frontends.pods.amounts import read_amount
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import HINT, TYPES, hints_of
-from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.place import PlacedPod, pod_uid
 from scheduler_core.frontends.pods.reported import DRIVER, card_name, vf_name
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceId, DeviceName
@@ -72,7 +72,7 @@ def held_by(obj: object, pools: Sequence[Pool]) -> AllocatedClaim | None:
     ]
     ref = ClaimRef(metadata.text("namespace", "default"), metadata.text("name"))
     everything = tuple(_counted(one, known) for mine in results.values() for one in mine)
-    return AllocatedClaim(ref=ref, results=everything, exclusive=tuple(exclusive))
+    return AllocatedClaim(ref=ref, uid=pod_uid(ref), results=everything, exclusive=tuple(exclusive))
 
 
 def _results(found: Fields, kind: str, node: str) -> Iterator[AllocatedDevice]:

@@ -1,21 +1,19 @@
-"""Annotated claims and pods on several nodes, tried one after another."""
+"""Annotated pods on several nodes, tried one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
-from scheduler_core.frontends.pods.annotated_claims import allocate_marked
-from scheduler_core.frontends.pods.claim_demands import Marks
-from scheduler_core.frontends.pods.place import PlacedPod, entered, offered, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod, entered
+from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk
-from scheduler_core.model.claim import Claim, ClaimRef
-from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
+from scheduler_core.model.result import Undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,69 +32,36 @@ class PodAnswer:
     undecided: tuple[Undecided, ...] = ()
 
 
-def allocate_marked_somewhere(
-    claims: Sequence[Claim],
-    marks: Mapping[ClaimRef, Marks],
-    cluster: Cluster,
-    nodes: Sequence[Node],
-    tables: Mapping[str, NodeTable],
-) -> Answer | None:
-    """Allocate claims together on the first node that fits, None where no claim or node is annotated.
-
-    Shape: without a node that fits, the first undecided answer, else the refusal of the first node.
-    Raises: as ``annotated_claims.allocate_marked``.
-    """
-    if set(marks.values()) <= {Marks()} and all(table.is_empty for table in tables.values()):
-        return None
-    others: list[Unallocatable | Undecided] = []
-    for node in nodes:
-        found = allocate_marked(claims, marks, cluster, node, tables.get(node.name))
-        if isinstance(found, Allocation):
-            return found
-        others.append(found)
-    return answer_without_allocation(others)
-
-
-def answer_without_allocation(answers: Sequence[Unallocatable | Undecided]) -> Answer | None:
-    """Return the first undecided answer, else the first refusal; None where no node was tried.
-
-    A node without an answer could fit, so a refusal alone would be wrong.
-    """
-    undecided = [one for one in answers if isinstance(one, Undecided)]
-    return next(iter([*undecided, *answers]), None)
-
-
 def place_pods(
-    asks: Sequence[PodAsk], cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
+    asks: Sequence[PodAsk], placer: PodPlacer, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
 ) -> Iterator[PodAnswer]:
     """Place pods one after another, each on the first node that fits; yield what became of each.
 
-    Each pod holds its devices, alone where it says so, before the next one is placed.
+    Each pod holds its devices in the placer's state, alone where it says so, before the next one is placed.
     Shape: at least one node.
     """
     for ask in asks:
-        found = place_pod_somewhere(ask, cluster, nodes, tables)
+        found = place_pod_somewhere(ask, placer, nodes, tables)
         yield found
         if found.placed is not None:
-            held = entered(ask, found.placed, _ref(ask))
-            cluster = replace(cluster, allocated=(*cluster.allocated, held))
+            placer.state.hold(entered(ask, found.placed, _ref(ask)))
 
 
 def place_pod_somewhere(
-    ask: PodAsk, cluster: Cluster, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
+    ask: PodAsk, placer: PodPlacer, nodes: Sequence[Node], tables: Mapping[str, NodeTable]
 ) -> PodAnswer:
-    """Place a pod on the first node that fits, and enter nothing. Shape: at least one node."""
+    """Place a pod on the first node that fits, and hold nothing. Shape: at least one node."""
     refused: dict[str, JointRefusal] = {}
     undecided: list[Undecided] = []
     for node in nodes:
-        match place_pod(ask, cluster, node, tables.get(node.name)):
+        match placer.place(ask, node, tables.get(node.name)):
             case PlacedPod() as placed:
-                return PodAnswer(ask, placed, refused, offered(ask, cluster, node))
+                return PodAnswer(ask, placed, refused, placer.offered(ask, node))
             case Undecided() as unknown:
                 undecided.append(unknown)
             case JointRefusal() as refusal:
                 refused[node.name] = refusal
-    return PodAnswer(ask, None, refused, offered(ask, cluster, nodes[0]), tuple(undecided))
+    return PodAnswer(ask, None, refused, placer.offered(ask, nodes[0]), tuple(undecided))
 
 
 def _ref(ask: PodAsk) -> ClaimRef:

@@ -1,11 +1,11 @@
-"""Places an annotated pod on a node: the devices that it gets, or the reason why it gets none.
+"""Places an annotated pod among the devices of a node: those that it gets, or why it gets none.
 
-A pod gets all its devices or none. Nothing is stored here: the caller enters the answer.
+A pod gets all its devices or none. Nothing is held: the caller enters the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -13,19 +13,18 @@ from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.frontends.joint.choose import JointRefusal, choose
 from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
-from scheduler_core.frontends.joint.node_device import NodeDevice, TrialLedgers
+from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import GPU, Strategy, TopologyScope
 from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.pod_request import PodAsk
-from scheduler_core.frontends.pods.scoring import Scoring
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
-from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Undecided
+from scheduler_core.state.places import Trial
 
 _DEPTHS: Final = {
     TopologyScope.DEVICE: DEVICE,
@@ -52,22 +51,10 @@ PodResult = PlacedPod | JointRefusal | Undecided
 """What became of a pod on one node."""
 
 
-def place_pod(
-    ask: PodAsk,
-    cluster: Cluster,
-    node: Node,
-    table: NodeTable | None = None,
-    scoring: Scoring | None = None,
-) -> PodResult:
-    """Return the best devices of a pod on one node, or why there are none.
-
-    Without ``scoring`` devices that are equally close are chosen by their number.
-    """
-    seen = cluster.pools_seen_from(node)
-    offered = NodeDevices(replace(cluster, pools=seen), node, scoring)
-    demand = _demand(ask, offered, table or NodeTable())
+def placed(ask: PodAsk, node: Node, offered: NodeDevices, table: NodeTable) -> PodResult:
+    """Return the best devices of a pod among those of a node, or why there are none."""
     try:
-        found = choose(demand, TrialLedgers(offered.ledgers, ask.subject), Effort(most=DECISION))
+        found = choose(_demand(ask, offered, table), Trial(ask.subject), Effort(most=DECISION))
     except EffortExceeded as exceeded:
         why = "there are too many ways to spread the devices over PCIe scopes"
         return Undecided(node=node.name, steps=int(exceeded.limit), why=why)
@@ -75,32 +62,19 @@ def place_pod(
         return found
     node_devices = {kind: tuple(sorted(found[kind], key=lambda one: one.number)) for kind in ask.asks}
     devices = {
-        kind: tuple(
-            tuple(
-                DeviceId(seen[one.pool].id.driver, seen[one.pool].id.name, one.device)
-                for one in node_device.takes
-            )
-            for node_device in mine
-        )
+        kind: tuple(tuple(one.device for one in node_device.takes) for node_device in mine)
         for kind, mine in node_devices.items()
     }
     return PlacedPod(node=node.name, node_devices=node_devices, devices=devices)
 
 
-def offered(ask: PodAsk, cluster: Cluster, node: Node) -> Mapping[str, tuple[NodeDevice, ...]]:
-    """Return all devices of the types that the pod asks for, with the reason where one is not free."""
-    seen = cluster.pools_seen_from(node)
-    found = NodeDevices(replace(cluster, pools=seen), node)
-    both = {kind: found.of_kind(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
-    return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
-
-
-def _unmatched(node_devices: Sequence[NodeDevice]) -> tuple[NodeDevice, ...]:
-    return tuple(replace(one, takes=(), why="it does not match the selector") for one in node_devices)
+def pod_uid(ref: ClaimRef) -> ClaimUid:
+    """Return the key under which a pod holds devices: no claim has it, also one of the pod's name."""
+    return ClaimUid(f"pod {ref}")
 
 
 def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
-    """Return the claim of a placed pod: its devices and exclusive scopes."""
+    """Return the claim of a placed pod: its devices and exclusive scopes. ``ref`` names the pod."""
     results = []
     for kind, node_devices in placed.node_devices.items():
         for node_device, devices in zip(node_devices, placed.devices[kind], strict=True):
@@ -115,7 +89,7 @@ def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:
         for driver in sorted(drivers)
         if (policy := ask.hint(kind).exclusive) is not None
     )
-    return AllocatedClaim(ref=ref, results=tuple(results), exclusive=exclusive)
+    return AllocatedClaim(ref=ref, uid=pod_uid(ref), results=tuple(results), exclusive=exclusive)
 
 
 def _demand(ask: PodAsk, offered: NodeDevices, node: NodeTable) -> JointDemand:

@@ -11,6 +11,7 @@ from random_clusters import situation_of
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger, Overdrawn
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.claim import ClaimRef, MatchAttribute, SameScope
 from scheduler_core.model.device import DeviceName, SourceName
 from scheduler_core.model.names import qualified
@@ -37,7 +38,6 @@ from scheduler_core.model.obstacles import (
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import Taint
-from scheduler_core.search.problem import books
 from scheduler_core.state.testing import DRIVER, device, held, pool
 
 M = qualified("m", DRIVER)
@@ -75,7 +75,7 @@ def gpu_in_parts(**parts):
 
 
 def found(pool, name, *taken, share=None):
-    (ledger,) = books([pool], [held(*taken, by="h")])
+    (ledger,) = ledgers_of([pool], [held(*taken, by="h")])
     return ledger.obstacle(DeviceName(name), share)
 
 
@@ -83,7 +83,7 @@ def found(pool, name, *taken, share=None):
 @given(st.randoms(use_true_random=False))
 def test_the_ledger_admits_exactly_the_devices_without_an_obstacle(chance):
     situation = situation_of(chance)
-    ledgers = books(situation.pools, situation.held, situation.features)
+    ledgers = ledgers_of(situation.pools, situation.held, situation.features)
     for among, ledger in zip(situation.pools, ledgers, strict=True):
         shares = {one.name: [None, SHARE] if M in one.capacity else [None] for one in among.devices}
         for name, asked in {**shares, DeviceName("gone"): [None, SHARE]}.items():
@@ -97,7 +97,7 @@ def test_the_ledger_admits_exactly_the_devices_without_an_obstacle(chance):
 @given(st.integers(), st.booleans())
 def test_what_the_ledger_refuses_to_take_carries_the_obstacle_and_says_it(seed, is_shared):
     situation = situation_of(Random(seed))
-    (ledger, *_) = books(situation.pools, situation.held, situation.features)
+    (ledger, *_) = ledgers_of(situation.pools, situation.held, situation.features)
     for one in situation.pools[0].devices:
         share = SHARE if is_shared and M in one.capacity else None
         obstacle = ledger.obstacle(one.name, share)

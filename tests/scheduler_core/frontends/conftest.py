@@ -4,11 +4,13 @@ import pytest
 
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.frontends.pods.place import PlacedPod, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placer import place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.cluster_state import ClusterState
 
 WHOLE_GPU = {
     "koordinator.sh/gpu-core": 100,
@@ -60,7 +62,7 @@ class Machine:
         cluster = Cluster(
             pools=(pool_of("n", self.devices),), classes={}, allocated=held("n", self.uses, self.devices)
         )
-        found = place_pod(ask, cluster, Node("n"), self.table)
+        found = place_pod(ask, ClusterState.of(cluster), Node("n"), self.table)
         if not isinstance(found, PlacedPod):
             return found
         return {

@@ -35,7 +35,7 @@ def cost(demand, chosen):
     cards = [nearest_cards(one, chosen, is_same_pcie=demand.is_same_pcie) for one in demand.together]
     if None in cards:
         return None
-    return (*distance(chosen, cards), *compactness(chosen, demand.first.devices))
+    return (*distance(chosen, cards), *compactness(chosen, demand.first.used))
 
 
 @settings(max_examples=300, deadline=None)

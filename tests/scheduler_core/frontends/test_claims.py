@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT
 from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.claims.annotated_claims import allocate_marked, marks_of
+from scheduler_core.frontends.claims.claim_demands import Marks
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec, table_of
-from scheduler_core.frontends.pods.annotated_claims import allocate_marked, marks_of
-from scheduler_core.frontends.pods.claim_demands import Marks
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.model.claim import MatchAttribute
 from scheduler_core.model.cluster import Cluster
@@ -39,7 +41,9 @@ def ask(gpus, nics=1, **more):
 
 def answer(wanted, devices, joint=JOINT, *, used=(), table=None, spec=None):
     cluster = Cluster(pools=(pool(*devices),), classes={"any": ANY}, allocated=(held(*used),) if used else ())
-    return allocate_marked([wanted], {wanted.ref: Marks(joint, spec)}, cluster, NODE, table)
+    return allocate_marked(
+        [wanted], {wanted.ref: Marks(joint, spec)}, Engine.of(cluster, FIRST_FIT), NODE, table
+    )
 
 
 def names(found, wanted):

@@ -4,10 +4,12 @@ import pytest
 
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.pods.device_object import decode_device
-from scheduler_core.frontends.pods.place import PlacedPod, place_pod
+from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placer import place_pod
 from scheduler_core.frontends.pods.pod_request import ask_of
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.cluster_state import ClusterState
 
 PREFIX = "scheduling.koordinator.sh/"
 WHOLE = {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": 100}
@@ -32,7 +34,9 @@ def device(*devices, table=None, policy=None):
 def place(obj, requests, **annotations):
     found = decode_device(obj)
     ask = ask_of("Pod d/p", requests, {name.replace("_", "-"): value for name, value in annotations.items()})
-    return place_pod(ask, Cluster(pools=(found.pool,), classes={}), Node("node-1"), found.table)
+    return place_pod(
+        ask, ClusterState.of(Cluster(pools=(found.pool,), classes={})), Node("node-1"), found.table
+    )
 
 
 def test_a_pod_is_placed_on_what_a_device_object_reports():
@@ -64,7 +68,7 @@ def test_a_device_of_another_node_is_not_given():
     found = decode_device(device(reported("gpu", 0)))
     ask = ask_of("Pod d/p", {"nvidia.com/gpu": 1}, {})
 
-    answer = place_pod(ask, Cluster(pools=(found.pool,), classes={}), Node("node-2"))
+    answer = place_pod(ask, ClusterState.of(Cluster(pools=(found.pool,), classes={})), Node("node-2"))
 
     assert not isinstance(answer, PlacedPod)
 

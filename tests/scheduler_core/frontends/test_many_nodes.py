@@ -5,23 +5,24 @@ import json
 import pytest
 
 from scheduler_core.codec.documents import Document, InvalidDocument
+from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.policy.policies import FIRST_FIT
+from scheduler_core.frontends.claims.annotated_documents import claim_marks, node_tables
+from scheduler_core.frontends.claims.claim_demands import Marks
+from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere, answer_without_allocation
 from scheduler_core.frontends.partitions.node_table import NodeTable, effective_table
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.frontends.pods.annotated_documents import claim_marks, node_tables
-from scheduler_core.frontends.pods.claim_demands import Marks
 from scheduler_core.frontends.pods.device_object import DeviceObject
 from scheduler_core.frontends.pods.hints import Joint
-from scheduler_core.frontends.pods.many_nodes import (
-    allocate_marked_somewhere,
-    answer_without_allocation,
-    place_pods,
-)
+from scheduler_core.frontends.pods.many_nodes import place_pods
+from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, pool_of
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Cause, Reason, Unallocatable, Undecided
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import ANY, DRIVER, claim, device, pool, request
 
 PREFIX = "scheduling.koordinator.sh/"
@@ -58,7 +59,7 @@ JOINED = {WANTED.ref: Marks(Joint(("gpu", "nic")))}
 
 def somewhere(*pools, marks=JOINED, tables=None):
     cluster = Cluster(pools=pools, classes={"any": ANY})
-    return allocate_marked_somewhere([WANTED], marks, cluster, [N1, N2], tables or {})
+    return allocate_marked_somewhere([WANTED], marks, Engine.of(cluster, FIRST_FIT), [N1, N2], tables or {})
 
 
 @pytest.mark.parametrize("annotated", [NodeTable(), HONORED, TABLE])
@@ -76,7 +77,7 @@ def test_node_tables_are_those_that_count_and_warn_of_all():
     documents = [node_document("n1", old), node_document("n2", PAIR)]
     cluster = Cluster(pools=tuple(one.pool for one in devices), classes={})
 
-    found = node_tables(documents, devices, cluster, [N1, N2])
+    found = node_tables(documents, devices, ClusterState.of(cluster), [N1, N2])
 
     assert found.by_node == {"n1": TABLE, "n2": TABLE}
     assert ["computed" in text for text in found.warnings] == [True]
@@ -86,7 +87,7 @@ def test_a_table_of_gpus_that_the_node_does_not_publish_is_refused_by_its_place(
     cluster = Cluster(pools=(reported("n1", 1),), classes={})
 
     with pytest.raises(InvalidDocument) as refused:
-        node_tables([node_document("n1", PAIR)], (), cluster, [N1])
+        node_tables([node_document("n1", PAIR)], (), ClusterState.of(cluster), [N1])
     assert refused.value.place == "n1.yaml"
 
 
@@ -145,7 +146,7 @@ def test_each_pod_holds_its_devices_before_the_next_is_placed():
     cluster = Cluster(pools=(reported("n1", 2), reported("n2", 1)), classes={})
     asks = [ask(f"p{n}", 1) for n in range(4)]
 
-    found = list(place_pods(asks, cluster, [N1, N2], {}))
+    found = list(place_pods(asks, PodPlacer(ClusterState.of(cluster)), [N1, N2], {}))
 
     assert [one.placed.node if one.placed else None for one in found] == ["n1", "n1", "n2", None]
     assert [list(one.refused) for one in found] == [[], [], ["n1"], ["n1", "n2"]]
@@ -157,5 +158,5 @@ def test_the_order_of_nodes_is_the_order_of_trying():
     cluster = Cluster(pools=(reported("n1", 1), reported("n2", 1)), classes={})
 
     for nodes in ([N1, N2], [N2, N1]):
-        (found,) = place_pods([ask("p", 1)], cluster, nodes, {})
+        (found,) = place_pods([ask("p", 1)], PodPlacer(ClusterState.of(cluster)), nodes, {})
         assert found.placed.node == nodes[0].name

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scheduler_core.codec.documents import Document, InvalidDocument
 from scheduler_core.frontends.objects import KINDS, Objects, decode_objects
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import DRIVER, device, pool
 
 ALLOCATED = "scheduling.koordinator.sh/device-allocated"
@@ -123,3 +124,19 @@ def test_entries_of_slices_that_break_a_rule_are_problems():
 
     assert decode_objects([good]).problems() == ()
     assert ["devices[1]" in text for text in decode_objects([good, bad]).problems()] == [True]
+
+
+def composite_slice(name, *devices, slices=1):
+    meta = {"driver": DRIVER, "pool": {"name": name, "generation": 1, "resourceSliceCount": slices}}
+    spec = {**meta, "nodeName": name, "devices": [{"name": one, "composite": {}} for one in devices]}
+    return document("CompositeResourceSlice", f"slice-{name}", spec=spec)
+
+
+@pytest.mark.parametrize(("slices", "counts"), [(1, "x"), (2, "a")])
+def test_where_both_dialects_have_a_pool_one_of_them_counts_as_in_a_cluster_state(slices, counts):
+    objects = decode_objects([composite_slice("n1", "x", slices=slices), v1_slice("n1", "a")])
+    state = ClusterState()
+    state.upsert_slices([*objects.composite_slices, *objects.v1_slices])
+
+    assert [one.name for pool in objects.pools() for one in pool.devices] == [counts]
+    assert [one.name for pool in state.pools() for one in pool.devices] == [counts]

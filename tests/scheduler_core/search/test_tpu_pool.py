@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.mixins import flatten
 from scheduler_core.explain.allocate import allocate_somewhere
@@ -9,7 +10,6 @@ from scheduler_core.model.claim import AllocatedClaim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Matching, Node
 from scheduler_core.model.result import Allocation, Cause
-from scheduler_core.search.problem import books
 from scheduler_core.state.testing import claim, request
 
 DRIVER = "tpu.example.com"
@@ -97,7 +97,7 @@ def test_the_answer_s_node_selector_names_its_four_nodes(pool):
 
 
 def test_one_busy_2x2_removes_the_blocks_around_it_and_no_other(pool):
-    (ledger,) = books([pool], [])
+    (ledger,) = ledgers_of([pool], [])
     ledger.take("tpu-2x2-7", "busy")
 
     gone = {name for name in BLOCKS if not ledger.admits(name)}

@@ -21,8 +21,10 @@ from scheduler_core.frontends.classes.pods import ClassPod
 from scheduler_core.frontends.classes.published_devices import PublishedDevices
 from scheduler_core.frontends.classes.values import value_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.pool import PoolId
+from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.testing import DRIVER, device, held, pool
 
 CLASSES = {
@@ -47,7 +49,11 @@ def holds(name, *devices, node="node-1"):
 
 def placement(*devices, pods=(), plain=(), allocated=()):
     objects = ClassObjects(classes=CLASSES, devices={"node-1": plain}, pods={one.name: one for one in pods})
-    return ClassPlacement(objects, PublishedDevices.of([pool(*devices)], allocated), allocated)
+    return ClassPlacement(objects, PublishedDevices.of(state_of([pool(*devices)], allocated)), allocated)
+
+
+def state_of(pools, allocated=()):
+    return ClusterState.of(Cluster(pools=tuple(pools), classes={}, allocated=tuple(allocated)))
 
 
 def given_to(outcome):
@@ -115,7 +121,7 @@ def test_devices_of_two_drivers_with_one_name_are_told_apart_by_the_driver():
     first = pool(*gpu("a"))
     second = replace(first, id=PoolId("other.example.com", "node-1"))
 
-    found = PublishedDevices.of([first, second], ())
+    found = PublishedDevices.of(state_of([first, second]))
 
     assert [one.name for one in found.by_node["node-1"]] == ["a", "a.other.example.com"]
 
@@ -124,7 +130,7 @@ def test_devices_that_no_pod_can_hold_exclusively_are_left_to_claims_with_a_note
     plain = pool(*gpu("a"))
     shared = replace(plain, devices=tuple(replace(one, is_shareable=True) for one in plain.devices))
 
-    found = PublishedDevices.of([shared], ())
+    found = PublishedDevices.of(state_of([shared]))
 
     assert not found.by_node
     assert ["1 devices are left to claims" in note for note in found.notes] == [True]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from scheduler_core.codec.documents import Document, decoded
+from scheduler_core.frontends.claims.annotated_claims import marks_of
+from scheduler_core.frontends.claims.claim_demands import Marks
 from scheduler_core.frontends.partitions.node_table import NodeTable, effective_table, node_table_of
-from scheduler_core.frontends.pods.annotated_claims import marks_of
-from scheduler_core.frontends.pods.claim_demands import Marks
 from scheduler_core.frontends.pods.device_object import DeviceObject
 from scheduler_core.frontends.pods.hints import GPU
-from scheduler_core.frontends.pods.node_devices import NodeDevices
+from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.model.claim import ClaimRef
-from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
+from scheduler_core.state.cluster_state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,18 @@ class NodeTables:
 
 
 def node_tables(
-    documents: Iterable[Document], reported: Sequence[DeviceObject], cluster: Cluster, nodes: Sequence[Node]
+    documents: Iterable[Document],
+    reported: Sequence[DeviceObject],
+    state: ClusterState,
+    nodes: Sequence[Node],
 ) -> NodeTables:
     """Return the tables of Device objects and of Node documents; other documents are skipped.
 
     Shape: a Node's table is checked against the GPUs that the cluster has on it, if it is one of ``nodes``.
     Raises: InvalidDocument for a bad table.
     """
-    published = {node.name: NodeDevices(cluster, node).numbers(GPU) or None for node in nodes}
+    placer = PodPlacer(state)
+    published = {node.name: placer.numbers(GPU, node) or None for node in nodes}
     tables = {one.node: one.table for one in reported}
     read = [one.table for one in reported]
     for document in documents:
