@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection, on_object, once
-from kube_api.documents import ask_deletion, ask_document, ask_object
+from kube_api.documents import ask_deletion, ask_document, ask_object, ask_stored
 from kube_api.errors import Conflict
 from kube_api.listing import list_all
 from kube_api.objects import Listing, Object, Unreadable, on_top_of
@@ -80,9 +80,9 @@ class KubeApi:
         """
         call = on_object("get", "GET", resource, name, namespace)
         if meanwhile is None:
-            return ask_object(self._caller, call)
+            return ask_stored(self._caller, call)
         work = once(meanwhile)
-        found = ask_object(self._caller, replace(call, meanwhile=work))
+        found = ask_stored(self._caller, replace(call, meanwhile=work))
         work()
         return found
 

@@ -6,6 +6,7 @@ by the caller.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kube_api.answers import not_as_promised
@@ -17,7 +18,16 @@ from kube_api.objects import Object
 
 def ask_document(caller: Caller, call: Call) -> dict[str, Any]:
     """Make a call and return its answer's document. Raises: ApiError."""
+    return _document(call, caller.send(call))
+
+
+def ask_stored(caller: Caller, call: Call) -> Object:
+    """Make a call that reads an object and return it, with the text of the answer. Raises: ApiError."""
     body = caller.send(call)
+    return replace(_object(call, _document(call, body)), text=body)
+
+
+def _document(call: Call, body: bytes) -> dict[str, Any]:
     try:
         return read_document(body)
     except Malformed as problem:

@@ -7,7 +7,7 @@ program does not know. Nothing here reads JSON or asks a server.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -51,10 +51,15 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """One stored object. Shape: ``document`` is the whole JSON, always with ``apiVersion`` and ``kind``."""
+    """One stored object.
+
+    Shape: ``document`` is the whole JSON, always with ``apiVersion`` and ``kind``; ``text`` is what a
+           server answered that was asked for this object alone, else empty.
+    """
 
     metadata: Metadata
     document: Mapping[str, Any]
+    text: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,18 +23,21 @@ from kube_api import (
     Limits,
     NotConfigured,
     NotFound,
+    Object,
     PatchKind,
     Regarding,
     Unavailable,
 )
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable, ReportFailed
 from plugin.options import Options
+from scheduler_core.frontends.configuration.decode import parse_json
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 # The kubelet waits 45 s for a call and then calls again by itself, so an early failure is better.
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
 _RETRIED: Final = "it is retried; if it persists, check the API server and the network to it"
 _MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
+_PARAMETERS: Final = b'"opaque"'
 _log = logging.getLogger(__name__)
 
 
@@ -75,13 +78,14 @@ class ClusterClaims:
     def read(self, ref: ClaimRef, meanwhile: Callable[[], None]) -> Mapping[str, Any]:
         """Return a claim as it is now. Raises: ClaimUnusable, ClaimUnreadable, what ``meanwhile`` raises."""
         try:
-            return self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace, meanwhile).document
+            found = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace, meanwhile)
         except NotFound as error:
             raise ClaimUnusable("read", f"claim {ref}", "the API server has no claim of that name") from error
         except Unavailable as error:
             raise ClaimUnreadable("read", f"claim {ref}", _reason(error), _RETRIED) from error
         except ApiError as error:
             raise ClaimUnreadable("read", f"claim {ref}", _reason(error), error.remedy) from error
+        return _with_doubled_keys(found)
 
     def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
         """Apply this driver's part of ``status.devices``. Raises: ReportFailed."""
@@ -132,6 +136,19 @@ class ClusterClaims:
             uid=uid,
         )
         self.events.emit(claim, "Warning", reason, message, "Prepare")
+
+
+def _with_doubled_keys(claim: Object) -> Mapping[str, Any]:
+    """Return a claim whose parameters show keys that are there twice.
+
+    API servers keep opaque parameters as they were sent, and ``document`` has the last of equal keys only.
+    """
+    if _PARAMETERS not in claim.text:
+        return claim.document
+    try:
+        return {**claim.document, **parse_json(claim.text)}
+    except (ValueError, RecursionError):  # read before by another parser: what that one read is used
+        return claim.document
 
 
 def _manager(component: str, node: str) -> str:

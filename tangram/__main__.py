@@ -28,7 +28,7 @@ from plugin.kubelet.server import Running, start
 from plugin.options import Options
 from scheduler_core.base.errors import CoreError
 from tangram.api import connect, open_live
-from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show
+from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show, validate
 from tangram.errors import BadInput, NoAnswer
 from tangram.face import DONE, WRONG_INPUT, Face, Parser
 from tangram.hardware import AllMachines
@@ -90,7 +90,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"tangram {version('tangram-dra')}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (demo, show, allocate, conformance, explain, classes, bench, node):
+    for command in (demo, show, allocate, validate, conformance, explain, classes, bench, node):
         command.add(parsers)
     parsers.add_parser("agent", help="publish this node's devices: tangram agent --help")
     parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")

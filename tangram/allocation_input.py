@@ -16,6 +16,7 @@ from scheduler_core.state.cluster_state import ClusterState
 from tangram.documents import read_documents, read_objects
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
+from tangram.options import CONFIGURED_DRIVER, add_driver_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
         dest="pods",
         help="place the annotated pods of a file one after another, instead of claims; may be repeated",
     )
+    add_driver_name(parser, CONFIGURED_DRIVER)
     parser.add_argument(
         "--node-name", metavar="NAME", help="allocate on this node only; default: the first node that fits"
     )

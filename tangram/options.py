@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentTypeError
+from typing import Final
 
 from agent.inventory import DEFAULT_DRIVER
 from scheduler_core.base.errors import shown
@@ -12,14 +13,16 @@ from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
 from tangram.errors import bad_argument
 from tangram.face import Parser
 
+CONFIGURED_DRIVER: Final = "Tangram's DRA driver: its configurations are judged"
 
-def add_driver_name(parser: Parser) -> None:
+
+def add_driver_name(parser: Parser, purpose: str = "the DRA driver to publish as") -> None:
     """Add ``--driver-name``; it is None where it was not given."""
     parser.add_argument(
         "--driver-name",
         metavar="NAME",
         type=_driver_name,
-        help=f"the DRA driver to publish as; default: {DEFAULT_DRIVER}",
+        help=f"{purpose}; default: {DEFAULT_DRIVER}",
     )
 
 

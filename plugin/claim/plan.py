@@ -19,6 +19,8 @@ from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Common, PreparableKind, Wanted
 from plugin.kinds.registry import KINDS
+from scheduler_core.frontends.configuration.check import config_problems
+from scheduler_core.frontends.configuration.preparable import NO_SHARING
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
@@ -51,12 +53,12 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
 
     Shape: devices in the order of the results; none where no result is of this driver and pool.
     Raises: UnknownDevice; ClaimUnusable for devices of a kind that cannot be prepared, shared or named
-            twice, parameters for this driver, or a UID that cannot be used.
+            twice, a configuration that is wrong or cannot be prepared, or a UID that cannot be used.
     """
     uid = checked_uid(claim.uid or "", claim.ref)
     driver, pool = node.pool.id.driver, node.pool.id.name
     ours = [one for one in claim.results if one.device.driver == driver and one.device.pool == pool]
-    _refuse_parameters(claim, driver)
+    _refuse_configuration(claim, node)
     _refuse_sharing(claim, ours)
     _refuse_twins(claim, ours)
     start = placeholder(uid, claim.ref, driver, boot_id)
@@ -76,23 +78,18 @@ def answer(record: Record) -> tuple[PreparedDevice, ...]:
     )
 
 
-def _refuse_parameters(claim: AllocatedClaim, driver: str) -> None:
-    if any(config.driver == driver for config in claim.configs):
-        raise ClaimUnusable(
-            "prepare",
-            f"claim {claim.ref}",
-            f"it has opaque parameters for {driver}, which takes none",
-            "the user removes them from the claim, or the administrator from the class",
-        )
+def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
+    for problem in config_problems(claim, node.pool.id.driver, node.pool):
+        remedy = "the user corrects the claim, or the administrator its class"
+        raise ClaimUnusable("prepare", f"claim {claim.ref}", str(problem), remedy)
 
 
 def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
     """Refuse shared devices: unpreparing one claim would take the device from another that still uses it."""
     for result in results:
         if result.admin_access or result.share_id is not None:
-            reason = "this version prepares no admin access and no shares of a device"
             subject = f"device {result.device} of claim {claim.ref}"
-            raise ClaimUnusable("prepare", subject, reason, "the user asks for a device of their own")
+            raise ClaimUnusable("prepare", subject, NO_SHARING, "the user asks for a device of their own")
 
 
 def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:

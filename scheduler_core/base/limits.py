@@ -36,6 +36,8 @@ RESULTS: Final = 32
 EXPRESSION_LENGTH: Final = 10 * 1024
 TOLERATIONS: Final = 16
 TAINTS: Final = 16
+# v1: the parameters of an opaque configuration, in bytes
+OPAQUE_LENGTH: Final = 10 * 1024
 # v1: all values of list-typed attributes of a device
 LIST_VALUES: Final = 48
 # KEP-5075: requestPolicy.validValues

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NewType
 
@@ -145,6 +145,18 @@ class OpaqueConfig:
     parameters: Mapping[str, Any]
     requests: tuple[str, ...] = ()
     from_class: bool = False
+
+    def concerns(self, request: str) -> bool:
+        """Whether it is for a request or alternative, as allocation results name it."""
+        return is_among(request, self.requests)
+
+
+def is_among(request: str, names: Collection[str]) -> bool:
+    """Whether names of requests include a request or alternative.
+
+    No names mean all requests; the name of a request means all its alternatives.
+    """
+    return not names or request in names or request.partition("/")[0] in names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

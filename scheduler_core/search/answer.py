@@ -136,10 +136,6 @@ def configs(
         for config in classes[class_name].configs:
             yield replace(config, requests=covered, from_class=True)
     for config in claim.configs:
-        concerned = [name for name in names if _concerns(config, name)]
+        concerned = [name for name in names if config.concerns(name)]
         if concerned:
             yield replace(config, requests=() if len(concerned) == len(names) else config.requests)
-
-
-def _concerns(config: OpaqueConfig, name: str) -> bool:
-    return not config.requests or name in config.requests or name.partition("/")[0] in config.requests

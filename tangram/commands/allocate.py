@@ -21,6 +21,7 @@ from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy
+from tangram.preparable import driver_of, refuse_unpreparable, refuse_unreadable
 from tangram.refusals import refusal_value
 from tangram.undecided import show_undecided
 
@@ -47,9 +48,11 @@ def _run(options: Namespace, face: Face) -> int:
         return run_pods(options, face, explains=False)
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
+    refuse_unreadable(objects.claims, driver_of(options))
     engine = Engine(asked.state, POLICIES[options.policy])
     match marked_answer(asked, engine) or engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
+            refuse_unpreparable(allocation, pools, driver_of(options))
             if options.json:
                 face.out.json(_answer(allocation, objects, pools))
             else:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.console import Group, RenderableType
+from rich.text import Text
 
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
 from scheduler_core.engine.decider import AnsweredBy, Solver
 from scheduler_core.engine.engine import Engine
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, first_fit_choices
+from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, Cause, Unallocatable, Undecided
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
@@ -34,6 +36,7 @@ from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
+from tangram.preparable import driver_of, refused_at_prepare
 from tangram.refusals import refusal_in_full, refusal_value
 from tangram.undecided import show_undecided
 
@@ -68,21 +71,24 @@ def _run(options: Namespace, face: Face) -> int:
     question = read_question(options, face)
     if question.held is not None and not options.json:
         face.out.show(held_picture(question.held))
-    return _answer(question.asked, options, face)
+    return _answer(question.asked, options, face, question.held)
 
 
-def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
+def _answer(
+    asked: AllocationInput, options: Namespace, face: Face, held: AllocatedClaim | None = None
+) -> int:
     engine = Engine(asked.state, POLICIES[options.policy])
     marked = marked_answer(asked, engine)
     if marked is not None:
-        return _tell_marked(marked, asked, face, as_json=options.json)
+        return _tell_marked(marked, asked, options, face)
     match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)
             is_weighed = options.policy == BEST_FIT and answered_by.solver is Solver.TABLES
             others = _elsewhere(allocation, asked, engine) if is_weighed else ()
             explained = _weighed(allocation, asked, others) if is_weighed else _in_order(allocation, asked)
-            explained = replace(explained, answered_by=answered_by)
+            refused = refused_at_prepare(allocation, held, asked.cluster.pools, driver_of(options))
+            explained = replace(explained, answered_by=answered_by, refused=refused)
             _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
@@ -92,8 +98,9 @@ def _answer(asked: AllocationInput, options: Namespace, face: Face) -> int:
             return show_undecided(undecided, face, as_json=options.json)
 
 
-def _tell_marked(found: Answer, asked: AllocationInput, face: Face, *, as_json: bool) -> int:
+def _tell_marked(found: Answer, asked: AllocationInput, options: Namespace, face: Face) -> int:
     """Explain a choice made by annotations: no policy was involved."""
+    as_json = options.json
     if isinstance(found, Undecided):
         return show_undecided(found, face, as_json=as_json)
     if isinstance(found, Unallocatable):
@@ -103,20 +110,30 @@ def _tell_marked(found: Answer, asked: AllocationInput, face: Face, *, as_json: 
             face.out.show(refusal_picture(found))
         return DOES_NOT_FIT
     by = "annotations: the closest devices, the best partition"
+    refused = refused_at_prepare(found, None, asked.cluster.pools, driver_of(options))
     if as_json:
         face.out.json(
-            {"allocated": True, "node": found.node, "chosenBy": by, "allocation": plain(found.results)}
+            {
+                "allocated": True,
+                "node": found.node,
+                "chosenBy": by,
+                "allocation": plain(found.results),
+                "refusedAtPrepare": plain(refused),
+            }
         )
     else:
         cluster = asked.cluster
         face.out.show(allocation_picture(found, cluster.pools, cluster.allocated, face.out.width))
-        face.out.show("", f"chosen by {by}")
+        face.out.show("", f"chosen by {by}", *_refused_lines(refused))
     return DONE
 
 
 @dataclass(frozen=True, slots=True)
 class _Explained:
-    """An allocation and why it is as it is. Shape: ``chosen_by`` ends the sentence "chosen by ..."."""
+    """An allocation and why it is as it is.
+
+    Shape: ``chosen_by`` ends the sentence "chosen by ..."; ``refused`` is what the plugin would not prepare.
+    """
 
     allocation: Allocation
     chosen_by: str
@@ -124,6 +141,7 @@ class _Explained:
     picture: RenderableType
     others: Sequence[OtherNode] = ()
     answered_by: AnsweredBy | None = None
+    refused: Sequence[str] = ()
 
 
 def _answered_by(engine: Engine, allocation: Allocation, asked: AllocationInput) -> AnsweredBy:
@@ -163,12 +181,17 @@ def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, fac
                 "solver": plain(explained.answered_by),
                 "choices": plain(explained.choices),
                 "elsewhere": plain(explained.others),
+                "refusedAtPrepare": plain(explained.refused),
             }
         )
         return
     head = f"policy {options.policy}, chosen by {explained.chosen_by}"
     face.out.show(allocation_picture(allocation, cluster.pools, cluster.allocated, face.out.width))
-    face.out.show("", head, explained.picture)
+    face.out.show("", head, explained.picture, *_refused_lines(explained.refused))
+
+
+def _refused_lines(refused: Sequence[str]) -> list[RenderableType]:
+    return [Text(f"the plugin would refuse to prepare it: {sentence}") for sentence in refused]
 
 
 def _explain_refusal(refusal: Unallocatable, asked: AllocationInput, face: Face, *, as_json: bool) -> None:

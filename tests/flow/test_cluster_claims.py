@@ -46,6 +46,24 @@ def test_that_a_claim_is_wanted_is_on_the_disk_before_the_api_server_has_answere
     assert seen == [0]
 
 
+def test_a_key_that_the_parameters_have_twice_is_refused_by_its_field(site: Any, cluster: Cluster) -> None:
+    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "MigConfig"}
+    claim = allocated(("tangram.dev", HALF))
+    opaque = {"driver": "tangram.dev", "parameters": parameters}
+    claim["status"]["allocation"]["devices"]["config"] = [{"source": "FromClaim", "opaque": opaque}]
+    cluster.server.claim = claim
+
+    assert [device for device, _ in cluster.kubelet.devices(CLAIM)] == [HALF]
+    cluster.kubelet.undone(CLAIM)
+    cluster.server.writes = lambda text: text.replace(
+        b'"MigConfig"', b'"MigConfig", "sharing": {}, "sharing": null'
+    )
+    refused = cluster.kubelet.prepare(CLAIM)["u1"].error
+
+    assert "claim team/c: all requests: MigConfig.sharing: is there twice" in refused
+    assert site.leftovers() == []
+
+
 @pytest.mark.parametrize("status", [404, 403, 503])
 def test_a_claim_that_cannot_be_read_leaves_nothing_on_the_disk(
     site: Any, cluster: Cluster, status: int

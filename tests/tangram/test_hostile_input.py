@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mistaken_input import CASES, FILES, QUESTION, mutated
+from mistaken_input import CASES, CONFIGURED, DRIVER, FILES, QUESTION, mutated
 
 SEEDS = st.integers(0, 2**48)
 MUTATIONS = settings(
@@ -58,6 +58,21 @@ def test_files_with_mistakes_are_answered_or_told_in_one_message(tangram, tmp_pa
     answer = tangram(command, "-f", path, *chance.choice([[], ["--json"]]))
 
     check(answer, 0, 1)
+
+
+@MUTATIONS
+@given(seed=SEEDS)
+def test_files_with_mistakes_are_judged_or_told_in_one_message(tangram, tmp_path, seed):
+    chance = Random(seed)
+    documents = mutated([*FILES, *CONFIGURED], chance)
+    path = written(tmp_path, documents if isinstance(documents, list) else [documents])
+
+    answer = tangram("validate", "-f", path, "--driver-name", DRIVER, *chance.choice([[], ["--json"]]))
+
+    assert "Traceback" not in answer.err
+    assert answer.status in (0, 2)
+    assert (answer.out == "") == (len(answer.err.splitlines()) == 1), "findings, or why no file can be read"
+    assert not any(word in answer.out + answer.err for word in UNCLEAR), answer.out + answer.err
 
 
 @MUTATIONS

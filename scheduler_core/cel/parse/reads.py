@@ -12,6 +12,7 @@ from typing import Final
 from scheduler_core.cel.tree import (
     Call,
     Fold,
+    ListOf,
     Literal,
     Name,
     Node,
@@ -43,6 +44,37 @@ def reads_of(node: Node) -> frozenset[Read] | None:
     return frozenset(reader.found)
 
 
+def demanded(node: Node, read: Read) -> frozenset[str] | None:
+    """Return texts of which the value that is read must be one wherever the expression is true.
+
+    Only comparisons with literals, joined by ``&&`` and ``||``, say so; None where they leave it open.
+    """
+    match node:
+        case Call(function="_&&_", arguments=parts):
+            found = [one for one in (demanded(part, read) for part in parts) if one is not None]
+            return frozenset.intersection(*found) if found else None
+        case Call(function="_||_", arguments=parts):
+            sides = [demanded(part, read) for part in parts]
+            known = [one for one in sides if one is not None]
+            return frozenset.union(*known) if len(known) == len(sides) else None
+        case (
+            Call(function="_==_", arguments=(Literal(value=str() as text), value))
+            | Call(function="_==_", arguments=(value, Literal(value=str() as text)))
+        ):
+            return frozenset((text,)) if _reads(value, read) else None
+        case Call(function="@in", arguments=(value, ListOf(elements=elements))):
+            texts = [one.value for one in elements if isinstance(one, Literal) and isinstance(one.value, str)]
+            is_known = len(texts) == len(elements) and _reads(value, read)
+            return frozenset(texts) if is_known else None
+        case _:
+            return None
+
+
+def _reads(node: Node, read: Read) -> bool:
+    path = _ReadCollector().path(node, {})
+    return path == (_DEVICE, *(part for part in read if part))
+
+
 @dataclass(slots=True)
 class _ReadCollector:
     """Collects reads. ``names`` maps each variable to the path in the device that it stands for."""
@@ -51,7 +83,7 @@ class _ReadCollector:
 
     def value(self, node: Node, names: Mapping[str, _Path]) -> None:
         """Visit a node whose value is used as it is."""
-        path = self._path(node, names)
+        path = self.path(node, names)
         if path is not None:
             self._take(path)
         elif isinstance(node, Fold):
@@ -72,7 +104,7 @@ class _ReadCollector:
             case _:
                 raise _Dynamic
 
-    def _path(self, node: Node, names: Mapping[str, _Path]) -> _Path | None:
+    def path(self, node: Node, names: Mapping[str, _Path]) -> _Path | None:
         """Return where in the device a node points, None where it is another value."""
         match node:
             case Name(name=name):
@@ -82,18 +114,18 @@ class _ReadCollector:
             case Call(function=function, arguments=(operand, Literal(value=str() as key))):
                 return self._inside(operand, key, names) if function in _ACCESS else None
             case Call(function="@in", arguments=(Literal(value=str() as key), operand)):
-                path = self._path(operand, names)
+                path = self.path(operand, names)
                 return (*path, key) if path is not None and len(path) == 3 else None
             case _:
                 return None
 
     def _inside(self, operand: Node, key: str, names: Mapping[str, _Path]) -> _Path | None:
-        path = self._path(operand, names)
+        path = self.path(operand, names)
         return None if path is None else (*path, key)
 
     def _fold(self, node: Fold, names: Mapping[str, _Path]) -> None:
         if is_bind(node):
-            path = self._path(node.initial, names)
+            path = self.path(node.initial, names)
             if path is None:
                 self.value(node.initial, names)
             self.value(node.result, {**names, node.accumulator: path or ()})

@@ -23,6 +23,7 @@ class Server:
     connections: int = 0
     reads: int = 0
     thinks: Callable[[], None] = lambda: None
+    writes: Callable[[bytes], bytes] = lambda text: text
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if self.fails:
@@ -55,7 +56,7 @@ class Server:
                 size = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(size)) if size else None
                 status, document = server.answer(method, self.path, body)
-                data = json.dumps(document).encode()
+                data = server.writes(json.dumps(document).encode())
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))

@@ -132,6 +132,68 @@ HELD = {
 }
 NODE = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "labels": {"zone": "a"}}}
 FILES = [COUNTERS, DEVICES, COMPOSITE, CLASS, CLAIM, HELD, NODE]
+CONFIGS = [
+    {"kind": "GpuConfig", "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Short"}}},
+    {
+        "kind": "MigConfig",
+        "sharing": {
+            "strategy": "MPS",
+            "mpsConfig": {
+                "defaultActiveThreadPercentage": 50,
+                "defaultPerDevicePinnedMemoryLimit": {"0": "1Gi"},
+            },
+        },
+    },
+    {
+        "kind": "VfConfig",
+        "mode": "netdev",
+        "mac": "02:00:00:00:00:01",
+        "vlan": {"id": 7, "qos": 1},
+        "maxTxRate": 100,
+        "netdev": {
+            "name": "net1",
+            "addresses": ["192.0.2.1/24"],
+            "routes": [{"destination": "198.51.100.0/24"}],
+        },
+    },
+    {"kind": "NicConfig", "mtu": 9000},
+]
+CONFIGURED_CLAIM = {
+    "kind": "ResourceClaim",
+    "metadata": {"name": "configured"},
+    "spec": {
+        "devices": {
+            "requests": [
+                {"name": kind, "exactly": {"deviceClassName": kind}} for kind in ("gpu", "mig", "vf")
+            ],
+            "config": [
+                {
+                    "requests": [],
+                    "opaque": {"driver": DRIVER, "parameters": {"apiVersion": "tangram.dev/v1alpha1", **one}},
+                }
+                for one in CONFIGS
+            ],
+        }
+    },
+}
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default"},
+    "spec": {
+        "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
+        "containers": [{"name": "main", "resources": {"claims": [{"name": "c", "request": "r"}]}}],
+    },
+}
+TYPED = [
+    {
+        "kind": "DeviceClass",
+        "metadata": {"name": kind},
+        "spec": {"selectors": [{"cel": {"expression": f"device.attributes['{DRIVER}'].type == '{kind}'"}}]},
+    }
+    for kind in ("gpu", "mig", "vf")
+]
+CONFIGURED = [*TYPED, CONFIGURED_CLAIM, POD]
+"""What only ``validate`` judges: configurations for the devices' types, and a pod."""
 QUESTION = {
     "features": ["DRAPartitionableDevices", "DRAPrioritizedList", "DRAConsumableCapacity", "DRADeviceTaints"],
     "node": {"metadata": {"name": "n", "labels": {"zone": "a"}}},

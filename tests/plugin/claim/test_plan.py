@@ -15,10 +15,13 @@ from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.whole_gpu import ClaimedGpu
 from plugin.machine.lock_target import LockTarget
+from scheduler_core.frontends.configuration.check import type_of, unprepared_devices
+from scheduler_core.frontends.configuration.values import CONFIG_OF
 from scheduler_core.model.claim import AllocatedClaim, OpaqueConfig
 from scheduler_core.model.device import DeviceName
 
 UID, BOOT = "uid-1", "boot-1"
+V1: dict[str, Any] = {"apiVersion": "tangram.dev/v1alpha1"}
 Claims = Callable[..., AllocatedClaim]
 
 
@@ -70,15 +73,79 @@ def test_a_nic_is_refused_by_kind(node: NodeDevices, claim_of: Claims, is_kind: 
         resolve(claim_of(UID, "dgx-a100", [name]), node, BOOT)
 
 
-def test_parameters_for_this_driver_are_refused_and_those_of_others_are_not(
+def test_a_wrong_configuration_for_this_driver_is_refused_and_those_of_others_are_not_read(
     node: NodeDevices, claim_of: Claims
 ) -> None:
-    ours = OpaqueConfig(driver="tangram.dev", parameters={"sharing": "yes"})
+    ours = OpaqueConfig(driver="tangram.dev", parameters=V1 | {"kind": "GpuConfig", "share": "yes"})
     theirs = OpaqueConfig(driver="other.example.com", parameters={"sharing": "yes"})
 
-    with pytest.raises(ClaimUnusable, match=r"opaque parameters for tangram\.dev"):
+    with pytest.raises(
+        ClaimUnusable, match=r"claim default/claim-uid-1: all requests: GpuConfig\.share: unknown"
+    ):
         resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs, ours)), node, BOOT)
     assert resolve(claim_of(UID, "dgx-a100", ["gpu-0"], configs=(theirs,)), node, BOOT).devices
+
+
+def test_a_configuration_without_any_effect_leaves_the_plan_as_it_is(
+    node: NodeDevices, claim_of: Claims
+) -> None:
+    configs = tuple(
+        OpaqueConfig(driver="tangram.dev", parameters=V1 | {"kind": kind})
+        for kind in ("GpuConfig", "MigConfig")
+    )
+    names = ["gpu-3", "gpu-0-mig-3g-20gb-4-7"]
+
+    plan = resolve(claim_of(UID, "dgx-a100", names, configs=configs), node, BOOT)
+
+    assert plan == resolve(claim_of(UID, "dgx-a100", names), node, BOOT)
+
+
+@pytest.mark.parametrize(
+    ("device", "parameters", "said"),
+    [
+        (
+            "gpu-0",
+            {"kind": "GpuConfig", "sharing": {"strategy": "TimeSlicing"}},
+            "cannot prepare time slicing",
+        ),
+        ("gpu-0", {"kind": "GpuConfig", "sharing": {"strategy": "MPS"}}, "cannot prepare MPS"),
+        (
+            "gpu-0-mig-3g-20gb-4-7",
+            {"kind": "MigConfig", "sharing": {"strategy": "MPS"}},
+            "cannot prepare MPS",
+        ),
+        ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig; the claim has none"),
+    ],
+)
+def test_a_configuration_that_this_version_cannot_carry_out_is_refused(
+    node: NodeDevices, claim_of: Claims, device: str, parameters: dict[str, Any], said: str
+) -> None:
+    config = OpaqueConfig(driver="tangram.dev", parameters=V1 | parameters)
+
+    with pytest.raises(ClaimUnusable, match=said):
+        resolve(claim_of(UID, "dgx-a100", [device], configs=(config,)), node, BOOT)
+
+
+@pytest.mark.parametrize("is_kind", ["WholeNic", "NicVf", "WholeGpu", "MigPartition"])
+def test_a_kind_of_device_is_refused_with_the_words_that_front_ends_use(
+    node: NodeDevices, claim_of: Claims, is_kind: str
+) -> None:
+    name = next(name for name, device in node.by_name.items() if type(device).__name__ == is_kind)
+    claim = claim_of(UID, "dgx-a100", [name])
+    reasons = [reason for _, reason in unprepared_devices(claim, "tangram.dev", [node.pool])]
+
+    if not reasons:
+        assert resolve(claim, node, BOOT).devices
+        return
+    with pytest.raises(ClaimUnusable) as caught:
+        resolve(claim, node, BOOT)
+    assert [caught.value.reason] == reasons
+
+
+def test_the_node_publishes_no_type_for_which_there_is_no_configuration(node: NodeDevices) -> None:
+    published = {type_of(device, "tangram.dev") for device in node.pool.devices}
+
+    assert published <= CONFIG_OF.keys()
 
 
 def test_a_device_that_is_named_twice_is_refused(node: NodeDevices, claim_of: Claims) -> None:

@@ -1,0 +1,79 @@
+"""What is known of the devices that a request may get: from its selectors and from published slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.cel.view import DeviceView
+from scheduler_core.frontends.configuration.check import TYPE, type_of
+from scheduler_core.model.device import Device
+from scheduler_core.model.names import domain_and_identifier
+from scheduler_core.model.pool import Pool
+from scheduler_core.rules.selectors import Selector, view
+
+
+@dataclass(frozen=True)
+class KnownDevices:
+    """The devices of slices, and the driver whose configurations are judged."""
+
+    pools: Sequence[Pool]
+    driver: str
+
+    def matching(self, selectors: Sequence[Selector]) -> list[Device]:
+        """Return the driver's devices that all selectors select."""
+        return [
+            device for device, seen in self._views if all(_matches(selector, seen) for selector in selectors)
+        ]
+
+    def types(self, selectors: Sequence[Selector]) -> frozenset[str] | None:
+        """Return the types of the devices that selectors select; None where that is not known.
+
+        Published devices say it, else a selector that compares ``type`` with texts.
+        """
+        found = frozenset(type_of(device, self.driver) for device in self.matching(selectors))
+        if found:
+            return found
+        said = [one for one in (one.demanded(self.driver, TYPE) for one in selectors) if one is not None]
+        return frozenset.intersection(*said) if said else None
+
+    def unknown_keys(self, selector: Selector) -> Iterator[str]:
+        """Yield a sentence for every attribute or capacity that a selector reads and no device has."""
+        for kind, domain, identifier in sorted(selector.reads or ()):
+            known = self._keys.get((kind, domain)) if self._keys else None
+            if not self._keys or kind not in ("attributes", "capacity") or identifier in (known or ()):
+                continue
+            what = "attribute" if kind == "attributes" else "capacity"
+            text = f"no published device has the {what} {domain}/{identifier}"
+            near = get_close_matches(identifier, sorted(known or ()), n=3)
+            yield f"{text}; similar: {', '.join(near)}" if near else text
+
+    @cached_property
+    def _views(self) -> list[tuple[Device, DeviceView]]:
+        ours = (pool for pool in self.pools if pool.id.driver == self.driver)
+        return [(device, view(self.driver, device)) for pool in ours for device in pool.devices]
+
+    @cached_property
+    def _keys(self) -> Mapping[tuple[str, str], frozenset[str]]:
+        found: dict[tuple[str, str], set[str]] = {}
+        for pool in self.pools:
+            for device in pool.devices:
+                _collect(found, "attributes", device.attributes)
+                _collect(found, "capacity", device.capacity)
+        return {place: frozenset(names) for place, names in found.items()}
+
+
+def _collect(found: dict[tuple[str, str], set[str]], kind: str, names: Iterable[str]) -> None:
+    for name in names:
+        domain, identifier = domain_and_identifier(name)
+        found.setdefault((kind, domain), set()).add(identifier)
+
+
+def _matches(selector: Selector, seen: DeviceView) -> bool:
+    try:
+        return selector.matches(seen)
+    except SelectorError:
+        return False

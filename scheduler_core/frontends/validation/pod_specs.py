@@ -1,0 +1,70 @@
+"""Pods and the objects that make pods: where their pod's spec is, and what it says of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from scheduler_core.codec.documents import Document
+from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.validation.documents import ReadClaim
+from scheduler_core.frontends.validation.finding import Finding, Reporter
+
+_TEMPLATE: Final = "spec.template.spec"
+_SPECS: Final = {"Pod": "spec", "CronJob": f"spec.jobTemplate.{_TEMPLATE}"}
+_SOURCES: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
+_Claims = Mapping[str, ReadClaim]
+
+
+def pod_findings(document: Document, claims: _Claims) -> Iterator[Finding]:
+    """Yield what is wrong with the claims of a pod.
+
+    Shape: ``claims`` by kind and name, as ``subject_of`` says them. What is not there is not judged.
+    """
+    report = Reporter(document)
+    try:
+        path = _SPECS.get(str(document.content["kind"]), _TEMPLATE)
+        spec = Fields(document.content, report.subject, "", InvalidPod)
+        for key in path.split("."):
+            spec = spec.child(key)
+        known = _claims_of(spec, _namespace(document), claims)
+        for list_of_containers in ("initContainers", "containers"):
+            for container in spec.children(list_of_containers):
+                _check_container(container, known)
+    except InvalidPod as error:
+        yield report.refused(error)
+
+
+def _namespace(document: Document) -> str:
+    metadata = document.content.get("metadata")
+    return str(metadata.get("namespace") or "") if isinstance(metadata, Mapping) else ""
+
+
+def _claims_of(spec: Fields, namespace: str, claims: _Claims) -> dict[str, ReadClaim | None]:
+    """Return the claims that a pod names, by its own name for each; None where the claim is not known."""
+    found: dict[str, ReadClaim | None] = {}
+    for one in spec.children("resourceClaims"):
+        name = one.text("name")
+        if name in found:
+            raise one.refuse("name", "names must be unique", name)
+        given = [key for key in _SOURCES if one.has(key)]
+        if len(given) != 1:
+            raise one.refuse("", f"must have exactly one of {' and '.join(_SOURCES)}")
+        metadata = {"name": one.text(given[0])} | ({"namespace": namespace} if namespace else {})
+        found[name] = claims.get(subject_of({"metadata": metadata}, _SOURCES[given[0]]))
+    return found
+
+
+def _check_container(container: Fields, known: Mapping[str, ReadClaim | None]) -> None:
+    for used in container.optional("resources").children("claims"):
+        name = used.text("name")
+        if name not in known:
+            raise used.refuse("name", "names no entry of the pod's resourceClaims", name)
+        claim = known[name]
+        if claim is None or not used.has("request"):
+            continue
+        request, requests = used.text("request"), [one.name for one in claim.claim.requests]
+        if request not in requests:
+            rule = f"names no request of {claim.claim.ref.name}; known there: {', '.join(requests)}"
+            raise used.refuse("request", rule, request)

@@ -1,0 +1,78 @@
+"""Judges documents: every claim, class and pod, by the rules of the API, of the core and of the plugin.
+
+Documents enter, findings leave. Slices and classes among the documents say which devices and classes there
+are; what they leave open is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scheduler_core.codec.documents import Document
+from scheduler_core.codec.fields import subject_of
+from scheduler_core.frontends.configuration.check import allocated_problems, unprepared_devices
+from scheduler_core.frontends.validation.configs import ClaimConfigs, config_findings
+from scheduler_core.frontends.validation.documents import ReadClaim, ReadDocuments, read_documents
+from scheduler_core.frontends.validation.finding import Finding, Reporter
+from scheduler_core.frontends.validation.known_devices import KnownDevices
+from scheduler_core.frontends.validation.pod_specs import pod_findings
+from scheduler_core.frontends.validation.requests import Classes, judged_requests, selector_findings
+from scheduler_core.model.claim import AllocatedClaim, DeviceClass
+
+
+def validate(
+    documents: Sequence[Document], driver: str, usual: Sequence[DeviceClass] = ()
+) -> tuple[Finding, ...]:
+    """Return everything that is wrong with documents, in their order.
+
+    Shape: ``usual`` are the classes that count where the documents have none.
+    """
+    read = read_documents(documents)
+    known = KnownDevices(read.pools, driver)
+    found = [*read.findings, *_of_classes(read, known)]
+    classes = Classes(_classes(read, usual), bool(read.classes))
+    for claim in read.claims:
+        found += _of_claim(claim, classes, known)
+    claims = {_subject(one.document): one for one in read.claims}
+    for pod in read.pods:
+        found += pod_findings(pod, claims)
+    order = {document.place: index for index, document in enumerate(documents)}
+    return tuple(sorted(found, key=lambda one: order[one.place]))
+
+
+def _classes(read: ReadDocuments, usual: Sequence[DeviceClass]) -> Mapping[str, DeviceClass]:
+    given = {name: device_class for name, (device_class, _) in read.classes.items()}
+    return given or {one.name: one for one in usual}
+
+
+def _subject(document: Document) -> str:
+    return subject_of(document.content, str(document.content["kind"]))
+
+
+def _of_classes(read: ReadDocuments, known: KnownDevices) -> Iterator[Finding]:
+    for device_class, document in read.classes.values():
+        report = Reporter(document)
+        _, findings = selector_findings(device_class.selectors, "spec", "class", known, report)
+        yield from findings
+        configs = [replace(one, from_class=True) for one in device_class.configs]
+        yield from config_findings(configs, "spec.config", known.driver, report)
+
+
+def _of_claim(read: ReadClaim, classes: Classes, known: KnownDevices) -> Iterator[Finding]:
+    requests = judged_requests(read, classes, known)
+    for request in requests:
+        yield from request.findings
+    if read.allocated is None:
+        yield from ClaimConfigs(read, requests, known).findings()
+    else:
+        yield from _of_allocation(read.allocated, Reporter(read.document), known)
+
+
+def _of_allocation(claim: AllocatedClaim, report: Reporter, known: KnownDevices) -> Iterator[Finding]:
+    """Yield what the plugin would refuse when the kubelet asks for the claim."""
+    path = "status.allocation.devices"
+    for problem in allocated_problems(claim, known.driver, known.pools):
+        yield report.error(f"{path}.config", str(problem))
+    for result, reason in unprepared_devices(claim, known.driver, known.pools):
+        yield report.error(f"{path}.results", f"device {result.device}: {reason}")

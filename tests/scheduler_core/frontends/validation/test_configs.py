@@ -1,0 +1,234 @@
+"""The configuration of a claim is judged by what is known of its requests, in the plugin's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from judged_documents import claim, config, device_class, exactly, judge, of_type, slice_of
+
+from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.validation.finding import Level
+
+SLICE = slice_of(("gpu-0", {"type": "gpu"}), ("vf-0", {"type": "vf", "linkSpeedMbps": 100}))
+MPS = {"sharing": {"strategy": "MPS"}}
+
+
+def told(*documents: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return path and text of the errors, without those of kinds that cannot be prepared."""
+    found = [one for one in judge(*documents) if one.level is Level.ERROR]
+    return [(one.path, one.text) for one in found if "a kind that this version" not in one.text]
+
+
+def test_a_wrong_configuration_is_told_with_its_place() -> None:
+    asked = claim(
+        exactly("g", "gpu"),
+        exactly("v", "vf"),
+        config=[config("GpuConfig"), config("VfConfig", "v", vlan={"id": 4095})],
+    )
+
+    assert told(asked) == [
+        (
+            "spec.devices.config[1].opaque.parameters.vlan.id",
+            "request v: VfConfig.vlan.id: 4095: must be at most 4094",
+        )
+    ]
+
+
+def test_a_template_has_its_claim_one_level_deeper() -> None:
+    inner = claim(exactly("g", "gpu"), config=[config("GpuConfig", share=1)])
+    template = inner | {"kind": "ResourceClaimTemplate", "spec": {"spec": inner["spec"]}}
+
+    ((path, _),) = told(template)
+
+    assert path == "spec.spec.devices.config[0].opaque.parameters.share"
+
+
+def test_a_wrong_configuration_of_a_class_is_told_where_the_class_is() -> None:
+    gpu = of_type("gpu")
+    gpu["spec"]["config"] = [{"opaque": config("GpuConfig", share=1)["opaque"]}]
+
+    ((path, text),) = told(gpu, claim(exactly("g", "gpu")))
+
+    assert path == "spec.config[0].opaque.parameters.share"
+    assert text.startswith("all requests (from the class): GpuConfig.share: unknown field")
+
+
+def test_what_is_no_configuration_is_told_at_its_first_field() -> None:
+    broken = config("GpuConfig")
+    broken["opaque"]["parameters"] = {"sharing": {}}
+
+    ((path, text),) = told(claim(exactly("g", "gpu"), config=[broken]))
+
+    assert path == "spec.devices.config[0].opaque.parameters.apiVersion"
+    assert "must be tangram.dev/v1alpha1 or" in text
+
+
+def test_configurations_of_other_drivers_are_not_read() -> None:
+    other = config("GpuConfig", driver="other.example.com", share=1)
+    other["opaque"]["parameters"]["apiVersion"] = "other.example.com/v1"
+
+    assert judge(claim(exactly("g", "gpu"), config=[other])) == ()
+
+
+def test_our_configuration_for_another_driver_is_a_warning() -> None:
+    (found,) = judge(claim(exactly("g", "gpu"), config=[config("GpuConfig", driver="gpu.nvidia.com")]))
+
+    assert (found.level, found.path) == (Level.WARNING, "spec.devices.config[0].opaque.driver")
+    assert "driver: 'gpu.nvidia.com': is not the driver that is asked about, tangram.dev" in found.text
+
+
+def test_a_configuration_for_a_request_that_is_not_there_is_refused() -> None:
+    asked = claim(exactly("g", "gpu"), exactly("h", "gpu"), config=[config("GpuConfig", "g", "x")])
+
+    assert told(asked) == [
+        ("spec.devices.config[0].requests", "requests g, x: 'x': names no request of the claim")
+    ]
+
+
+def test_a_configuration_of_another_kind_than_the_request_is_refused() -> None:
+    asked = claim(exactly("g", "gpu"), exactly("v", "vf"), config=[config("VfConfig", "g")])
+
+    assert told(asked) == [
+        (
+            "spec.devices.config[0].opaque.parameters",
+            "request g: VfConfig: is for devices of type vf; request g has devices of type gpu",
+        )
+    ]
+
+
+def test_a_configuration_that_no_request_takes_is_refused() -> None:
+    ((_, text),) = told(claim(exactly("g", "gpu"), config=[config("VfConfig", "g")]))
+
+    assert text == "all requests: VfConfig: is for devices of type vf; the claim has none"
+
+
+def test_where_the_type_is_not_known_kinds_are_not_compared() -> None:
+    open_class = device_class("any", 'device.driver == "tangram.dev"')
+    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
+
+    assert told(open_class, claim(request, config=[config("VfConfig", "r")])) == []
+
+
+def test_slices_say_which_type_a_class_selects() -> None:
+    by_name = device_class("first", "'linkSpeedMbps' in device.attributes['tangram.dev']")
+    request = {"name": "r", "exactly": {"deviceClassName": "first"}}
+
+    ((_, text),) = told(SLICE, by_name, claim(request, config=[config("GpuConfig", "r")]))
+
+    assert text.endswith("is for devices of type gpu or gpu-partition; the claim has none")
+
+
+@pytest.mark.parametrize("source", ["claim", "class"])
+def test_what_this_version_cannot_prepare_is_refused(source: str) -> None:
+    gpu, one = of_type("gpu"), config("GpuConfig", **MPS)
+    if source == "class":
+        gpu["spec"]["config"] = [{"opaque": one["opaque"]}]
+    asked = claim(exactly("g", "gpu"), **({"config": [one]} if source == "claim" else {}))
+
+    ((path, text),) = told(gpu, asked)
+
+    said = "GpuConfig.sharing: this version cannot prepare MPS; leave the field out"
+    if source == "claim":
+        assert (path, text) == ("spec.devices.config[0].opaque.parameters.sharing", f"all requests: {said}")
+    else:
+        assert (path, text) == ("spec.devices.requests[0].exactly", f"all requests (from the class): {said}")
+
+
+def test_the_place_is_that_of_the_configuration_that_counts() -> None:
+    configs = [config("VfConfig"), config("GpuConfig"), config("GpuConfig", **MPS), config("VfConfig")]
+
+    found = told(claim(exactly("g", "gpu"), exactly("v", "vf"), config=configs))
+
+    assert [path for path, _ in found] == ["spec.devices.config[2].opaque.parameters.sharing"]
+
+
+def test_a_claim_without_requests_has_no_device_for_a_configuration() -> None:
+    ((path, text),) = told(claim(config=[config("GpuConfig")]))
+
+    assert path == "spec.devices.config[0].opaque.parameters"
+    assert text.endswith("; the claim has none")
+
+
+def test_a_claim_may_undo_what_its_class_says() -> None:
+    gpu = of_type("gpu")
+    gpu["spec"]["config"] = [{"opaque": config("GpuConfig", **MPS)["opaque"]}]
+
+    assert told(gpu, claim(exactly("g", "gpu"), config=[config("GpuConfig")])) == []
+
+
+def test_kinds_of_device_that_cannot_be_prepared_are_refused() -> None:
+    found = judge(claim(exactly("v", "vf"), exactly("n", "nic"), exactly("g", "gpu")))
+
+    assert [one.text for one in found] == [
+        "request v: it is a NIC's virtual function, a kind that this version cannot prepare",
+        "request n: it is a NIC (physical function), a kind that this version cannot prepare",
+    ]
+
+
+def test_admin_access_cannot_be_prepared() -> None:
+    assert told(claim(exactly("g", "gpu", adminAccess=True))) == [
+        ("spec.devices.requests[0].exactly", f"request g: {NO_SHARING}")
+    ]
+
+
+@pytest.mark.parametrize(("count", "mistakes"), [(1, 0), (2, 1)])
+def test_one_mac_is_not_enough_for_two_devices(count: int, mistakes: int) -> None:
+    mac = config("VfConfig", mac="02:00:00:00:00:01")
+
+    found = told(claim(exactly("v", "vf", count=count), config=[mac]))
+
+    assert [text for _, text in found] == [
+        "all requests: VfConfig.mac: '02:00:00:00:00:01': another device of request v has this MAC address, "
+        "too: give each its own"
+    ] * mistakes
+
+
+def test_alternatives_may_have_the_same_mac() -> None:
+    options = [{"name": name, "deviceClassName": "vf.tangram.dev"} for name in ("a", "b")]
+    mac = config("VfConfig", mac="02:00:00:00:00:01")
+
+    assert told(claim({"name": "v", "firstAvailable": options}, config=[mac])) == []
+
+
+def test_what_every_published_device_is_too_small_for_is_refused() -> None:
+    asked = claim(exactly("v", "vf"), config=[config("VfConfig", maxTxRate=101)])
+    faster = slice_of(*(("vf-" + str(speed), {"type": "vf", "linkSpeedMbps": speed}) for speed in (200, 100)))
+
+    ((path, text),) = told(SLICE, asked)
+
+    assert path == "spec.devices.config[0].opaque.parameters.maxTxRate"
+    assert "must be at most 100 Mbit/s, the speed of its link" in text
+    assert told(faster, asked) == []
+
+
+def test_a_configuration_for_one_of_several_alternatives_is_accepted() -> None:
+    options = [{"name": kind, "deviceClassName": f"{kind}.tangram.dev"} for kind in ("gpu", "mig")]
+    asked = claim(
+        {"name": "r", "firstAvailable": options},
+        config=[config("GpuConfig", "r/gpu"), config("MigConfig", "r/mig"), config("MigConfig")],
+    )
+
+    assert judge(asked) == ()
+
+
+def test_an_allocated_claim_is_judged_by_its_allocation() -> None:
+    asked = claim(exactly("g", "gpu"), config=[config("GpuConfig")])
+    entry = {"source": "FromClaim", **config("GpuConfig", **MPS)}
+    device = {"request": "g", "driver": "tangram.dev", "pool": "n", "device": "gpu-0"}
+    status = {"allocation": {"devices": {"results": [device], "config": [entry]}}}
+
+    found = told(SLICE, asked | {"status": status})
+
+    assert [path for path, _ in found] == ["status.allocation.devices.config"]
+    assert "cannot prepare MPS" in found[0][1]
+
+
+def test_allocated_devices_that_cannot_be_prepared_are_told() -> None:
+    device = {"request": "v", "driver": "tangram.dev", "pool": "n", "device": "vf-0"}
+    status = {"allocation": {"devices": {"results": [device]}}}
+
+    (found,) = judge(SLICE, claim(exactly("v", "vf")) | {"status": status})
+
+    assert found.path == "status.allocation.devices.results"
+    assert "device tangram.dev/n/vf-0: it is a NIC's virtual function" in found.text
