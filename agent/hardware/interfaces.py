@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent.hardware import attributes
 from agent.hardware.attributes import names, number, resolved, text
 from agent.hardware.pcie import is_address
 from agent.hardware.types import Bdf
@@ -45,6 +46,9 @@ class Interfaces:
     @staticmethod
     def netdevs_of(sys: Path, bdf: Bdf) -> tuple[Path, ...]:
         """Return the folders of all network devices of one function, the preferred one first."""
+        own = sys / "bus/pci/devices" / bdf / "net"
+        if attributes.is_folder(own):
+            return tuple(sorted((own / name for name in names(own)), key=lambda device: _rank(device, 1)))
         return tuple(device for _, device in sorted(_ranked(sys / "class/net").get(bdf, ())))
 
     def netdev(self, bdf: Bdf) -> str | None:

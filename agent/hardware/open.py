@@ -74,7 +74,11 @@ class ChosenMachine:
         is_elsewhere = files.root != Path("/")
         gpus = LateGpus(lambda: Nvml.open(files.management_library() if is_elsewhere else None))
         try:
-            nics = _nics(SysfsNics(self.options.host_root, eswitch_mode), SysfsFiles(), Rtnetlink())
+            nics = _nics(
+                SysfsNics(self.options.host_root, eswitch_mode),
+                SysfsFiles(self.options.host_root),
+                Rtnetlink(),
+            )
             yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics)
         finally:
             gpus.close()

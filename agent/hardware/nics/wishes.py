@@ -39,7 +39,10 @@ class WantedInterface:
 
     @classmethod
     def like(cls, link: Link) -> WantedInterface:
-        """Return the wish to have a link again as it is: what is recorded before the link is changed."""
+        """Return the wish to have a link again as it is: what is recorded before the link is changed.
+
+        Of a route only destination and gateway are kept.
+        """
         return cls(
             name=link.name,
             mtu=link.mtu,

@@ -46,7 +46,8 @@ def parse_fault(text: str) -> Fault:
     number = int(match["number"]) if match["number"] else None
     if not match["state"]:
         return _strike(text, number, match)
-    if match["kind"] == "nic" or match["state"] == NicTrouble.NO_VFIO:
+    is_trouble = match["state"] in set(NicTrouble) - _GPU_STATES.keys()
+    if match["kind"] == "nic" or (match["kind"] is None and is_trouble):
         return _trouble(text, number, match)
     if match["state"] not in _GPU_STATES or match["count"]:
         raise InvalidFault(text, _FORM)

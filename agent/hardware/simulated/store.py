@@ -19,8 +19,9 @@ from agent.hardware.simulated.driver_tree import follow_instances, render_driver
 from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.faults import NicTrouble
 from agent.hardware.simulated.files import Files
-from agent.hardware.simulated.nics.tree import follow_nics, render_nics, render_vfio_driver
-from agent.hardware.simulated.nics.views import is_same, views
+from agent.hardware.simulated.nics.functions import uplinks
+from agent.hardware.simulated.nics.tree import follow_nics, render_nics, render_routes, render_vfio_driver
+from agent.hardware.simulated.nics.views import changed_nics, views
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.pci_tree import render_pci
 from agent.hardware.simulated.state import GpuState, State, StateFile
@@ -100,8 +101,8 @@ class Store:
         _render_boot(files, self.node.name, state)
         render_pci(files, self.node)
         render_driver(files, self.node)
-        render_nics(files, self.node.nics, views(self.node, state))
-        self._render_vfio_driver(state)
+        render_nics(files, self.node.nics, views(self.node.nics, state))
+        self._render_host_network(state)
         for card in self.node.cards:
             if self.node.document.driver:
                 render_instances(files, card, state.gpus[card.uuid].instances)
@@ -111,18 +112,21 @@ class Store:
         files = self._tree
         if before.boots != after.boots:
             _render_boot(files, self.node.name, after)
-        if not is_same(before, after):
-            follow_nics(files, views(self.node, before), views(self.node, after))
-            self._render_vfio_driver(after)
+        nics = changed_nics(self.node, before, after)
+        if nics:
+            follow_nics(files, nics, views(nics, before), views(nics, after))
+            self._render_host_network(after)
         for card in self.node.cards:
             present, instances = before.gpus[card.uuid].instances, after.gpus[card.uuid].instances
             if self.node.document.driver and present != instances:
                 follow_instances(files, card, present, instances)
         self._note(after)
 
-    def _render_vfio_driver(self, state: State) -> None:
+    def _render_host_network(self, state: State) -> None:
+        """Create what belongs to no single NIC: the VFIO driver and the default routes."""
         if self.node.nics:
             render_vfio_driver(self._tree, trouble(state, None, NicTrouble.NO_VFIO) is None)
+            render_routes(self._tree, uplinks(self.node, state))
 
     def _note(self, state: State) -> None:
         """Write down which state the tree shows, in place, so that a change creates no further file."""

@@ -27,7 +27,7 @@ def pair(tree) -> None:
 
 
 def character_device(tree, kind: str, name: str, ibdev: str, numbers: str) -> None:
-    folder = tree.root / "sys/class" / kind / name
+    folder = tree.folder(VF) / kind / name
     tree.write(folder / "ibdev", ibdev)
     tree.write(folder / "dev", numbers)
 

@@ -130,6 +130,13 @@ def real_network(stack: ExitStack) -> Network:
     return Network(Recorder(Rtnetlink(owner_by_alias, home)), pod, VF, SIBLING)
 
 
+@pytest.fixture
+def real() -> Iterator[Network]:
+    """Two real veth devices and a pod's namespace."""
+    with ExitStack() as stack:
+        yield real_network(stack)
+
+
 @pytest.fixture(params=["simulated", "real"])
 def network(request: pytest.FixtureRequest) -> Iterator[Network]:
     """The same laws hold for the simulated kernel and for this machine's."""

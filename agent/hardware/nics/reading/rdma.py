@@ -21,23 +21,22 @@ _CONNECTION_MANAGER: Final = "sys/class/misc/rdma_cm"
 
 def rdma_devices(root: Path, bdf: Bdf) -> tuple[RdmaDevice, ...]:
     """Return the RDMA devices of a function by name, none while its driver has not made one."""
-    found = attributes.names(root / f"sys/bus/pci/devices/{bdf}/infiniband")
-    return tuple(_device(root, name) for name in found)
+    function = root / "sys/bus/pci/devices" / bdf
+    return tuple(_device(root, function, name) for name in attributes.names(function / "infiniband"))
 
 
-def _device(root: Path, name: str) -> RdmaDevice:
-    verbs = tuple(_nodes(root, "infiniband_verbs", "uverbs", name))
+def _device(root: Path, function: Path, name: str) -> RdmaDevice:
+    verbs = tuple(_nodes(root, function / "infiniband_verbs", "uverbs", name))
     return RdmaDevice(
         name,
         verbs[0] if verbs else None,
-        tuple(_nodes(root, "infiniband_mad", "umad", name)),
-        tuple(_nodes(root, "infiniband_mad", "issm", name)),
+        tuple(_nodes(root, function / "infiniband_mad", "umad", name)),
+        tuple(_nodes(root, function / "infiniband_mad", "issm", name)),
         device_node(root, root / _CONNECTION_MANAGER, "/dev/infiniband/rdma_cm"),
     )
 
 
-def _nodes(root: Path, kind: str, prefix: str, device: str) -> Iterator[DeviceNode]:
-    folder = root / "sys/class" / kind
+def _nodes(root: Path, folder: Path, prefix: str, device: str) -> Iterator[DeviceNode]:
     for name in attributes.names(folder):
         if name.startswith(prefix) and attributes.text(folder / name / "ibdev") == device:
             node = device_node(root, folder / name, f"/dev/infiniband/{name}")

@@ -97,8 +97,7 @@ class SysfsNics:
 
     def interfaces(self, bdf: Bdf) -> tuple[NetInterface, ...]:
         """Return the interfaces of a function in the reader's namespace, the preferred one first."""
-        sys = self.root / "sys"
-        found = (_interface(folder) for folder in Interfaces.netdevs_of(sys, bdf))
+        found = (_interface(folder) for folder in Interfaces.netdevs_of(self.root / "sys", bdf))
         return tuple(each for each in found if each is not None)
 
     def needed_for_default_route(self, bdf: Bdf) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ class Function:
 
 
 def functions(node: NodeFile, state: State) -> Iterator[Function]:
-    """Yield all functions that a machine's NICs have in a state, by NIC, PFs first."""
+    """Yield all functions that a machine's NICs have in a state, NIC by NIC, the PF first."""
     for nic in node.nics:
         yield from functions_of(nic, state)
 
@@ -118,9 +118,21 @@ def functions_of(nic: Nic, state: State) -> Iterator[Function]:
         yield Function(nic, index)
 
 
+def uplinks(node: NodeFile, state: State) -> tuple[str, ...]:
+    """Return the names of the host's interfaces that carry the node's default route."""
+    links = (Function(nic, None).link(state) for nic in node.nics if nic.form.default_route)
+    return tuple(link.name for link in links if link is not None and link.namespace is None)
+
+
 def find(node: NodeFile, state: State, bdf: str) -> Function | None:
     """Return a function by address, None if there is none (now)."""
-    return next((each for each in functions(node, state) if each.bdf == bdf), None)
+    for nic in node.nics:
+        if nic.bdf == bdf:
+            return Function(nic, None)
+        for index in range(state.vfs[nic.bdf]):
+            if nic.vf_addresses[index] == bdf:
+                return Function(nic, index)
+    return None
 
 
 def with_function(state: State, bdf: str, function: FunctionState) -> State:
@@ -134,7 +146,7 @@ def with_vfs(state: State, nic: Nic, count: int) -> State:
 
     They get no driver if the PF is quiet.
     """
-    theirs = {nic.vf_address(index) for index in range(nic.form.total_vfs)}
+    theirs = set(nic.vf_addresses)
     kept = {bdf: function for bdf, function in state.functions.items() if bdf not in theirs}
     state = replace(state, functions=kept, vfs={**state.vfs, nic.bdf: count})
     for index in range(count):

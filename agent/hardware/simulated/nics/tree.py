@@ -6,7 +6,7 @@ GUIDs) are derived from the PCI address, so they never change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from agent.hardware.simulated.devices import Nic
@@ -29,7 +29,7 @@ _GROUPS: Final = "sys/kernel/iommu_groups"
 _MISC: Final = {"vfio/vfio": ("vfio", "10:196"), "iommu": ("iommu", "10:124")}
 
 
-def render_nics(files: Files, nics: Iterable[Nic], views: Mapping[str, View]) -> None:
+def render_nics(files: Files, nics: Sequence[Nic], views: Mapping[str, View]) -> None:
     """Create everything that the views show and remove all else, whatever the files show now."""
     for nic in nics:
         _render_sriov(files, nic)
@@ -41,11 +41,16 @@ def render_nics(files: Files, nics: Iterable[Nic], views: Mapping[str, View]) ->
             files.write(f"sys/class/misc/{name}/dev", f"{numbers}\n")
             files.character_device(f"dev/{path}")
     _remove_stale(files, views)
-    follow_nics(files, {}, views)
+    follow_nics(files, nics, {}, views)
 
 
-def follow_nics(files: Files, before: Mapping[str, View], after: Mapping[str, View]) -> None:
-    """Create and remove what differs between two states; ``sriov_numvfs`` changes last, as in the kernel."""
+def follow_nics(
+    files: Files, nics: Iterable[Nic], before: Mapping[str, View], after: Mapping[str, View]
+) -> None:
+    """Create and remove what differs between two views of some NICs.
+
+    ``sriov_numvfs`` changes last, as in the kernel.
+    """
     for bdf, view in before.items():
         if bdf not in after:
             _remove_function(files, view)
@@ -53,11 +58,16 @@ def follow_nics(files: Files, before: Mapping[str, View], after: Mapping[str, Vi
         if before.get(bdf) != view:
             _render(files, before.get(bdf), view)
     _follow_vfio_groups(files, _vfio_groups(before), _vfio_groups(after))
-    _render_routes(files, after)
-    for nic in {view.function.nic.bdf: view.function.nic for view in after.values()}.values():
+    for nic in nics:
         if nic.form.total_vfs:
-            vfs = sum(view.function.nic.bdf == nic.bdf for view in after.values()) - 1
+            vfs = sum(bdf in after for bdf in nic.vf_addresses)
             files.write(f"{nic.site.folder}/sriov_numvfs", f"{vfs}\n")
+
+
+def render_routes(files: Files, names: Iterable[str]) -> None:
+    """Create the kernel's list of routes: each uplink of the node has a default route."""
+    rows = (f"{name}\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n" for name in names)
+    files.write("proc/net/route", _ROUTES_HEAD + "".join(rows))
 
 
 def render_vfio_driver(files: Files, is_there: bool) -> None:
@@ -238,14 +248,6 @@ def _remove_vfio(files: Files, function: Function) -> None:
     if files.exists(f"{function.folder}/vfio-dev"):
         files.remove(f"dev/vfio/devices/vfio{function.number}")
         files.remove(f"{function.folder}/vfio-dev")
-
-
-def _render_routes(files: Files, views: Mapping[str, View]) -> None:
-    """Create the kernel's list of routes: each uplink of the node has a default route."""
-    uplinks = (view for view in views.values() if view.function.index is None)
-    names = [view.link.name for view in uplinks if view.link and view.function.nic.form.default_route]
-    rows = (f"{name}\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n" for name in names)
-    files.write("proc/net/route", _ROUTES_HEAD + "".join(rows))
 
 
 def _remove_function(files: Files, view: View) -> None:

@@ -5,9 +5,11 @@ Pure: a machine and a state enter, one view per function leaves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.hardware.simulated.nic_state import KERNEL_DRIVER, LinkState
+from agent.hardware.simulated.devices import Nic
+from agent.hardware.simulated.nic_state import KERNEL_DRIVER, FunctionState, LinkState
 from agent.hardware.simulated.nics.functions import VFIO, Function, functions_of
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State
@@ -33,9 +35,9 @@ class View:
         return self.driver == VFIO
 
 
-def views(node: NodeFile, state: State) -> dict[str, View]:
-    """Return the view of every function that exists, by address."""
-    found = (_view(function, state) for nic in node.nics for function in functions_of(nic, state))
+def views(nics: Iterable[Nic], state: State) -> dict[str, View]:
+    """Return the view of every function that some NICs have, by address."""
+    found = (_view(function, state) for nic in nics for function in functions_of(nic, state))
     return {view.function.bdf: view for view in found}
 
 
@@ -51,6 +53,15 @@ def _view(function: Function, state: State) -> View:
     )
 
 
-def is_same(before: State, after: State) -> bool:
-    """Whether no file of a NIC can differ: most changes are about GPUs."""
-    return (before.vfs, before.functions, before.faults) == (after.vfs, after.functions, after.faults)
+def changed_nics(node: NodeFile, before: State, after: State) -> tuple[Nic, ...]:
+    """Return the NICs whose files may differ: most changes are about GPUs, or about one NIC."""
+    if before.faults != after.faults:
+        return node.nics
+    if (before.vfs, before.functions) == (after.vfs, after.functions):
+        return ()
+    return tuple(nic for nic in node.nics if _parts(nic, before) != _parts(nic, after))
+
+
+def _parts(nic: Nic, state: State) -> tuple[int, list[FunctionState | None]]:
+    addresses = (nic.bdf, *nic.vf_addresses)
+    return state.vfs[nic.bdf], [state.functions.get(address) for address in addresses]
