@@ -91,7 +91,7 @@ def test_interfaces_that_lie_below_each_other_end_the_search(host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "is_needed"), [("00000003", True), ("00200200", False), ("00000002", False)]
+    ("flags", "is_needed"), [("00000003", True), ("00200201", False), ("00000002", False)]
 )
 def test_a_default_route_of_ipv6_counts_if_it_is_used(host, flags: str, is_needed: bool) -> None:
     row = f"{NOWHERE} 00 {NOWHERE} 00 {NOWHERE} 00000400 00000001 00000000 {flags}     eth6\n"

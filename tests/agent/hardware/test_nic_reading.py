@@ -68,7 +68,7 @@ def test_a_function_that_is_gone_is_not_found(tree, reader) -> None:
 
 def test_uverbs_are_found_by_ibdev_and_numbered_by_dev(pair, tree, reader) -> None:
     tree.rdma_device("mlx5_7", BESIDE)
-    character_device(tree, "infiniband_verbs", "uverbs7", "mlx5_0", "231:199")
+    character_device(tree, "infiniband_verbs", "uverbs1", "mlx5_0", "231:193")
     character_device(tree, "infiniband_verbs", "uverbs2", "mlx5_7", "511:2")
     character_device(tree, "infiniband_mad", "umad4", "mlx5_7", "231:4")
     character_device(tree, "infiniband_mad", "issm4", "mlx5_7", "231:68")
@@ -96,15 +96,22 @@ def test_several_rdma_devices_of_one_function_are_all_listed(pair, tree, reader)
 def test_a_group_is_blocked_by_host_drivers_alone(pair, tree, reader) -> None:
     bridge, stub, bare = Bdf("0000:3a:01.0"), Bdf("0000:3b:00.4"), Bdf("0000:3b:00.5")
     tree.function("pci0000:3a/0000:3a:01.0")
-    for bdf in (stub, bare):
+    variant = Bdf("0000:3b:00.6")
+    for bdf in (stub, bare, variant):
         tree.function(f"pci0000:3a/0000:3a:01.0/{bdf}")
-    for bdf, driver in ((PF, "mlx5_core"), (VF, "mlx5_vfio_pci"), (bridge, "pcieport"), (stub, "pci-stub")):
+    for bdf, driver in (
+        (PF, "mlx5_core"),
+        (VF, "mlx5_core"),
+        (variant, "mlx5_vfio_pci"),
+        (bridge, "pcieport"),
+        (stub, "pci-stub"),
+    ):
         driven(tree, bdf, driver)
-    grouped(tree, 7, PF, VF, bridge, stub, bare, type="DMA-FQ")
+    grouped(tree, 7, PF, VF, bridge, stub, bare, variant, type="DMA-FQ")
 
     group = reader.iommu_group(VF)
 
-    assert (group.number, group.kind, len(group.members)) == (7, "DMA-FQ", 5)
+    assert (group.number, group.kind, len(group.members)) == (7, "DMA-FQ", 6)
     assert [member.bdf for member in group.blockers(VF)] == [PF]
     assert group.blockers(VF, PF) == ()
 

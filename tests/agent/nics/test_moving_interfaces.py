@@ -161,6 +161,7 @@ def test_a_namespace_that_does_not_exist_is_not_found(network, tmp_path: Path) -
         network.interfaces.move_in(network.first, tmp_path / "gone", WANTED)
 
     assert refusal.value.errno == errno.ENOENT
+    assert refusal.value.attempted == "list the network links"
     assert network.interfaces.find(network.first) is not None
 
 

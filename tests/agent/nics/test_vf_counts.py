@@ -106,9 +106,10 @@ def test_vfs_of_a_quiet_pf_get_no_driver(nics) -> None:
     assert nics.reader.rdma_devices(vf) == ()
 
 
-def test_vfs_that_come_again_are_new(nics) -> None:
+def test_vfs_that_come_again_are_new(host, nics) -> None:
     nics.functions.give_to(VF, "vfio-pci")
     nics.functions.set_vf_count(PF, 0)
+    SimulatedMachine.attach(host.directory)
     nics.functions.set_vf_count(PF, 2)
 
     assert nics.reader.binding(VF) == DriverBinding("mlx5_core")

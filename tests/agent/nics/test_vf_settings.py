@@ -109,6 +109,21 @@ def test_what_is_asked_of_the_kernel_is_what_it_reads(index: int, wanted: VfSett
     assert settings(decoded) == {index: wanted}
 
 
+def test_a_switch_that_the_driver_does_not_have_is_unknown() -> None:
+    message = ifinfmsg()
+    entry = [
+        ("IFLA_VF_MAC", {"vf": 4, "mac": MAC}),
+        ("IFLA_VF_SPOOFCHK", {"vf": 4, "spoofchk": 0xFFFFFFFF}),
+        ("IFLA_VF_TRUST", {"vf": 4, "trust": 0xFFFFFFFF}),
+    ]
+    message["attrs"] = [("IFLA_VFINFO_LIST", {"attrs": [("IFLA_VF_INFO", {"attrs": entry})]})]
+    message.encode()
+    decoded = ifinfmsg(message.data)
+    decoded.decode()
+
+    assert settings(decoded) == {4: VfSettings(mac=MAC)}
+
+
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
