@@ -114,8 +114,8 @@ def refusal(attempted: str, subject: str, error: OSError) -> HardwareError:
     """Return the error for an errno."""
     match error:
         case FileNotFoundError() | NotADirectoryError():
-            return NotFound(attempted, subject, str(error))
+            return NotFound(attempted, subject, str(error), errno=error.errno)
         case PermissionError():
-            return NoPermission(attempted, subject, str(error))
+            return NoPermission(attempted, subject, str(error), errno=error.errno)
         case _:
-            return HardwareFault(attempted, subject, str(error))
+            return HardwareFault(attempted, subject, str(error), errno=error.errno)

@@ -1,7 +1,8 @@
 """The errors of the hardware, translated once from NVML return codes and errno.
 
 There is one class for each different reaction. ``attempted`` says what was attempted, ``subject`` on which
-object, ``reason`` why it failed, ``remedy`` who must do what; ``retry`` whether the same call may work later.
+object, ``reason`` why it failed, ``remedy`` who must do what; ``retry`` whether the same call may work later;
+``errno`` is the kernel's error number, None if the failure has none.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ class HardwareError(Exception):
     retry = False
     remedy = ""
 
-    def __init__(self, attempted: str, subject: str, reason: str, remedy: str | None = None) -> None:
+    def __init__(
+        self, attempted: str, subject: str, reason: str, remedy: str | None = None, errno: int | None = None
+    ) -> None:
         self.attempted = attempted
         self.subject = subject
         self.reason = reason
+        self.errno = errno
         if remedy is not None:
             self.remedy = remedy
         text = f"{attempted} on {subject} failed: {reason}"
@@ -52,6 +56,19 @@ class InsufficientResources(HardwareError):
     """The placement is occupied; NVML reports the same if the wanted instance exists already."""
 
     retry = True
+
+
+class AlreadyTaken(HardwareError):
+    """Another device has the wanted name or address already."""
+
+    remedy = "choose another one, or find the device that has it"
+
+
+class NotThereYet(HardwareError):
+    """The kernel makes the object later, or a network namespace still has to give it back."""
+
+    retry = True
+    remedy = "it is retried"
 
 
 class TimedOut(HardwareError):

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent.hardware import attributes
 from agent.hardware.attributes import names, number, resolved, text
 from agent.hardware.pcie import is_address
 from agent.hardware.types import Bdf
 
 _UPLINK_PORT: Final = re.compile(r"p\d+(s\d+)?")
 _DIGITS: Final = re.compile(r"(\d+)")
-_LINK_TYPES: Final = {1: "ethernet", 32: "infiniband"}  # ARPHRD_ETHER, ARPHRD_INFINIBAND of if_arp.h
+LINK_TYPES: Final = {1: "ethernet", 32: "infiniband"}
+"""Names of ARPHRD_ETHER and ARPHRD_INFINIBAND of if_arp.h."""
+
 _RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec .*")
 _ACTIVE: Final = "4: ACTIVE"
 _NO_GUID: Final = "0000:0000:0000:0000"
@@ -40,6 +43,14 @@ class Interfaces:
         """Read both classes below ``sys``. Raises: NoPermission, HardwareFault if one cannot be listed."""
         return cls(_preferred(sys / "class/net"), _preferred(sys / "class/infiniband"))
 
+    @staticmethod
+    def netdevs_of(sys: Path, bdf: Bdf) -> tuple[Path, ...]:
+        """Return the folders of all network devices of one function, the preferred one first."""
+        own = sys / "bus/pci/devices" / bdf / "net"
+        if attributes.is_folder(own):
+            return tuple(sorted((own / name for name in names(own)), key=lambda device: _rank(device, 1)))
+        return tuple(device for _, device in sorted(_ranked(sys / "class/net").get(bdf, ())))
+
     def netdev(self, bdf: Bdf) -> str | None:
         """Return the network device of a function: the uplink if it has representors too."""
         folder = self.netdevs.get(bdf)
@@ -53,7 +64,7 @@ class Interfaces:
     def link_type(self, bdf: Bdf) -> str | None:
         """Return ``ethernet`` or ``infiniband``, None if neither device says."""
         if bdf in self.netdevs:
-            known = _LINK_TYPES.get(number(self.netdevs[bdf] / "type") or 0)
+            known = LINK_TYPES.get(number(self.netdevs[bdf] / "type") or 0)
             if known:
                 return known
         if bdf in self.rdma_devices:
@@ -78,17 +89,21 @@ class Interfaces:
         rates = (_RATE.fullmatch(text(ports / port / "rate") or "") for port in active)
         return next((int(rate[1]) * 1000 + int(rate[2] or 0) * 100 for rate in rates if rate), None)
 
-    def card_id(self, bdf: Bdf) -> str:
-        """Return the identity that all ports of one card share: the card's GUID, else its slot's address."""
-        if bdf in self.rdma_devices:
-            guid = text(self.rdma_devices[bdf] / "sys_image_guid")
-            if guid and guid != _NO_GUID:
-                return guid
-        return bdf.rpartition(".")[0]
+    def card_guid(self, bdf: Bdf) -> str | None:
+        """Return the GUID that all ports of one card share, None without an RDMA device that says it."""
+        if bdf not in self.rdma_devices:
+            return None
+        guid = text(self.rdma_devices[bdf] / "sys_image_guid")
+        return guid if guid != _NO_GUID else None
 
 
 def _preferred(folder: Path) -> Mapping[Bdf, Path]:
-    """Return the best device of each function.
+    """Return the best device of each function."""
+    return {bdf: min(devices)[1] for bdf, devices in _ranked(folder).items()}
+
+
+def _ranked(folder: Path) -> Mapping[Bdf, list[tuple[_Rank, Path]]]:
+    """Return the devices of each function with their ranks.
 
     ``<bdf>/net/`` would be shorter, but virtio and sub-function netdevs are not listed there.
     """
@@ -99,7 +114,7 @@ def _preferred(folder: Path) -> Mapping[Bdf, Path]:
         depth = next((at for at, part in enumerate(above) if is_address(part)), None)
         if depth is not None:
             found[Bdf(above[depth])].append((_rank(device, depth), device))
-    return {bdf: min(devices)[1] for bdf, devices in found.items()}
+    return found
 
 
 def _rank(device: Path, depth: int) -> _Rank:

@@ -15,12 +15,25 @@ from typing import Protocol, Self
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.late import LateGpus
 from agent.hardware.machine_options import MachineOptions
+from agent.hardware.nics.functions import SysfsFunctions
+from agent.hardware.nics.interfaces import MovableInterfaces
+from agent.hardware.nics.kernel import AttributeFiles, NetworkKernel
+from agent.hardware.nics.ports import NicReader, Nics
+from agent.hardware.nics.reading.devlink import eswitch_mode
+from agent.hardware.nics.reading.sysfs_nics import SysfsNics
+from agent.hardware.nics.refusals import translated
+from agent.hardware.nics.rtnetlink import Rtnetlink
+from agent.hardware.nics.sysfs_files import SysfsFiles
+from agent.hardware.nics.types import RdmaDevice
+from agent.hardware.nics.vf_settings import PfSettings
 from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
+from agent.hardware.simulated.doors.kernel import SimulatedKernel
 from agent.hardware.simulated.state_changes import StateChanges
 from agent.hardware.sysfs import Sysfs
+from agent.hardware.types import Bdf
 from agent.hardware.uevents import Uevents
 
 __all__ = ["ChosenMachine", "Events", "SimulationError", "simulated_hardware", "this_machine"]
@@ -61,7 +74,12 @@ class ChosenMachine:
         is_elsewhere = files.root != Path("/")
         gpus = LateGpus(lambda: Nvml.open(files.management_library() if is_elsewhere else None))
         try:
-            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot())
+            nics = _nics(
+                SysfsNics(self.options.host_root, eswitch_mode),
+                SysfsFiles(self.options.host_root),
+                Rtnetlink(),
+            )
+            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics)
         finally:
             gpus.close()
 
@@ -75,9 +93,31 @@ class ChosenMachine:
 def simulated_hardware(simulated: SimulatedMachine) -> Machine:
     """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it."""
     root = simulated.root
-    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+    nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, simulated.kernel)
+    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root), nics)
 
 
 def this_machine() -> Readers:
     """Return the readers of the machine that this process runs on; the process's end closes them."""
-    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot())
+    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), SysfsNics(ask_eswitch=eswitch_mode))
+
+
+def _nics(reader: NicReader, files: AttributeFiles, network: NetworkKernel) -> Nics:
+    """Return everything above the two doors, which is the same on every machine."""
+    return Nics(
+        reader, SysfsFunctions(reader, files), PfSettings(reader, network), MovableInterfaces(network)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CountedReads(SysfsNics):
+    """The reader of a simulated machine, whose RDMA devices may come only after some reads."""
+
+    kernel: SimulatedKernel
+
+    def rdma_devices(self, bdf: Bdf) -> tuple[RdmaDevice, ...]:
+        """Read, then count the read."""
+        found = SysfsNics.rdma_devices(self, bdf)  # super() fails in a dataclass with slots
+        with translated("read the RDMA devices", f"PCI function {bdf}"):
+            self.kernel.count_rdma_read(bdf)
+        return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.types import (
     Bdf,
     ComputeInstance,
@@ -152,6 +153,7 @@ class Readers:
     gpus: GpuReader
     pci: PciReader
     boot: BootReader
+    nics: NicReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,9 @@ class Machine:
     pci: PciReader
     files: DriverFiles
     boot: BootReader
+    nics: Nics
 
     @property
     def readers(self) -> Readers:
         """Return the readers of this machine."""
-        return Readers(self.gpus, self.pci, self.boot)
+        return Readers(self.gpus, self.pci, self.boot, self.nics.reader)

@@ -24,9 +24,12 @@ from agent.hardware.types import (
     VirtualFunction,
     normal_bdf,
 )
+from agent.hardware.vital_product_data import SERIAL, product_data
 
 _NIC_CLASSES: Final = ("0200", "0207")  # Ethernet and InfiniBand controllers
-_VF_LINK: Final = re.compile(r"virtfn(\d+)")
+VF_LINK: Final = re.compile(r"virtfn(\d+)")
+"""The name of a PF's link to one of its VFs."""
+
 
 # On HGX B200 and B300 boards a ConnectX-7 bridge manages the NVLink switches. It is no network card, and its
 # vital product data has this mark.
@@ -117,11 +120,15 @@ class Sysfs:
             rdma_device=interfaces.rdma_device(bdf),
             link_type=interfaces.link_type(bdf),
             link_speed_mbps=interfaces.link_speed_mbps(bdf),
-            card_id=interfaces.card_id(bdf),
+            card_id=self._card_id(bdf, interfaces),
             total_vfs=attributes.number(self._folder(bdf) / "sriov_totalvfs") or 0,
             vfs=tuple(vf for vf in vfs if isinstance(vf, VirtualFunction)),
         )
         return (pf, *(vf for vf in vfs if isinstance(vf, Unreadable)))
+
+    def _card_id(self, bdf: Bdf, interfaces: Interfaces) -> str:
+        """Return what all ports of one card share: its GUID, else its serial number, else its slot."""
+        return interfaces.card_guid(bdf) or product_data(self.root, bdf).get(SERIAL) or bdf.rpartition(".")[0]
 
     def _virtual_functions(self, pf: Bdf, interfaces: Interfaces) -> tuple[VirtualFunction | Unreadable, ...]:
         found: list[VirtualFunction | Unreadable] = []
@@ -141,7 +148,7 @@ class Sysfs:
     def _virtual_addresses(self, pf: Bdf) -> list[tuple[int, Bdf]]:
         """Return the VFs sorted by number: as text ``virtfn10`` would come before ``virtfn2``."""
         folder = self._folder(pf)
-        links = (match for name in attributes.names(folder) if (match := _VF_LINK.fullmatch(name)))
+        links = (match for name in attributes.names(folder) if (match := VF_LINK.fullmatch(name)))
         targets = ((int(link[1]), attributes.link_name(folder / link[0])) for link in links)
         return sorted((index, Bdf(name)) for index, name in targets if name and is_address(name))
 

@@ -8,22 +8,35 @@ FAULT_GRAMMAR: Final = """\
 A FAULT is one of
   gpu-MINOR:lost                   the GPU fell off the bus, until a reset or reboot
   gpu-MINOR:in-use                 a client holds the GPU: its MIG mode cannot change
+  nic-NUMBER:in-use                a program uses the NIC: no driver can be taken from it
+  nic-NUMBER:fewer-vfs=COUNT       its driver makes so many VFs at most, whatever is asked
+  nic-NUMBER:late-rdma=COUNT       RDMA devices are missing in so many reads after a probe
+  nic-NUMBER:no-rdma               RDMA devices never come after a probe
+  nic-NUMBER:no-iommu              its functions have no IOMMU group
+  nic-NUMBER:shared-iommu          all its functions lie in one IOMMU group
+  machine:no-vfio                  the kernel has no driver vfio-pci
   TARGET:CALL:REFUSAL[:TIMES]      the call fails
   TARGET:CALL:slow=SECONDS[:TIMES] the call takes longer, such as slow=2.5
   TARGET:CALL:kill-before[:TIMES]  the calling process dies before the call does anything
   TARGET:CALL:kill-after[:TIMES]   the calling process dies after all that the call does
 
-TARGET   gpu-MINOR, or machine for every GPU (the only target of versions)
-CALL     versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
+TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for all
+         (the only target of versions and read-links)
+CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
          create-gpu-instance, create-compute-instance,
          destroy-compute-instance, destroy-gpu-instance
-REFUSAL  not-supported, not-found, invalid-argument, no-permission, in-use,
+         of NICs: set-vfs, override-driver, unbind, probe, read-rdma,
+         read-vf-settings, set-vf-settings, read-links, change-link
+REFUSAL  of GPUs: not-supported, not-found, invalid-argument, no-permission, in-use,
          insufficient-resources, timed-out, gpu-lost, reset-required,
          driver-missing, hardware-fault
+         of NICs: not-supported, not-found, invalid-argument, no-permission,
+         in-use, no-space, already-taken, timed-out, hardware-fault
 TIMES    for so many calls, from 1; without it for all, a kill once
 
 examples:
   tangram node fault --machine /tmp/m gpu-3:lost
   tangram node fault --machine /tmp/m gpu-0:create-compute-instance:in-use:1
+  tangram node fault --machine /tmp/m nic-0:set-vfs:no-space:1 nic-1:late-rdma=3
   tangram node fault --machine /tmp/m machine:mig-mode:slow=2.5 gpu-1:destroy-gpu-instance:kill-after
 """

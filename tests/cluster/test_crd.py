@@ -13,10 +13,8 @@ from agent_support import COMPOSITES
 from cluster_support import Document
 from crd_support import installed_definition
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
-from agent.hardware.sysfs import Sysfs
 from agent.inventory import as_mode_allows, describe, discover
 from agent.slices import composite_slices, encoded
 from kube_api import Invalid, KubeApi
@@ -34,7 +32,7 @@ def installed(api: KubeApi) -> Iterator[None]:
 
 def described(name: str, folder: Path) -> tuple[Document, ...]:
     machine = SimulatedMachine.open(load_node(name), folder / name)
-    readers = Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root))
+    readers = simulated_hardware(machine).readers
     inventory = discover(readers, f"crd-{uuid.uuid4().hex[:8]}")
     return encoded(composite_slices(describe(as_mode_allows(inventory))))
 

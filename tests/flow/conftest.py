@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -18,11 +18,9 @@ import pytest
 from claims_cluster import Clock, Cluster, reports_of
 from claims_cluster.server import Server, allocated, kubeconfig
 
-from agent.hardware.driver_root import DriverRoot
-from agent.hardware.ports import Gpus, Machine
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
+from agent.hardware.ports import Gpus
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
-from agent.hardware.sysfs import Sysfs
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
@@ -146,8 +144,8 @@ class Site:
         sleep: Callable[[float], None] = time.sleep,
     ) -> Driver:
         """Return a driver that serves nobody yet."""
-        root = self.simulated.root
-        machine = Machine(gpus or self.simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root))
+        whole = simulated_hardware(self.simulated)
+        machine = replace(whole, gpus=gpus or whole.gpus)
         return assemble(machine, options or self.options, clock=time.monotonic, sleep=sleep)
 
     def start(self, options: Options | None = None, gpus: Gpus | None = None, **more: Any) -> Running:

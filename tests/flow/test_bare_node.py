@@ -6,18 +6,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import DriverMissing
 from agent.hardware.late import LateGpus
-from agent.hardware.ports import Machine
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedGpus
-from agent.hardware.sysfs import Sysfs
 from plugin.assembly import assemble
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.kubelet.server import start
@@ -48,8 +46,7 @@ def test_a_driver_that_comes_later_serves_the_next_claim(site: Any, kubelet_of: 
             raise DriverMissing("initialise", "NVML", "no library")
         return Session(site.simulated.gpus.calls)
 
-    root = site.simulated.root
-    machine = Machine(LateGpus(opened), Sysfs(root), DriverRoot(root), ProcBoot(root))
+    machine = replace(simulated_hardware(site.simulated), gpus=LateGpus(opened))
     driver = assemble(machine, site.options, clock=time.monotonic, sleep=time.sleep)
     claim = site.allocate("u1", HALF)
     with start(driver, ClaimDirectory(site.claims_dir), site.options):

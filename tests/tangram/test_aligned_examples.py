@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.inventory import describe, discover
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_table
@@ -22,7 +20,7 @@ from agent.slices import v1_slices
 def inventory_of(tmp_path_factory):
     def read(name):
         machine = SimulatedMachine.open(load_node(name), tmp_path_factory.mktemp(name))
-        return discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), name)
+        return discover(simulated_hardware(machine).readers, name)
 
     return read
 

@@ -6,8 +6,16 @@ import re
 
 import pytest
 
-from agent.hardware.simulated import Call, Moment, node_text, parse_fault, shipped_nodes
-from agent.hardware.simulated.faults import REFUSALS
+from agent.hardware.simulated import (
+    Call,
+    Moment,
+    SimulatedMachine,
+    load_node,
+    node_text,
+    parse_fault,
+    shipped_nodes,
+)
+from agent.hardware.simulated.faults import NIC_REFUSALS, REFUSALS, NicTrouble
 
 
 def test_the_list_has_every_shipped_machine_with_its_devices(tangram):
@@ -82,11 +90,12 @@ def test_a_fault_that_is_given_twice_is_had_once(tangram, machine):
 def test_the_help_of_faults_spells_every_call_effect_and_number(tangram):
     words = set(re.findall(r"[\w-]+", tangram("node", "fault", "--help").out))
 
-    assert {*Call, *REFUSALS, *Moment} <= words
-    assert {"lost", "in-use", "slow", "SECONDS", "TIMES", "machine", "gpu-MINOR"} <= words
+    assert {*Call, *REFUSALS, *NIC_REFUSALS, *NicTrouble, *Moment} <= words
+    assert {"lost", "in-use", "slow", "SECONDS", "TIMES", "machine", "gpu-MINOR", "nic-NUMBER"} <= words
 
 
-def test_the_examples_in_the_help_of_faults_can_be_injected(tangram, machine):
+def test_the_examples_in_the_help_of_faults_can_be_injected(tangram, tmp_path):
+    machine = SimulatedMachine.open(load_node("a30x4"), tmp_path / "with-nics")
     examples = [
         word
         for line in tangram("node", "fault", "--help").out.splitlines()
@@ -97,7 +106,7 @@ def test_the_examples_in_the_help_of_faults_can_be_injected(tangram, machine):
     for example in examples:
         machine.inject(parse_fault(example.replace("gpu-3", "gpu-0")))
 
-    assert len(machine.faults()) == len(examples) == 4
+    assert len(machine.faults()) == len(examples) == 6
 
 
 def test_a_reboot_changes_the_boot_id(tangram, machine):

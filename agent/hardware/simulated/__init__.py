@@ -11,7 +11,19 @@ from agent.hardware.simulated.errors import (
     SimulationError,
     UnknownNode,
 )
-from agent.hardware.simulated.faults import Call, Fail, Fault, Held, Kill, Lost, Moment, Slow, parse_fault
+from agent.hardware.simulated.fault_text import parse_fault
+from agent.hardware.simulated.faults import (
+    Call,
+    Fail,
+    Fault,
+    Held,
+    Kill,
+    Lost,
+    Moment,
+    NicFault,
+    NicTrouble,
+    Slow,
+)
 from agent.hardware.simulated.gpus import SimulatedGpus
 from agent.hardware.simulated.library import load_node, node_text, parse_node, shipped_nodes
 from agent.hardware.simulated.machine import SimulatedMachine
@@ -27,6 +39,8 @@ __all__ = [
     "Kill",
     "Lost",
     "Moment",
+    "NicFault",
+    "NicTrouble",
     "NoMachine",
     "NodeFile",
     "SimulatedGpus",

@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from agent.hardware.errors import DriverMissing, GpuLost, NotFound
 from agent.hardware.simulated.devices import Card
-from agent.hardware.simulated.faults import REFUSALS, Call, Fail, Kill, Moment
+from agent.hardware.simulated.faults import NIC_CALLS, NIC_REFUSALS, REFUSALS, Call, Fail, Kill, Moment
+from agent.hardware.simulated.nics.refused import Refused
 from agent.hardware.simulated.schema import Driver
 from agent.hardware.simulated.state import State
 from agent.hardware.simulated.store import Store
@@ -64,6 +65,23 @@ class Calls:
         with self._struck(call, card.minor, attempted, str(card)):
             return self.store.change(decide_on_presence)
 
+    @contextmanager
+    def as_it_is(self) -> Iterator[State]:
+        """Look something up before a call is made; faults do not count. Raises: OSError."""
+        with _kernel_answers():
+            yield self.store.read()
+
+    @contextmanager
+    def of_nic(self, call: Call, nic: int | None) -> Iterator[State]:
+        """Make a call that reads a NIC by number, None for all. Raises: OSError, as faults say."""
+        with _kernel_answers(), self._struck(call, nic, "", "") as state:
+            yield state
+
+    def change_nic(self, call: Call, nic: int | None, decide: Callable[[State], State]) -> None:
+        """Make a call that changes a NIC, as ``decide`` says. Raises: OSError, as it and faults say."""
+        with _kernel_answers(), self._struck(call, nic, "", ""):
+            self.store.change(lambda state: (decide(state), None))
+
     def card(self, uuid: GpuUuid, attempted: str) -> Card:
         """Return the GPU with this UUID. Raises: DriverMissing, NotFound."""
         self._driver(attempted)
@@ -80,17 +98,19 @@ class Calls:
         return driver
 
     @contextmanager
-    def _struck(self, call: Call, gpu: int | None, attempted: str, subject: str) -> Iterator[State]:
+    def _struck(self, call: Call, number: int | None, attempted: str, subject: str) -> Iterator[State]:
         """Apply the faults of a call around the block: wait, fail or kill; hand out the state for it."""
         state = self.store.read()
         if not state.faults:
             yield state
             return
-        blow = self._blow(state, call, gpu)
+        blow = self._blow(state, call, number)
         if blow.delay_s:
             self.sleep(blow.delay_s)
         fault = blow.outcome
         if isinstance(fault, Fail):
+            if fault.call in NIC_CALLS:
+                raise Refused(NIC_REFUSALS[fault.error])
             raise REFUSALS[fault.error](attempted, subject, f"fault {fault} was injected")
         if isinstance(fault, Kill) and fault.moment is Moment.BEFORE:
             _die()
@@ -100,10 +120,18 @@ class Calls:
             if isinstance(fault, Kill):
                 _die()
 
-    def _blow(self, state: State, call: Call, gpu: int | None) -> Blow:
-        if struck(state, call, gpu)[1] == Blow():
+    def _blow(self, state: State, call: Call, number: int | None) -> Blow:
+        if struck(state, call, number)[1] == Blow():
             return Blow()
-        return self.store.change(lambda latest: struck(latest, call, gpu))
+        return self.store.change(lambda latest: struck(latest, call, number))
+
+
+@contextmanager
+def _kernel_answers() -> Iterator[None]:
+    try:
+        yield
+    except Refused as error:
+        raise OSError(error.number, os.strerror(error.number)) from error
 
 
 def _need_presence(card: Card, state: State, attempted: str) -> None:

@@ -39,7 +39,8 @@ class Nic:
     """A NIC's physical function.
 
     Shape: ``number`` counts the node's NICs by address; ``first_rdma`` numbers the RDMA device of VF 0;
-           ``first_verbs`` the uverbs device of the PF, those of its VFs follow.
+           ``first_verbs`` the uverbs device of the PF, those of its VFs follow; ``vf_addresses`` of all
+           VFs, enabled or not.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Nic:
     model: NicModel
     first_rdma: int
     first_verbs: int
+    vf_addresses: tuple[Bdf, ...]
 
     @property
     def bdf(self) -> Bdf:
@@ -56,9 +58,7 @@ class Nic:
 
     def vf_address(self, index: int) -> Bdf:
         """Return the address of a VF, whether it is enabled or not."""
-        if self.form.first_vf is None:
-            return shifted(self.bdf, 1 + index)
-        return shifted(Bdf(self.form.first_vf), index)
+        return self.vf_addresses[index]
 
 
 def cards(found: list[tuple[Site, GpuForm, GpuModel]]) -> tuple[Card, ...]:
@@ -77,6 +77,12 @@ def nics(found: list[tuple[Site, NicForm, NicModel]]) -> tuple[Nic, ...]:
     result: list[Nic] = []
     vfs_before = 0
     for number, (site, form, model) in enumerate(ordered):
-        result.append(Nic(number, site, form, model, len(ordered) + vfs_before, number + vfs_before))
+        first_rdma, first_verbs = len(ordered) + vfs_before, number + vfs_before
+        result.append(Nic(number, site, form, model, first_rdma, first_verbs, _vf_addresses(site.bdf, form)))
         vfs_before += form.total_vfs
     return tuple(result)
+
+
+def _vf_addresses(pf: Bdf, form: NicForm) -> tuple[Bdf, ...]:
+    first, by = (pf, 1) if form.first_vf is None else (Bdf(form.first_vf), 0)
+    return tuple(shifted(first, by + index) for index in range(form.total_vfs))

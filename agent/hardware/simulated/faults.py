@@ -6,24 +6,26 @@
     gpu-0:create-gpu-instance:slow=2.5            every such call takes 2.5 seconds longer
     gpu-0:destroy-gpu-instance:kill-after         the calling process dies right after the call, once
     machine:versions:driver-missing               the call fails, whatever GPU it is about
+    nic-0:set-vfs:no-space:1                      the next change of the number of VFs fails with ENOSPC
+    nic-0:late-rdma=3                             RDMA devices are missing in the first three reads
+    machine:no-vfio                               the kernel has no driver vfio-pci
 
-Text enters, a ``Fault`` leaves; ``str`` gives the text again.
+``str`` of a fault gives its text; ``fault_text.py`` parses it.
 """
 
 from __future__ import annotations
 
-import re
+import errno
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from agent.hardware import errors
 from agent.hardware.errors import HardwareError
-from agent.hardware.simulated.errors import InvalidFault
 
 
 class Call(StrEnum):
-    """The calls of the ``Gpus`` port that a fault can affect."""
+    """The calls that a fault can affect: first those of the ``Gpus`` port, then ``NIC_CALLS``."""
 
     VERSIONS = "versions"
     GPUS = "gpus"
@@ -35,7 +37,19 @@ class Call(StrEnum):
     CREATE_COMPUTE_INSTANCE = "create-compute-instance"
     DESTROY_COMPUTE_INSTANCE = "destroy-compute-instance"
     DESTROY_GPU_INSTANCE = "destroy-gpu-instance"
+    SET_VFS = "set-vfs"
+    OVERRIDE = "override-driver"
+    UNBIND = "unbind"
+    PROBE = "probe"
+    READ_RDMA = "read-rdma"
+    READ_SETTINGS = "read-vf-settings"
+    SET_SETTINGS = "set-vf-settings"
+    READ_LINKS = "read-links"
+    CHANGE_LINK = "change-link"
 
+
+NIC_CALLS: Final = tuple(Call)[tuple(Call).index(Call.SET_VFS) :]
+"""The calls about NICs; a fault of one names a NIC by its number, in the order of addresses."""
 
 REFUSALS: Final[dict[str, type[HardwareError]]] = {
     "not-supported": errors.NotSupported,
@@ -50,7 +64,55 @@ REFUSALS: Final[dict[str, type[HardwareError]]] = {
     "driver-missing": errors.DriverMissing,
     "hardware-fault": errors.HardwareFault,
 }
-"""The errors that a fault can cause, by name."""
+"""The errors that a fault can cause in a call of the driver, by name."""
+
+NIC_REFUSALS: Final[dict[str, int]] = {
+    "not-supported": errno.EOPNOTSUPP,
+    "not-found": errno.ENODEV,
+    "invalid-argument": errno.EINVAL,
+    "no-permission": errno.EPERM,
+    "in-use": errno.EBUSY,
+    "no-space": errno.ENOSPC,
+    "already-taken": errno.EADDRINUSE,
+    "timed-out": errno.ETIMEDOUT,
+    "hardware-fault": errno.EIO,
+}
+"""The kernel's answers that a fault can cause in a call about a NIC, by name."""
+
+
+class NicTrouble(StrEnum):
+    """What can be wrong with a NIC, until the fault is cleared."""
+
+    IN_USE = "in-use"
+    """A program uses its functions: no driver can be taken from them."""
+    FEWER_VFS = "fewer-vfs"
+    """The driver makes only so many VFs, whatever is asked."""
+    LATE_RDMA = "late-rdma"
+    """After a driver took a function, so many reads find no RDMA device."""
+    NO_RDMA = "no-rdma"
+    """A driver that takes a function makes no RDMA device."""
+    NO_IOMMU = "no-iommu"
+    """Its functions have no IOMMU group."""
+    SHARED_IOMMU = "shared-iommu"
+    """All its functions lie in one IOMMU group, so the PF's driver keeps VFIO out."""
+    NO_VFIO = "no-vfio"
+    """The kernel has no VFIO driver; of the machine, not of one NIC."""
+
+
+COUNTED: Final = (NicTrouble.FEWER_VFS, NicTrouble.LATE_RDMA)
+
+
+@dataclass(frozen=True, slots=True)
+class NicFault:
+    """A trouble of a NIC. Shape: ``nic`` None for the machine; ``count`` of ``COUNTED`` troubles alone."""
+
+    nic: int | None
+    trouble: NicTrouble
+    count: int | None = None
+
+    def __str__(self) -> str:
+        target = "machine" if self.nic is None else f"nic-{self.nic}"
+        return f"{target}:{self.trouble}" + ("" if self.count is None else f"={self.count}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +137,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A call fails. Shape: ``gpu`` None for all; ``error`` of ``REFUSALS``; ``times`` None for always."""
+    """A call fails.
+
+    Shape: ``number`` of the GPU or NIC, None for all; ``error`` of ``REFUSALS`` or ``NIC_REFUSALS``;
+           ``times`` None for always.
+    """
 
     call: Call
-    gpu: int | None
+    number: int | None
     error: str
     times: int | None = None
 
@@ -91,7 +157,7 @@ class Slow:
     """A call takes longer. Shape: ``times`` None for always. Units: seconds."""
 
     call: Call
-    gpu: int | None
+    number: int | None
     seconds: float
     times: int | None = None
 
@@ -111,7 +177,7 @@ class Kill:
     """The calling process dies by SIGKILL, before the call does anything or after all it does."""
 
     call: Call
-    gpu: int | None
+    number: int | None
     moment: Moment
     times: int | None = 1
 
@@ -120,52 +186,11 @@ class Kill:
 
 
 Strike = Fail | Slow | Kill
-"""A fault that affects calls (the others are states of a GPU)."""
-Fault = Lost | Held | Strike
+"""A fault that affects calls (the others are states of a GPU or NIC)."""
+Fault = Lost | Held | NicFault | Strike
 
 
 def _spelt(fault: Strike, effect: str) -> str:
-    target = "machine" if fault.gpu is None else f"gpu-{fault.gpu}"
+    kind = "nic" if fault.call in NIC_CALLS else "gpu"
+    target = "machine" if fault.number is None else f"{kind}-{fault.number}"
     return ":".join([target, fault.call, effect] + ([str(fault.times)] if fault.times is not None else []))
-
-
-_TEXT: Final = re.compile(
-    r"(?P<target>machine|gpu-(?P<gpu>\d{1,3}))"
-    r":(?:(?P<state>lost|in-use)|(?P<call>[a-z-]+):(?P<effect>[a-z-]+)(?:=(?P<seconds>\d{1,6}(?:\.\d{1,6})?))?"
-    r"(?::(?P<times>[1-9]\d{0,5}))?)"
-)
-_FORM: Final = (
-    "must be gpu-<minor>:lost, gpu-<minor>:in-use or <gpu-<minor>|machine>:<call>:<effect>[:<times>]"
-)
-
-
-def parse_fault(text: str) -> Fault:
-    """Parse the text form of a fault. Raises: InvalidFault."""
-    match = _TEXT.fullmatch(text.strip())
-    if match is None:
-        raise InvalidFault(text, _FORM)
-    gpu = int(match["gpu"]) if match["gpu"] else None
-    if match["state"]:
-        if gpu is None:
-            raise InvalidFault(text, f"{match['state']} is a state of one GPU, such as gpu-0")
-        return Lost(gpu) if match["state"] == "lost" else Held(gpu)
-    return _strike(text, gpu, match)
-
-
-def _strike(text: str, gpu: int | None, match: re.Match[str]) -> Strike:
-    if match["call"] not in list(Call):
-        raise InvalidFault(text, f"the call must be one of {', '.join(Call)}")
-    call, effect = Call(match["call"]), match["effect"]
-    times = int(match["times"]) if match["times"] else None
-    if call is Call.VERSIONS and gpu is not None:
-        raise InvalidFault(text, "versions is about no GPU: aim at machine")
-    if (effect == "slow") != (match["seconds"] is not None):
-        raise InvalidFault(text, "slow, and slow alone, takes seconds: slow=2.5")
-    if effect == "slow":
-        return Slow(call, gpu, float(match["seconds"]), times)
-    if effect in list(Moment):
-        return Kill(call, gpu, Moment(effect), times or 1)
-    if effect in REFUSALS:
-        return Fail(call, gpu, effect, times)
-    known = ", ".join([*REFUSALS, "slow=<seconds>", *Moment])
-    raise InvalidFault(text, f"the effect must be one of {known}")

@@ -6,7 +6,7 @@ from agent.hardware.errors import HardwareError
 from agent.hardware.simulated import rules
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.errors import InvalidFault, InvalidNodeFile
-from agent.hardware.simulated.faults import parse_fault
+from agent.hardware.simulated.fault_text import missing_device, parse_fault
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.schema import Instance
 from agent.hardware.simulated.state import GpuState, State
@@ -76,7 +76,8 @@ def _faults(node: NodeFile) -> tuple[str, ...]:
             fault = parse_fault(text)
         except InvalidFault as error:
             raise InvalidNodeFile(node.source, f"faults[{at}]", text, error.rule) from error
-        if fault.gpu is not None and fault.gpu not in minors:
-            raise InvalidNodeFile(node.source, f"faults[{at}]", text, f"there is no gpu-{fault.gpu}")
+        missing = missing_device(fault, minors, range(len(node.nics)))
+        if missing is not None:
+            raise InvalidNodeFile(node.source, f"faults[{at}]", text, f"there is no {missing}")
         found = with_fault(found, fault)
     return found

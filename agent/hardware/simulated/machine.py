@@ -17,10 +17,14 @@ from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.damage import machine_of
 from agent.hardware.simulated.devices import Nic
+from agent.hardware.simulated.doors.kernel import SimulatedKernel
 from agent.hardware.simulated.errors import InvalidFault, NoMachine
-from agent.hardware.simulated.faults import Fault, Held, Lost, parse_fault
+from agent.hardware.simulated.fault_text import missing_device, parse_fault
+from agent.hardware.simulated.faults import Fault, Held, Lost
 from agent.hardware.simulated.first_state import first_state
 from agent.hardware.simulated.gpus import SimulatedGpus
+from agent.hardware.simulated.nics.binding import made
+from agent.hardware.simulated.nics.functions import with_function, with_vfs
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State, StateFile
 from agent.hardware.simulated.store import Store, boot_id, with_gpu
@@ -33,10 +37,11 @@ Sleep = Callable[[float], None]
 class SimulatedMachine:
     """One machine. ``open`` it with a node file, or ``attach`` to one that exists.
 
-    Shape: ``root`` is the root folder for readers of sysfs, /proc and /dev; ``gpus`` implements ``Gpus``.
+    Shape: ``root`` is the root folder for readers of sysfs, /proc and /dev; ``gpus`` implements ``Gpus``;
+           ``kernel`` the raw doors through which NICs are changed.
     """
 
-    __slots__ = ("_store", "directory", "gpus", "node", "root")
+    __slots__ = ("_store", "directory", "gpus", "kernel", "node", "root")
 
     def __init__(self, store: Store, sleep: Sleep) -> None:
         self._store = store
@@ -44,6 +49,7 @@ class SimulatedMachine:
         self.directory = store.directory
         self.root = store.root
         self.gpus = SimulatedGpus(Calls(store, sleep))
+        self.kernel = SimulatedKernel(Calls(store, sleep))
 
     @classmethod
     def open(cls, node: NodeFile, directory: Path, sleep: Sleep = time.sleep) -> SimulatedMachine:
@@ -81,8 +87,9 @@ class SimulatedMachine:
         """
         fault = parse_fault(str(fault))
         minors = [card.minor for card in self.node.cards]
-        if fault.gpu is not None and fault.gpu not in minors:
-            raise InvalidFault(str(fault), f"node {self.node.name} has no gpu-{fault.gpu}")
+        missing = missing_device(fault, minors, range(len(self.node.nics)))
+        if missing is not None:
+            raise InvalidFault(str(fault), f"node {self.node.name} has no {missing}")
         self._apply(lambda state: replace(state, faults=with_fault(state.faults, fault)))
 
     def faults(self) -> tuple[Fault, ...]:
@@ -90,22 +97,31 @@ class SimulatedMachine:
         return faults_of(self._store.read())
 
     def clear_faults(self) -> None:
-        """Remove all faults."""
-        self._apply(lambda state: replace(state, faults=()))
+        """Remove all faults; RDMA devices that were late are there."""
+
+        def decide(state: State) -> State:
+            for bdf, function in tuple(state.functions.items()):
+                state = with_function(state, bdf, replace(function, reads_left=0))
+            return replace(state, faults=())
+
+        self._apply(decide)
 
     def reboot(self) -> str:
         """Reboot the machine and return the new boot id.
 
-        All instances are gone and the VFs are those of the node file. An Ampere GPU keeps its MIG mode (a
-        pending one takes effect), later models lose it. Lost GPUs are back, clients are gone; faults of
-        calls stay.
+        All instances are gone and the VFs are those of the node file, as new. An Ampere GPU keeps its MIG
+        mode (a pending one takes effect), later models lose it. Lost GPUs are back, clients are gone; faults
+        of calls and troubles of NICs stay.
         """
 
         def decide(state: State) -> tuple[State, str]:
             gpus = {card.uuid: rules.after_reboot(card, state.gpus[card.uuid]) for card in self.node.cards}
-            vfs = {nic.bdf: nic.form.vfs for nic in self.node.nics}
             passing = (state_of(card.minor) for card in self.node.cards for state_of in (Lost, Held))
-            after = replace(without(state, *passing), gpus=gpus, vfs=vfs, boots=state.boots + 1)
+            after = replace(
+                without(state, *passing), gpus=gpus, functions={}, quiet=(), boots=state.boots + 1
+            )
+            for nic in self.node.nics:
+                after = with_vfs(after, nic, nic.form.vfs)
             return after, boot_id(self.node.name, after)
 
         return self._store.change(decide)
@@ -141,7 +157,7 @@ class SimulatedMachine:
                 raise InvalidArgument(attempted, subject, f"it can have {nic.form.total_vfs} at most")
             if state.vfs[pf] and count not in (0, state.vfs[pf]):
                 raise InUse(attempted, subject, f"it has {state.vfs[pf]}; they must be disabled first")
-            return replace(state, vfs={**state.vfs, pf: count})
+            return state if state.vfs[pf] == count else with_vfs(state, nic, made(state, nic, count))
 
         self._apply(decide)
 

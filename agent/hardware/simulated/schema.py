@@ -61,7 +61,8 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     """A NIC's physical function.
 
     Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is the maximum, 0 without SR-IOV; ``first_vf``
-           is the address of VF 0, by default the function after the PF.
+           is the address of VF 0, by default the function after the PF; ``default_route`` means that the
+           node needs it itself; ``eswitch`` None for a driver that does not tell its mode.
     """
 
     bdf: str
@@ -70,6 +71,8 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     vfs: int = 0
     total_vfs: int = 0
     first_vf: str | None = None
+    default_route: bool = False
+    eswitch: Literal["legacy", "switchdev"] | None = None
 
 
 class SwitchForm(Form, frozen=True, tag_field="kind", tag="switch"):

@@ -19,16 +19,14 @@ import msgspec
 
 from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.memory import Memory
+from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated.parts import Part
 
 FORMAT: Final = 1
 _NAME: Final = "machine.json"
 
 _MAX_BYTES: Final = 16 * 2**20
 """More bytes than any state: the largest node file, escaped, and the instances of 32 GPUs."""
-
-
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The base of all parts of the state: immutable; unknown fields are errors."""
 
 
 class InstanceState(Part, frozen=True):
@@ -54,7 +52,9 @@ class State(Part, frozen=True):
 
     Shape: ``source`` and ``node`` the node file's name and text; ``revision`` grows with every change;
            ``boots`` counts boots; ``minted`` counts all UUIDs ever made; ``gpus`` by UUID; ``vfs`` the
-           enabled VFs by the PF's address; ``faults`` in their text form.
+           enabled VFs by the PF's address; ``faults`` in their text form; ``functions`` by address those
+           of NICs that are not as their driver first makes them; ``quiet`` the PFs whose new VFs get no
+           driver.
     """
 
     source: str
@@ -66,6 +66,8 @@ class State(Part, frozen=True):
     revision: int = 0
     boots: int = 1
     minted: int = 0
+    functions: dict[str, FunctionState] = msgspec.field(default_factory=dict)
+    quiet: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

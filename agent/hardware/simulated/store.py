@@ -17,13 +17,17 @@ from msgspec.structs import replace
 
 from agent.hardware.simulated.driver_tree import follow_instances, render_driver, render_instances
 from agent.hardware.simulated.errors import NoMachine
+from agent.hardware.simulated.faults import NicTrouble
 from agent.hardware.simulated.files import Files
-from agent.hardware.simulated.nic_tree import render_nic, render_vfs
+from agent.hardware.simulated.nics.functions import uplinks
+from agent.hardware.simulated.nics.tree import follow_nics, render_nics, render_routes, render_vfio_driver
+from agent.hardware.simulated.nics.views import changed_nics, views
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.pci_tree import render_pci
 from agent.hardware.simulated.state import GpuState, State, StateFile
+from agent.hardware.simulated.strikes import trouble
 
-_LAYOUT: Final = 1
+_LAYOUT: Final = 2
 """Raise this number when an unchanged state would be rendered differently."""
 
 _STAMP_BYTES: Final = 64
@@ -97,8 +101,8 @@ class Store:
         _render_boot(files, self.node.name, state)
         render_pci(files, self.node)
         render_driver(files, self.node)
-        for nic in self.node.nics:
-            render_nic(files, nic, state.vfs[nic.bdf])
+        render_nics(files, self.node.nics, views(self.node.nics, state))
+        self._render_host_network(state)
         for card in self.node.cards:
             if self.node.document.driver:
                 render_instances(files, card, state.gpus[card.uuid].instances)
@@ -108,14 +112,21 @@ class Store:
         files = self._tree
         if before.boots != after.boots:
             _render_boot(files, self.node.name, after)
-        for nic in self.node.nics:
-            if before.vfs[nic.bdf] != after.vfs[nic.bdf]:
-                render_vfs(files, nic, after.vfs[nic.bdf])
+        nics = changed_nics(self.node, before, after)
+        if nics:
+            follow_nics(files, nics, views(nics, before), views(nics, after))
+            self._render_host_network(after)
         for card in self.node.cards:
             present, instances = before.gpus[card.uuid].instances, after.gpus[card.uuid].instances
             if self.node.document.driver and present != instances:
                 follow_instances(files, card, present, instances)
         self._note(after)
+
+    def _render_host_network(self, state: State) -> None:
+        """Create what belongs to no single NIC: the VFIO driver and the default routes."""
+        if self.node.nics:
+            render_vfio_driver(self._tree, trouble(state, None, NicTrouble.NO_VFIO) is None)
+            render_routes(self._tree, uplinks(self.node, state))
 
     def _note(self, state: State) -> None:
         """Write down which state the tree shows, in place, so that a change creates no further file."""

@@ -6,7 +6,19 @@ from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as changed
 
-from agent.hardware.simulated.faults import Call, Fail, Fault, Held, Kill, Lost, Slow, Strike, parse_fault
+from agent.hardware.simulated.fault_text import parse_fault
+from agent.hardware.simulated.faults import (
+    Call,
+    Fail,
+    Fault,
+    Held,
+    Kill,
+    Lost,
+    NicFault,
+    NicTrouble,
+    Slow,
+    Strike,
+)
 from agent.hardware.simulated.state import State
 
 
@@ -25,7 +37,7 @@ def faults_of(state: State) -> tuple[Fault, ...]:
 
 def with_fault(faults: tuple[str, ...], fault: Fault) -> tuple[str, ...]:
     """Return the faults with this one added; a permanent fault is added only once."""
-    is_counted = not isinstance(fault, Lost | Held) and fault.times is not None
+    is_counted = not isinstance(fault, Lost | Held | NicFault) and fault.times is not None
     return faults if str(fault) in faults and not is_counted else (*faults, str(fault))
 
 
@@ -39,18 +51,27 @@ def is_held(state: State, gpu: int) -> bool:
     return str(Held(gpu)) in state.faults
 
 
-def struck(state: State, call: Call, gpu: int | None) -> tuple[State, Blow]:
+def trouble(state: State, nic: int | None, kind: NicTrouble) -> NicFault | None:
+    """Return the trouble of this kind that a NIC (None: the machine) has, the first if it has several."""
+    start = str(NicFault(nic, kind))
+    if not any(text == start or text.startswith(f"{start}=") for text in state.faults):
+        return None
+    faults = (fault for fault in faults_of(state) if isinstance(fault, NicFault))
+    return next((fault for fault in faults if (fault.nic, fault.trouble) == (nic, kind)), None)
+
+
+def struck(state: State, call: Call, number: int | None) -> tuple[State, Blow]:
     """Select the faults of this call: every delay, and the first failure or kill.
 
-    Shape: ``gpu`` is None for a call that concerns no single GPU.
+    Shape: ``number`` of the GPU or NIC, None for a call that concerns no single one.
     """
     blow, left = Blow(), []
     for fault in faults_of(state):
         match fault:
-            case Slow() if _aims_at(fault, call, gpu):
+            case Slow() if _aims_at(fault, call, number):
                 blow = replace(blow, delay_s=blow.delay_s + fault.seconds)
                 left.extend(_spent(fault))
-            case Fail() | Kill() if blow.outcome is None and _aims_at(fault, call, gpu):
+            case Fail() | Kill() if blow.outcome is None and _aims_at(fault, call, number):
                 blow = replace(blow, outcome=fault)
                 left.extend(_spent(fault))
             case _:
@@ -64,11 +85,11 @@ def without(state: State, *states: Lost | Held) -> State:
     return changed(state, faults=tuple(text for text in state.faults if text not in gone))
 
 
-def _aims_at(fault: Strike, call: Call, gpu: int | None) -> bool:
+def _aims_at(fault: Strike, call: Call, number: int | None) -> bool:
     if fault.call is not call:
         return False
     # Listing the GPUs is one call for the machine, then one read per GPU; a fault affects one of these.
-    return fault.gpu == gpu or (fault.gpu is None and call is not Call.GPUS)
+    return fault.number == number or (fault.number is None and call is not Call.GPUS)
 
 
 def _spent(fault: Strike) -> list[str]:

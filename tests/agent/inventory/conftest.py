@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.inventory import discover
 from agent.inventory.model import Inventory
 
@@ -21,6 +19,6 @@ def machine(tmp_path: Path) -> Callable[[str], SimulatedMachine]:
 @pytest.fixture
 def inventory_of() -> Callable[[SimulatedMachine], Inventory]:
     def read(machine: SimulatedMachine) -> Inventory:
-        return discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), "node-1")
+        return discover(simulated_hardware(machine).readers, "node-1")
 
     return read

@@ -5,10 +5,8 @@ from itertools import combinations
 
 import pytest
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.inventory import describe, discover
 from agent.inventory.model import GpuPartition, LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
@@ -28,7 +26,7 @@ PARTS = ["gpu-0", "gpu-1", "gpu-2", "gpus-0-1", "gpus-2-3", "gpus-0-1-2-3", "gpu
 @pytest.fixture(scope="module")
 def hopper(tmp_path_factory):
     machine = SimulatedMachine.open(load_node("hgx-h100"), tmp_path_factory.mktemp("hgx-h100"))
-    found = discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), "node-1")
+    found = discover(simulated_hardware(machine).readers, "node-1")
 
     def read(table=None, *, is_honored=False):
         return replace(found, linked=LinkedGpus(table or shipped_table("hgx-h100"), is_honored))

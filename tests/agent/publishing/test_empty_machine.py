@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from slice_keeper import Copied, Keeper
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.inventory import describe, discover
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
@@ -57,7 +55,7 @@ class NodeEvents:
 def look(tmp_path):
     (tmp_path / "nothing.yaml").write_text(NOTHING)
     machine = SimulatedMachine.open(load_node(str(tmp_path / "nothing.yaml")), tmp_path / "machine")
-    readers = Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root))
+    readers = simulated_hardware(machine).readers
     inventory = discover(readers, "node-1")
     return Found.of(inventory, describe(inventory, "d.example"))
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
-from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import MigSpec
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.model import LinkedGpus
@@ -35,7 +33,7 @@ def machine(tmp_path):
 @pytest.fixture
 def look() -> Look:
     def read(machine: SimulatedMachine, linked: LinkedGpus | None = None) -> Found:
-        readers = Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root))
+        readers = simulated_hardware(machine).readers
         inventory = replace(discover(readers, "node-1"), linked=linked)
         return Found.of(inventory, describe(as_mode_allows(inventory)))
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.inventory import describe, discover
 from agent.publishing.forms import (
     Form,
@@ -27,7 +25,7 @@ GATE = frozenset({"sharedCounters", "consumesCounters"})
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     machine = SimulatedMachine.open(load_node("dgx-a100"), tmp_path_factory.mktemp("machine"))
-    inventory = discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), "node-1")
+    inventory = discover(simulated_hardware(machine).readers, "node-1")
     return Found.of(inventory, describe(inventory))
 
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.hardware.ports import Readers
-from agent.hardware.procfs import ProcBoot
+from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import GpuInstance
 from agent.inventory import describe, discover
 from agent.publishing.forms import Form, Found, Taken
@@ -50,7 +48,7 @@ class Server:
 @pytest.fixture(scope="module")
 def inventory(tmp_path_factory):
     machine = SimulatedMachine.open(load_node("a100x2"), tmp_path_factory.mktemp("machine"))
-    return discover(Readers(machine.gpus, Sysfs(machine.root), ProcBoot(machine.root)), "node-1")
+    return discover(simulated_hardware(machine).readers, "node-1")
 
 
 @pytest.fixture

@@ -1,0 +1,152 @@
+"""The ``NicReader`` of real and of simulated machines: what preparing a NIC or VF must know, from files.
+
+A root folder and PCI addresses enter, values leave. Nothing is cached and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.hardware import attributes
+from agent.hardware.errors import NotFound
+from agent.hardware.interfaces import LINK_TYPES, Interfaces
+from agent.hardware.nics.reading import cards, host_network, iommu, rdma
+from agent.hardware.nics.types import (
+    DriverBinding,
+    IommuGroup,
+    NetInterface,
+    RdmaDevice,
+    VfCount,
+    VfioNodes,
+)
+from agent.hardware.sysfs import VF_LINK, Sysfs
+from agent.hardware.types import Bdf, PciFunction
+
+EswitchMode = Callable[[Bdf], str | None]
+"""Asks the driver for a PF's mode; None if it does not answer."""
+
+_UNSET: Final = ("", "(null)")
+_MODES: Final = ("legacy", "switchdev")
+
+
+def no_answer(_: Bdf) -> None:
+    """Stand where no driver can be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SysfsNics:
+    """The ``NicReader`` below ``root``. ``ask_eswitch`` asks drivers that do not tell their mode in files."""
+
+    root: Path = Path("/")
+    ask_eswitch: EswitchMode = no_answer
+
+    def vf_count(self, pf: Bdf) -> VfCount:
+        """Return how many VFs a PF has and can have. Raises: NotFound."""
+        folder = self._folder(pf)
+        present, most = (attributes.number(folder / f"sriov_{name}vfs") for name in ("num", "total"))
+        return VfCount(present or 0, most or 0)
+
+    def virtual_function(self, pf: Bdf, index: int) -> Bdf | None:
+        """Return the address of a VF, None if it does not exist. Raises: NotFound without the PF."""
+        name = attributes.link_name(self._folder(pf) / f"virtfn{index}")
+        return Bdf(name) if name else None
+
+    def parent(self, vf: Bdf) -> tuple[Bdf, int] | None:
+        """Return the PF of a VF and the VF's index, None for a function that is no VF. Raises: NotFound."""
+        name = attributes.link_name(self._folder(vf) / "physfn")
+        if name is None:
+            return None
+        pf = Bdf(name)
+        links = ((VF_LINK.fullmatch(each), each) for each in attributes.names(self._folder(pf)))
+        found = (
+            int(match[1])
+            for match, each in links
+            if match and attributes.link_name(self._folder(pf) / each) == vf
+        )
+        index = next(found, None)
+        return None if index is None else (pf, index)
+
+    def has_driver(self, driver: str) -> bool:
+        """Whether the kernel has a PCI driver of this name."""
+        return attributes.is_folder(self.root / "sys/bus/pci/drivers" / driver)
+
+    def binding(self, bdf: Bdf) -> DriverBinding:
+        """Return the driver of a function. Raises: NotFound."""
+        folder = self._folder(bdf)
+        override = attributes.text(folder / "driver_override") or ""
+        return DriverBinding(
+            attributes.link_name(folder / "driver"), None if override in _UNSET else override
+        )
+
+    def rdma_devices(self, bdf: Bdf) -> tuple[RdmaDevice, ...]:
+        """Return the RDMA devices of a function by name, none while its driver has not made one."""
+        self._folder(bdf)
+        return rdma.rdma_devices(self.root, bdf)
+
+    def iommu_group(self, bdf: Bdf) -> IommuGroup | None:
+        """Return the IOMMU group of a function, None if it has none. Raises: NotFound."""
+        self._folder(bdf)
+        return iommu.iommu_group(self.root, bdf)
+
+    def vfio_nodes(self, bdf: Bdf) -> VfioNodes:
+        """Return the nodes for a function that has a VFIO driver. Raises: NotThereYet."""
+        return iommu.vfio_nodes(self.root, bdf)
+
+    def interfaces(self, bdf: Bdf) -> tuple[NetInterface, ...]:
+        """Return the interfaces of a function in the reader's namespace, the preferred one first."""
+        found = (_interface(folder) for folder in Interfaces.netdevs_of(self.root / "sys", bdf))
+        return tuple(each for each in found if each is not None)
+
+    def needed_for_default_route(self, bdf: Bdf) -> tuple[str, ...]:
+        """Return the way from a function's interface up to the one with the node's default route.
+
+        Shape: names of interfaces; empty if the node does not need this function.
+        """
+        needed = host_network.needed_interfaces(self.root)
+        names = (each.name for each in self.interfaces(bdf))
+        return next((needed[name] for name in names if name in needed), ())
+
+    def eswitch_mode(self, pf: Bdf) -> str | None:
+        """Return ``legacy`` or ``switchdev``, None if it is unknown.
+
+        NVIDIA's own driver package has a file; other drivers are asked. A PF whose interface has a switch id
+        is in switchdev mode.
+        """
+        for interface in self.interfaces(pf):
+            folder = self.root / "sys/class/net" / interface.name
+            said = attributes.text(folder / "compat/devlink/mode")
+            if said in _MODES:
+                return said
+            if attributes.text(folder / "phys_switch_id"):
+                return "switchdev"
+        return self.ask_eswitch(pf)
+
+    def data_direct(self, bdf: Bdf) -> PciFunction | None:
+        """Return the function through which a NIC's card reads GPU memory directly, None if unknown."""
+        sysfs = Sysfs(self.root)
+        found = cards.data_direct(self.root, bdf, sysfs.addresses)
+        return None if found is None else sysfs.function(found)
+
+    def _folder(self, bdf: Bdf) -> Path:
+        folder = self.root / "sys/bus/pci/devices" / bdf
+        if not attributes.is_folder(folder):
+            raise NotFound("read", f"PCI function {bdf}", f"{folder} does not exist")
+        return folder
+
+
+def _interface(folder: Path) -> NetInterface | None:
+    """Read one interface; one that disappears meanwhile is left out."""
+    mac, index = attributes.text(folder / "address"), attributes.number(folder / "ifindex")
+    if mac is None or index is None:
+        return None
+    return NetInterface(
+        name=folder.name,
+        index=index,
+        mac=mac,
+        mtu=attributes.number(folder / "mtu") or 0,
+        state=attributes.text(folder / "operstate") or "unknown",
+        link_type=LINK_TYPES.get(attributes.number(folder / "type") or 0),
+    )

@@ -1,0 +1,103 @@
+"""Parses the text form of faults (``faults.py``); every error is one ``InvalidFault``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from agent.hardware.simulated.errors import InvalidFault
+from agent.hardware.simulated.faults import (
+    COUNTED,
+    NIC_CALLS,
+    NIC_REFUSALS,
+    REFUSALS,
+    Call,
+    Fail,
+    Fault,
+    Held,
+    Kill,
+    Lost,
+    Moment,
+    NicFault,
+    NicTrouble,
+    Slow,
+    Strike,
+)
+
+_TEXT: Final = re.compile(
+    r"(?P<target>machine|(?P<kind>gpu|nic)-(?P<number>\d{1,3}))"
+    r":(?:(?P<state>[a-z-]+)(?:=(?P<count>\d{1,6}))?"
+    r"|(?P<call>[a-z-]+):(?P<effect>[a-z-]+)(?:=(?P<seconds>\d{1,6}(?:\.\d{1,6})?))?"
+    r"(?::(?P<times>[1-9]\d{0,5}))?)"
+)
+_GPU_STATES: Final = {"lost": Lost, "in-use": Held}
+_FORM: Final = (
+    "must be gpu-<minor>:lost, gpu-<minor>:in-use, nic-<number>:<trouble>, machine:no-vfio "
+    "or <gpu-<minor>|nic-<number>|machine>:<call>:<effect>[:<times>]"
+)
+
+
+def parse_fault(text: str) -> Fault:
+    """Parse the text form of a fault. Raises: InvalidFault."""
+    match = _TEXT.fullmatch(text.strip())
+    if match is None:
+        raise InvalidFault(text, _FORM)
+    number = int(match["number"]) if match["number"] else None
+    if not match["state"]:
+        return _strike(text, number, match)
+    is_trouble = match["state"] in set(NicTrouble) - _GPU_STATES.keys()
+    if match["kind"] == "nic" or (match["kind"] is None and is_trouble):
+        return _trouble(text, number, match)
+    if match["state"] not in _GPU_STATES or match["count"]:
+        raise InvalidFault(text, _FORM)
+    if number is None:
+        raise InvalidFault(text, f"{match['state']} is a state of one GPU, such as gpu-0")
+    return Lost(number) if match["state"] == "lost" else Held(number)
+
+
+def missing_device(fault: Fault, gpus: Collection[int], nics: Collection[int]) -> str | None:
+    """Return the name of the device that a fault is about, if a machine has no such device."""
+    match fault:
+        case Lost() | Held():
+            kind, number = "gpu", fault.gpu
+        case NicFault(nic=None) | Fail(number=None) | Slow(number=None) | Kill(number=None):
+            return None
+        case NicFault():
+            kind, number = "nic", fault.nic or 0
+        case _:
+            kind, number = "nic" if fault.call in NIC_CALLS else "gpu", fault.number or 0
+    return None if number in (nics if kind == "nic" else gpus) else f"{kind}-{number}"
+
+
+def _trouble(text: str, nic: int | None, match: re.Match[str]) -> NicFault:
+    if match["state"] not in list(NicTrouble):
+        raise InvalidFault(text, f"the trouble must be one of {', '.join(NicTrouble)}")
+    trouble = NicTrouble(match["state"])
+    if (trouble is NicTrouble.NO_VFIO) != (match["target"] == "machine"):
+        raise InvalidFault(text, "no-vfio, and no-vfio alone, is a trouble of the machine")
+    if (trouble in COUNTED) != (match["count"] is not None):
+        raise InvalidFault(text, f"{' and '.join(COUNTED)}, and they alone, take a number: late-rdma=3")
+    return NicFault(nic, trouble, int(match["count"]) if match["count"] else None)
+
+
+def _strike(text: str, number: int | None, match: re.Match[str]) -> Strike:
+    if match["call"] not in list(Call):
+        raise InvalidFault(text, f"the call must be one of {', '.join(Call)}")
+    call, effect = Call(match["call"]), match["effect"]
+    times = int(match["times"]) if match["times"] else None
+    kind = "nic" if call in NIC_CALLS else "gpu"
+    if call is Call.VERSIONS and number is not None:
+        raise InvalidFault(text, "versions is about no GPU: aim at machine")
+    if match["kind"] not in (None, kind):
+        raise InvalidFault(text, f"{call} is a call about a {kind.upper()}: aim at {kind}-0 or machine")
+    if (effect == "slow") != (match["seconds"] is not None):
+        raise InvalidFault(text, "slow, and slow alone, takes seconds: slow=2.5")
+    if effect == "slow":
+        return Slow(call, number, float(match["seconds"]), times)
+    if effect in list(Moment):
+        return Kill(call, number, Moment(effect), times or 1)
+    refusals = NIC_REFUSALS if kind == "nic" else REFUSALS
+    if effect in refusals:
+        return Fail(call, number, effect, times)
+    raise InvalidFault(text, f"the effect must be one of {', '.join([*refusals, 'slow=<seconds>', *Moment])}")
