@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from msgspec import UNSET
+
 from agent.inventory.model import NodeDevices
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, UnknownDevice
@@ -87,7 +89,7 @@ def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
 def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
     """Refuse shared devices: unpreparing one claim would take the device from another that still uses it."""
     for result in results:
-        if result.admin_access or result.share_id is not None:
+        if result.share_id is not None:
             subject = f"device {result.device} of claim {claim.ref}"
             raise ClaimUnusable("prepare", subject, NO_SHARING, "the user asks for a device of their own")
 
@@ -112,6 +114,7 @@ def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claim
         pool=result.device.pool,
         device=name,
         cdi_id=names.device_id(start.driver, start.uid, name),
+        admin_access=True if result.admin_access else UNSET,
     )
     wanted = Wanted(published, common)
     kind = KINDS.of_wanted(wanted)

@@ -47,8 +47,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lock_targets(self) -> frozenset[LockTarget]:
-        """Return the hardware that the claim's devices are, or are parts of."""
-        return frozenset(target for device in self.devices for target in device.lock_targets)
+        """Return the hardware that the claim may change: its devices are that, or are parts of it."""
+        own = (device for device in self.devices if not device.has_admin_access)
+        return frozenset(target for device in own for target in device.lock_targets)
 
     def in_state(self, state: State) -> Record:
         """Return the record in another state."""

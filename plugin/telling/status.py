@@ -79,10 +79,11 @@ def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
         "message": f"containers get it as CDI device {device.cdi_id}",
         "lastTransitionTime": since,
     }
+    admin = {"adminAccess": True} if device.has_admin_access else {}
     return {
         "driver": driver,
         "pool": device.pool,
         "device": device.device,
         "conditions": [ready],
-        "data": {"cdiDeviceIDs": [device.cdi_id], **device.status_data},
+        "data": {"cdiDeviceIDs": [device.cdi_id], **admin, **device.status_data},
     }

@@ -92,6 +92,10 @@ class Bench:
     def prepare(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
         return self.driver.prepare(self.claim(uid, *devices))
 
+    def look_at(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
+        """Prepare a claim with admin access to devices."""
+        return self.driver.prepare(self.claim(uid, *devices, admin_access=True))
+
     def unprepare(self, uid: str) -> None:
         self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
 
@@ -145,12 +149,14 @@ def allocated(
     request: str = "r",
     driver: str = DRIVER,
     configs: tuple[OpaqueConfig, ...] = (),
+    admin_access: bool = False,
 ) -> AllocatedClaim:
     return AllocatedClaim(
         ref=ClaimRef("default", f"claim-{uid}"),
         uid=ClaimUid(uid),
         results=tuple(
-            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device))) for device in devices
+            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device)), admin_access)
+            for device in devices
         ),
         configs=configs,
     )

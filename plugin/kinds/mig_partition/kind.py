@@ -74,6 +74,13 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
             found = instances.ensure(machine, present[device.gpu], known[device.gpu], device, note)
             progress.know(device.with_instance(found))
 
+    def find_for_admin(
+        self, context: Context, devices: Sequence[ClaimedMigPartition]
+    ) -> Sequence[ClaimedMigPartition]:
+        """Return the partitions with the instances at their places. Raises: NotReady; HardwareError."""
+        present = _present(context, devices)
+        return [instances.find(present[device.gpu], device) for device in devices]
+
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
         """Check that every MIG device is alive, by its UUID. Raises: NotReady; HardwareError."""
         present = _present(context, devices)

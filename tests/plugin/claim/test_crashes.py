@@ -12,7 +12,13 @@ from typing import Any
 
 import devices_of_kinds
 import pytest
-from devices_of_kinds import example_of, steps_of_prepare, steps_of_unprepare
+from devices_of_kinds import (
+    STEPS_AFTER_LOOK,
+    STEPS_OF_LOOK,
+    example_of,
+    steps_of_prepare,
+    steps_of_unprepare,
+)
 
 from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
@@ -23,6 +29,8 @@ PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
 UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
+LOOKING = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_OF_LOOK + 1)]
+LOOKED = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_AFTER_LOOK + 1)]
 Dies = Callable[[str, str, int], bool]
 
 
@@ -144,3 +152,49 @@ def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
     assert not dies("prepare", example.device, steps_of_prepare(kind) + 1)
     assert not dies("unprepare", example.device, steps_of_unprepare(kind) + 1)
     assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), LOOKING, ids=named)
+def test_killed_while_it_gives_admin_access_the_owner_keeps_its_device(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    device = example_of(kind).device
+    bench.prepare("owner", device)
+    before = (bench.instances(), bench.is_in_mig_mode())
+    assert dies("look_at", device, step)
+
+    bench.restart()
+    assert bench.look_at("u1", device) == answer(device)
+    bench.unprepare("u1")
+
+    assert (bench.instances(), bench.is_in_mig_mode()) == before
+    assert [record.claim_uid for record in bench.records()] == ["owner"]
+    bench.unprepare("owner")
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), LOOKED, ids=named)
+def test_killed_while_it_takes_admin_access_back_the_owner_keeps_its_device(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    device = example_of(kind).device
+    bench.prepare("owner", device)
+    bench.look_at("u1", device)
+    before = (bench.instances(), bench.is_in_mig_mode())
+    assert dies("unprepare", device, step)
+
+    bench.restart()
+    bench.unprepare("u1")
+
+    assert (bench.instances(), bench.is_in_mig_mode()) == before
+    assert [record.claim_uid for record in bench.records()] == ["owner"]
+
+
+@pytest.mark.parametrize("kind", KINDS.preparable, ids=named)
+def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
+    device = example_of(kind).device
+    bench.prepare("owner", device)
+
+    assert not dies("look_at", device, STEPS_OF_LOOK + 1)
+    assert not dies("unprepare", device, STEPS_AFTER_LOOK + 1)
+    assert [record.claim_uid for record in bench.records()] == ["owner"]
