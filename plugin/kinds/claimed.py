@@ -27,6 +27,8 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     Shape: ``requests`` are base names: ``req`` for a result of ``req/sub``; ``device`` the published name.
            A fact is None until it is known to be true; a deed is done only after what undoes it is durable.
+           ``alternative`` is ``sub`` for a result of ``req/sub``; ``pci_addresses`` those of the functions
+           that the device is, or is cut from. Neither is there where it says nothing.
            A device with ``admin_access`` may be anybody's: it is looked up, and never set up or taken down.
     """
 
@@ -38,6 +40,8 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     device: str
     cdi_id: str
     admin_access: AdminAccess = UNSET
+    alternative: str | UnsetType = UNSET
+    pci_addresses: tuple[str, ...] | UnsetType = UNSET
 
     @property
     def has_admin_access(self) -> bool:
@@ -50,6 +54,20 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         if self.has_admin_access:
             return max(self.RECORD_VERSION, _VERSION_WITH_ADMIN_ACCESS)
         return self.RECORD_VERSION
+
+    @property
+    def request_names(self) -> tuple[str, ...]:
+        """Return the requests as the allocation names them, with the alternative."""
+        if self.alternative is UNSET:
+            return self.requests
+        return tuple(f"{request}/{self.alternative}" for request in self.requests)
+
+    def says_the_same(self, other: Claimed) -> bool:
+        """Whether two devices differ in nothing but what containers are told."""
+        return self._without_words() == other._without_words()
+
+    def _without_words(self) -> Self:
+        return msgspec.structs.replace(self, alternative=UNSET, pci_addresses=UNSET)
 
     @property
     @abstractmethod

@@ -98,6 +98,10 @@ class GpuPartitionKind(PreparableKind[GpuPartition, ClaimedGpuPartition]):
         """Return the nodes of all members and the driver's files."""
         return gpus.parts_of(context, device, device.members)
 
+    def pci_addresses(self, published: GpuPartition) -> tuple[str, ...]:
+        """Return the addresses of all members."""
+        return tuple(gpu.bdf for gpu in published.gpus)
+
     def take_down(self, context: Context, devices: Sequence[ClaimedGpuPartition]) -> None:
         """Turn the MIG mode off where somebody turned it on and cut nothing."""
         gpus.turn_off_unused_modes(context, (gpu for device in devices for gpu in device.members))

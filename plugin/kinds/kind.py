@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypedDict, TypeVar
 
+from msgspec import UnsetType
+
 from agent.inventory.model import PublishedDevice
 from plugin.base.errors import ClaimUnusable
 from plugin.kinds.claimed import AdminAccess, Claimed
@@ -32,6 +34,7 @@ class Common(TypedDict):
     device: str
     cdi_id: str
     admin_access: AdminAccess
+    alternative: str | UnsetType
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,10 @@ class PreparableKind(Kind[P], Generic[P, D]):
 
         Raises: NotReady where something is missing; HardwareError.
         """
+
+    def pci_addresses(self, published: P) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the PCI functions that a device is, or is cut from; none, as here, where there are none."""
+        return ()
 
     @abstractmethod
     def take_down(self, context: Context, devices: Sequence[D]) -> None:

@@ -87,6 +87,10 @@ class WholeGpuKind(PreparableKind[WholeGpu, ClaimedGpu]):
         """Return the nodes of the GPU and the driver's files."""
         return gpus.parts_of(context, device, [device.gpu])
 
+    def pci_addresses(self, published: WholeGpu) -> tuple[str, ...]:
+        """Return the GPU's address."""
+        return (published.gpu.bdf,)
+
     def take_down(self, context: Context, devices: Sequence[ClaimedGpu]) -> None:
         """Turn the MIG mode off where somebody turned it on and cut nothing."""
         gpus.turn_off_unused_modes(context, (device.gpu for device in devices))

@@ -187,7 +187,7 @@ class Site:
         ]
         modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
         found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
-        folders = (self.options.cdi_dir, self.options.claims_dir)
+        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 

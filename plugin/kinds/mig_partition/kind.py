@@ -94,6 +94,10 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
             raise NotReady("use", f"device {device.device}", "its instance is not known yet")
         return context.gpu_parts.of_instance(device.gpu, device.gi_id, device.ci_id)
 
+    def pci_addresses(self, published: MigPartition) -> tuple[str, ...]:
+        """Return the parent's address."""
+        return (published.gpu.bdf,)
+
     def take_down(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
         """Destroy the instances, the last one first, and turn off the mode of parents that have no more."""
         for device in reversed(devices):
