@@ -20,7 +20,7 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
 from scheduler_core.search.answer import ShareIds, allocation
 from scheduler_core.search.candidates import located
-from scheduler_core.search.depth_first import Problem, Search
+from scheduler_core.search.depth_first import Problem, Search, plain_search
 from scheduler_core.search.problem import problem_of
 
 
@@ -43,9 +43,9 @@ def allocate(
     ordered = replace(cluster, pools=cluster.pools_seen_from(node))
     try:
         problem = problem_of(claims, ordered, node)
-        search = Search(problem) if most is None else Search(problem, Effort(most=most))
+        search = plain_search(problem, most)
         if not search.run():
-            return _refused(claims, ordered, node, problem)
+            return _refused(claims, ordered, node, problem, most)
     except SelectorError as error:
         raise located(error, claims, cluster.classes) from None
     except EffortExceeded as exceeded:
@@ -53,7 +53,9 @@ def allocate(
     return allocation(claims, problem, search.chosen, cluster=ordered, node=node, share_ids=share_ids)
 
 
-def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Unallocatable:
+def _refused(
+    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, most: float | None
+) -> Unallocatable:
     effort = Effort(most=DECISION)
 
     def fits(part: Sequence[Claim]) -> bool | None:
@@ -64,7 +66,7 @@ def _refused(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Pro
 
     return Unallocatable(
         node=node.name,
-        reasons=explain(claims, cluster, node, problem),
+        reasons=explain(claims, cluster, node, problem, most=most),
         findings=RefusalDetails(claims, cluster, node, fits),
     )
 

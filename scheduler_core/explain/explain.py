@@ -22,7 +22,7 @@ from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
 from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
-from scheduler_core.search.depth_first import Problem, Search, SearchAlternative, SearchRequest
+from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest, plain_search
 from scheduler_core.search.problem import problem_of
 
 _SHOWN = 3  # items that a sentence names before it says "and N more"
@@ -37,12 +37,15 @@ def explain(
     node: Node,
     problem: Problem,
     fits_without: FitsWithout | None = None,
+    *,
+    most: float | None = None,
 ) -> tuple[Reason, ...]:
     """Return the reasons, the decisive one first; never empty.
 
-    ``fits_without`` answers faster than the plain search, which is used without it.
+    ``fits_without`` answers faster than the plain search, which is used without it, within
+    ``most`` steps.
     """
-    ask = fits_without or (lambda dropped: _fits(_without_rules(problem, dropped)))
+    ask = fits_without or (lambda dropped: _fits(_without_rules(problem, dropped), most))
     reasons = _decisive(claims, cluster, node, problem, ask)
     return (*reasons, *_unused_pools(reasons, cluster, node))
 
@@ -64,13 +67,13 @@ def _decisive(
     return tuple(_shortages(claims, problem, problem.ledgers))
 
 
-def _fits(problem: Problem) -> bool:
+def _fits(problem: Problem, most: float | None = None) -> bool:
     """Whether a relaxed problem is known to have an answer.
 
     A selector error or a search that reaches its bound counts as no: the claims themselves did not cause it.
     """
     try:
-        return Search(problem).run()
+        return plain_search(problem, most).run()
     except (SelectorError, EffortExceeded):
         return False
 

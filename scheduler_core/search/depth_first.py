@@ -203,6 +203,11 @@ class Search:
         return rule.seat(alternative.name) if isinstance(rule, SameSets) else rule
 
 
+def plain_search(problem: Problem, most: float | None = None) -> Search:
+    """Return a search that may take ``most`` steps, ``DECISION`` where it is None."""
+    return Search(problem, Effort(most=DECISION if most is None else most))
+
+
 def _levels(preferred: Sequence[Preferred]) -> Iterator[tuple[int, ...]]:
     """Yield every combination of levels, the most preferred of the first rule first."""
     yield from product(*(range(rule.levels + 1) for rule in preferred))

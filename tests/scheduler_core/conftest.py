@@ -1,4 +1,4 @@
-"""What the core's tests share: the KEP's own YAML, and that no example has a deadline."""
+"""What the core's tests share: the KEP's own YAML."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import settings
 
-settings.register_profile("tangram", deadline=None)  # no test measures time
-settings.load_profile("tangram")
 KEP = Path(__file__).parent.parent / "data" / "kep-4815"
 
 

@@ -20,7 +20,8 @@ from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.faults import NicTrouble
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.nics.functions import uplinks
-from agent.hardware.simulated.nics.tree import follow_nics, render_nics, render_routes, render_vfio_driver
+from agent.hardware.simulated.nics.tree import follow_nics, render_nics, render_routes
+from agent.hardware.simulated.nics.vfio_tree import render_vfio_driver
 from agent.hardware.simulated.nics.views import changed_nics, views
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.pci_tree import render_pci

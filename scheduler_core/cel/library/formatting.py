@@ -109,6 +109,7 @@ def _nested(work: Work, value: Any, depth: int) -> str:
     work.descend(depth)
     match value:
         case list():
+            work.make(len(value))  # each part is a text of its own until they are joined
             parts = [_nested(work, part, depth + 1) for part in value]
             work.write(_written(parts))
             return "[" + ", ".join(parts) + "]"
@@ -128,6 +129,7 @@ def _nested(work: Work, value: Any, depth: int) -> str:
 
 
 def _nested_map(work: Work, value: dict[Any, Any], depth: int) -> str:
+    work.make(2 * len(value))
     written = [(_nested(work, key, depth + 1), _nested(work, part, depth + 1)) for key, part in value.items()]
     work.write(sum(map(_written, written)))
     return "{" + ", ".join(f"{key}:{part}" for key, part in sorted(written)) + "}"

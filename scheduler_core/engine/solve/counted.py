@@ -86,7 +86,7 @@ class CountedSubproblem:
     def candidates(self, states: States, turn: int, progress: Progress) -> Iterator[tuple[int, int]]:
         """Yield free devices in listed order, as member and position; of equal ones only the first."""
         column, (_, spent) = self.order[turn], progress
-        seen: set[tuple[ComponentView, int, int, int, int]] = set()
+        seen: set[tuple[ComponentView, int, int, int, bool, int]] = set()
         found = []
         for number, member in enumerate(self.members):
             if not self._is_spent(number, column, spent):
@@ -94,8 +94,10 @@ class CountedSubproblem:
                     found.append((member.ranks[position], number, position))
         for _, number, position in sorted(found):
             member = self.members[number]
-            alone = -1 if len(self.groups[member.group].members) == 1 else member.group
-            key = (member.view, states[number], position, alone, spent >> member.group & 1)
+            group = self.groups[member.group]
+            shared = -1 if len(group.members) == 1 else member.group
+            spent_here = spent >> member.group & 1
+            key = (member.view, states[number], position, shared, group.is_limited, spent_here)
             if key not in seen:
                 seen.add(key)
                 yield number, position

@@ -256,6 +256,18 @@ def test_a_damaged_state_of_a_function_is_refused(host, nics, was: str, damaged:
         SimulatedMachine.attach(host.directory)
 
 
+def test_a_group_of_an_earlier_state_is_forgotten_when_the_machine_is_mended(host, nics) -> None:
+    host.inject(parse_fault("nic-0:no-iommu"))
+    without = (host.directory / "machine.json").read_text()
+    host.clear_faults()
+    (host.directory / "machine.json").write_text(without)
+    (host.directory / "rendered").unlink()
+
+    SimulatedMachine.attach(host.directory)
+
+    assert nics.reader.iommu_group(VF) is None
+
+
 def shown(root: Path) -> dict[str, object]:
     """Return what a tree shows: its links and files."""
     return {

@@ -82,3 +82,12 @@ def test_of_equal_components_one_in_each_limited_group_is_tried():
     subproblem = CountedSubproblem(members, groups, (0, 1), (True, True), Effort())
 
     assert subproblem.first((0, 0, 0)) == ((2, 0), (1, 0))
+
+
+def test_of_equal_components_a_limited_and_a_free_one_are_both_tried():
+    members = equal_members((0, 1), size=2)
+    groups = (LimitedGroup((0,), is_limited=False), LimitedGroup((1,), is_limited=True))
+
+    subproblem = CountedSubproblem(members, groups, (1, 0, 0, 0), (True, False), Effort())
+
+    assert subproblem.first((0, 0)) == ((1, 0), (0, 0), (0, 1), (1, 1))
