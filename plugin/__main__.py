@@ -75,6 +75,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         pod_uid=arguments.pod_uid,
         host_root=chosen.options.host_root,
         linked=read_table(arguments.partitions, arguments.partition_policy),
+        has_metadata=arguments.device_metadata,
     )
 
 

@@ -59,6 +59,8 @@ def _add_names(found: argparse.ArgumentParser) -> None:
     add("--node-name", metavar="NAME", help=node)
     pod = "part of the sockets' names, so that two versions can run during a rolling update"
     add("--pod-uid", metavar="UID", help=pod)
+    metadata = "give containers a file with the facts of their devices, for each request (KEP-5304)"
+    add("--device-metadata", action="store_true", help=metadata)
 
 
 def _add_places(found: argparse.ArgumentParser) -> None:

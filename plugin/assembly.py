@@ -11,6 +11,7 @@ from dataclasses import replace
 from agent.hardware.ports import Machine
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
@@ -30,6 +31,9 @@ def assemble(
         node=Node(machine.readers, options.node_name, options.driver_name, options.linked),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
+        metadata=MetadataFolder(
+            options.metadata_dir, options.cdi_dir, options.driver_name, is_wanted=options.has_metadata
+        ),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,

@@ -24,7 +24,8 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, None without one.
+           node's table of partitions, None without one; ``has_metadata`` whether containers find metadata
+           files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release; together below the kubelet's 45 s for a call.
     Raises: InvalidOption naming the option, the value and the rule.
@@ -39,6 +40,7 @@ class Options:
     pod_uid: str | None = None
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
+    has_metadata: bool = False
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -83,6 +85,11 @@ class Options:
     def claims_dir(self) -> Path:
         """Return the folder of the records."""
         return self.data_dir / "claims"
+
+    @property
+    def metadata_dir(self) -> Path:
+        """Return the folder of the metadata files."""
+        return self.data_dir / "dra-device-metadata"
 
     @property
     def lock_file(self) -> Path:

@@ -42,6 +42,8 @@ _TOOLS: Final = (
 )
 _MANAGEMENT: Final = "libnvidia-ml.so.1"
 _OPTIONAL_CONTROL_NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
+_CAPABILITIES: Final = "/proc/driver/nvidia/capabilities"
+_MONITOR: Final = "mig/monitor"
 _CAPABILITY_MAJOR: Final = re.compile(r"^\s*(\d+)\s+nvidia-caps$", re.MULTILINE)
 _CAPABILITY_MINOR: Final = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
 
@@ -97,6 +99,17 @@ class DriverRoot:
         instance = f"gpu{minor}/mig/gi{gi_id}"
         return self._capability(f"{instance}/access"), self._capability(f"{instance}/ci{ci_id}/access")
 
+    def monitoring_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the capability node of a monitor and those of a GPU's present MIG instances, by number."""
+        folder = f"gpu{minor}/mig"
+        names = [_MONITOR, *(f"{folder}/{name}" for name in self._instance_capabilities(folder))]
+        minors = ((name, self._capability_minor(name)) for name in names)
+        return tuple(
+            DeviceNode(_capability_path(found), None, self._capability_major(f"capability {name}"), found)
+            for name, found in minors
+            if found is not None
+        )
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries of this version under all their names, and its tools.
 
@@ -137,12 +150,25 @@ class DriverRoot:
 
     def _capability(self, name: str) -> DeviceNode:
         subject = f"capability {name}"
-        file = self._proc(f"/proc/driver/nvidia/capabilities/{name}")
-        minor = _CAPABILITY_MINOR.search(attributes.text(file) or "")
+        minor = self._capability_minor(name)
         if minor is None:
+            file = self._proc(f"{_CAPABILITIES}/{name}")
             raise NotFound("read DeviceFileMinor", subject, f"{file} has no such number", _SHOW_PROC)
-        path = f"/dev/nvidia-caps/nvidia-cap{minor[1]}"
-        return self._node(path) or DeviceNode(path, None, self._capability_major(subject), int(minor[1]))
+        path = _capability_path(minor)
+        return self._node(path) or DeviceNode(path, None, self._capability_major(subject), minor)
+
+    def _capability_minor(self, name: str) -> int | None:
+        """Return the number of a capability's node, None where there is no such capability (any more)."""
+        found = _CAPABILITY_MINOR.search(attributes.text(self._proc(f"{_CAPABILITIES}/{name}")) or "")
+        return None if found is None else int(found[1])
+
+    def _instance_capabilities(self, folder: str) -> Iterator[str]:
+        """Yield the capabilities of the GIs and CIs below a GPU's folder."""
+        below = self._proc(f"{_CAPABILITIES}/{folder}")
+        for gi in (name for name in attributes.names(below) if name.startswith("gi")):
+            yield f"{gi}/access"
+            inside = attributes.names(below / gi)
+            yield from (f"{gi}/{name}/access" for name in inside if name.startswith("ci"))
 
     def _capability_major(self, subject: str) -> int:
         file = self._proc("/proc/devices")
@@ -178,6 +204,10 @@ class DriverRoot:
             place = next((path for path in places if attributes.exists(self._below(path))), None)
             if place:
                 yield HostFile(place, self._below(place))
+
+
+def _capability_path(minor: int) -> str:
+    return f"/dev/nvidia-caps/nvidia-cap{minor}"
 
 
 def _other_names(folder: Path, names: tuple[str, ...], library: str) -> set[str]:

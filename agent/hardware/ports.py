@@ -133,6 +133,14 @@ class DriverFiles(Protocol):
         """Return the capability nodes of a GI and its CI. Raises: NotFound."""
         ...
 
+    def monitoring_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the capability node of a monitor and those of a GPU's present MIG instances, by number.
+
+        Shape: without paths on the host, since nodes of instances may go before a container starts again;
+               empty with a driver without MIG.
+        """
+        ...
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries and tools of this version, by path in the container."""
         ...

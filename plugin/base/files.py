@@ -125,7 +125,7 @@ def names(folder: Path) -> tuple[str, ...]:
     """Return the names in a folder, sorted; none where it does not exist. Raises: StorageFailed."""
     try:
         return tuple(sorted(os.listdir(folder)))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
         raise StorageFailed("list", str(folder), _reason(error)) from error

@@ -75,7 +75,7 @@ class Injection:
     """What a container gets with one prepared device.
 
     Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
-           those of its GPUs with commas between them.
+           those of its GPUs with commas between them; ``has_admin_access`` whether it is only to look at.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Injection:
     identity: str
     nodes: tuple[DeviceNode, ...]
     files: tuple[HostFile, ...]
+    has_admin_access: bool = False
 
 
 def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
@@ -114,16 +115,21 @@ def minimum_version(kind_name: str, devices: Sequence[Device]) -> str:
     return "0.3.0"
 
 
-def environment_name(device: str) -> str:
-    """Return the name of the variable that holds a device's UUID in a container."""
-    return "TANGRAM_DEVICE_" + re.sub(r"[^A-Z0-9]", "_", device.upper())
+def environment_name(device: str, *, has_admin_access: bool = False) -> str:
+    """Return the name of the variable that holds a device's UUID in a container.
+
+    A program that computes on every device it is told of must not find those that it may only look at.
+    """
+    prefix = "TANGRAM_ADMIN_DEVICE_" if has_admin_access else "TANGRAM_DEVICE_"
+    return prefix + re.sub(r"[^A-Z0-9]", "_", device.upper())
 
 
 def _device(injection: Injection) -> Device:
+    variable = environment_name(injection.device, has_admin_access=injection.has_admin_access)
     return Device(
         name=injection.name,
         container_edits=Edits(
-            env=(f"{environment_name(injection.device)}={injection.identity}",),
+            env=(f"{variable}={injection.identity}",),
             device_nodes=tuple(_node(node) for node in injection.nodes),
             mounts=tuple(
                 Mount(host_path=str(file.host_path), container_path=file.path, options=_MOUNT_OPTIONS)

@@ -20,11 +20,13 @@ from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import DeviceHeld, PluginError, UnknownDevice
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.attribution import attributed
 from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
 from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import ClaimSteps
@@ -48,6 +50,7 @@ class Driver:
         node: Node,
         store: RecordStore,
         cdi: CdiFolder,
+        metadata: MetadataFolder,
         locks: Locks,
         holder_waits: HolderWaits,
         host_root: Path = Path("/"),
@@ -59,10 +62,17 @@ class Driver:
         self._node = node
         self._store = store
         self._cdi = cdi
+        self._metadata = metadata
         self._locks = locks
         self._setup = DeviceSetup()
         self._steps = ClaimSteps(
-            machine=machine, node=node, store=store, cdi=cdi, setup=self._setup, host_root=host_root
+            machine=machine,
+            node=node,
+            store=store,
+            cdi=cdi,
+            metadata=metadata,
+            setup=self._setup,
+            host_root=host_root,
         )
 
     def starting(self) -> AbstractContextManager[None]:
@@ -127,7 +137,7 @@ class Driver:
             record = self._store.load(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
-                self._cdi.remove(uid)
+                self._steps.remove_files(ref, uid)
                 return
             with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
                 self._steps.end(record, self._boot.boot_id())
@@ -140,13 +150,27 @@ class Driver:
         boot_id = self._boot.boot_id()
         snapshot = self._node.read_again()
         foreign = partial(self._setup.foreign, snapshot)
-        found = repairs(self._store.census(), foreign, self._cdi.claims(), boot_id)
+        documents = self._cdi.claims() | self._metadata.claims()
+        found = repairs(self._store.census(), foreign, documents, boot_id)
         for repair in found:
             try:
                 self._repair(repair, boot_id)
             except (PluginError, HardwareError) as error:
                 _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
+        self._write_metadata_again(boot_id)
         return found
+
+    def _write_metadata_again(self, boot_id: str) -> None:
+        """Write the metadata files of prepared claims that are missing or say something else."""
+        wanted = self._store.census().records if self._metadata.is_wanted else ()
+        for uid in [record.uid for record in wanted]:
+            try:
+                with self._locked(uid, f"write the metadata of claim {uid}"):
+                    record = self._store.load(uid)
+                    if record and record.state is State.COMPLETED and record.boot_id == boot_id:
+                        self._steps.write_metadata(record)
+            except PluginError as error:
+                _log.error("claim %s: its metadata is not written: %s", uid, error)
 
     def _planned(self, preparation: Preparation, claim: AllocatedClaim) -> Plan:
         """Resolve a claim. A device that is not known may have come since the node was read."""
@@ -163,13 +187,16 @@ class Driver:
         with self._targets_locked(targets, f"prepare claim {preparation.ref}"):
             if earlier is not None:
                 if self._steps.keep_or_undo(earlier, plan):
-                    return answer(self._steps.confirm(earlier, plan))
+                    return self._answer(self._steps.confirm(earlier, plan))
                 preparation.earlier = None
             self._steps.refuse(plan)
             # The placeholder's file is durable already, so its next lines need no sync.
             write = self._store.note if preparation.has_placeholder else self._store.save
             preparation.has_placeholder = False
-            return answer(self._steps.begin(plan, write))
+            return self._answer(self._steps.begin(plan, write))
+
+    def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
+        return answer(record, has_metadata=self._metadata.is_wanted)
 
     def _repair(self, repair: Repair, boot_id: str) -> None:
         match repair:
@@ -186,7 +213,7 @@ class Driver:
         """Undo a claim that is not complete. Another process may have completed it since the census."""
         record = self._store.load(uid)
         if record is None:
-            self._cdi.remove(uid)
+            self._steps.remove_files(None, uid)
             self._store.remove(uid)
         elif record.state is not State.COMPLETED or record.boot_id != boot_id:
             with self._targets_locked(record.lock_targets, f"repair claim {record.ref}"):

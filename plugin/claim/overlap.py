@@ -1,7 +1,8 @@
 """PURE: whether a plan's devices are free of every other claim's, counted as the scheduler counts.
 
 Records, the node's devices and a plan enter; nothing or an error with the holder's name leaves. A scheduler
-race or a force-deleted pod can allocate a device that is still prepared: the plugin refuses it here.
+race or a force-deleted pod can allocate a device that is still prepared: the plugin refuses it here. A device
+with admin access is held by nobody and refused to nobody.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from agent.inventory.model import Hardware, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
+from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.model.device import DeviceName
 
@@ -28,7 +30,7 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
     for record in records:
         if record.uid != plan.uid:
             _record_all(ledger, record, node)
-    for device in plan.devices:
+    for device in _own(plan):
         try:
             ledger.take(DeviceName(device.device), f"claim {plan.ref}")
         except Overdrawn as error:
@@ -40,7 +42,7 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
 def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
     """Check a plan against itself alone: waiting for another claim's end would not help it."""
     ledger = copy(node.books)
-    for device in plan.devices:
+    for device in _own(plan):
         try:
             ledger.take(DeviceName(device.device), "the claim itself")
         except Overdrawn as error:
@@ -53,10 +55,14 @@ def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
 
     A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
-    for device in record.devices:
+    for device in _own(record):
         name = node.by_hardware.get(device.hardware)
         for held in _remaining_gpus(device.hardware, node) if name is None else [name]:
             ledger.record(held, f"claim {record.ref} ({record.state})")
+
+
+def _own(record: Record) -> Iterable[Claimed]:
+    return (device for device in record.devices if not device.has_admin_access)
 
 
 def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
+from msgspec import UNSET
+
 from agent.inventory.model import NodeDevices
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.cdi import names
+from plugin.claim.metadata import metadata_ids
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
@@ -61,19 +65,33 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
     _refuse_configuration(claim, node)
     _refuse_sharing(claim, ours)
     _refuse_twins(claim, ours)
-    start = placeholder(uid, claim.ref, driver, boot_id)
+    start = msgspec.structs.replace(
+        placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
+    )
     return start.with_devices(_claimed(start, result, node) for result in ours)
 
 
 def is_same_allocation(record: Record, plan: Record) -> bool:
     """Whether a record is of the plan's allocation. A claim may have been allocated anew since."""
-    return plan.devices == tuple(device.as_planned() for device in record.devices)
+    return len(record.devices) == len(plan.devices) and all(
+        device.as_planned().says_the_same(planned)
+        for device, planned in zip(record.devices, plan.devices, strict=True)
+    )
 
 
-def answer(record: Record) -> tuple[PreparedDevice, ...]:
-    """Return the kubelet's answer: the same for the same record, however often it asks."""
+def answer(record: Record, *, has_metadata: bool) -> tuple[PreparedDevice, ...]:
+    """Return the kubelet's answer: the same for the same record, however often it asks.
+
+    Shape: ``has_metadata`` whether the first device of each request brings the request's metadata file.
+    """
+    files = metadata_ids(record) if has_metadata else {}
     return tuple(
-        PreparedDevice(device.requests, device.pool, device.device, (device.cdi_id,))
+        PreparedDevice(
+            device.requests,
+            device.pool,
+            device.device,
+            (device.cdi_id, *(id_ for request in device.requests if (id_ := files.pop(request, "")))),
+        )
         for device in record.devices
     )
 
@@ -87,7 +105,7 @@ def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
 def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
     """Refuse shared devices: unpreparing one claim would take the device from another that still uses it."""
     for result in results:
-        if result.admin_access or result.share_id is not None:
+        if result.share_id is not None:
             subject = f"device {result.device} of claim {claim.ref}"
             raise ClaimUnusable("prepare", subject, NO_SHARING, "the user asks for a device of their own")
 
@@ -107,18 +125,21 @@ def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claim
     published = node.by_name.get(name)
     if published is None:
         raise UnknownDevice("prepare", subject, _why_unknown(name, node))
+    request, _, alternative = result.request.partition("/")
     common = Common(
-        requests=(result.request.partition("/")[0],),
+        requests=(request,),
         pool=result.device.pool,
         device=name,
         cdi_id=names.device_id(start.driver, start.uid, name),
+        admin_access=True if result.admin_access else UNSET,
+        alternative=alternative or UNSET,
     )
     wanted = Wanted(published, common)
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
         raise _unsupported_kind(subject, kind.text)
     claimed: Claimed = kind.plan(wanted)
-    return claimed
+    return msgspec.structs.replace(claimed, pci_addresses=kind.pci_addresses(published) or UNSET)
 
 
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
@@ -20,7 +21,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One claim on this node and its state.
 
     Shape: ``devices`` in the order of the allocation's results, this driver's only; empty before the
-           allocation is known (a placeholder).
+           allocation is known (a placeholder); ``pod_claim_name`` how the pod calls a claim that was made
+           from a template.
     """
 
     claim_uid: str
@@ -30,6 +32,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     boot_id: str
     state: State
     devices: tuple[ClaimedDevice, ...]
+    pod_claim_name: str | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.state is State.ABSENT or (self.state is State.COMPLETED and not self.devices):
@@ -47,8 +50,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lock_targets(self) -> frozenset[LockTarget]:
-        """Return the hardware that the claim's devices are, or are parts of."""
-        return frozenset(target for device in self.devices for target in device.lock_targets)
+        """Return the hardware that the claim may change: its devices are that, or are parts of it."""
+        own = (device for device in self.devices if not device.has_admin_access)
+        return frozenset(target for device in own for target in device.lock_targets)
+
+    def told_as(self, plan: Record) -> Record:
+        """Return the record with what containers are told taken from a plan of the same allocation."""
+        devices = (
+            msgspec.structs.replace(
+                device, alternative=planned.alternative, pci_addresses=planned.pci_addresses
+            )
+            for device, planned in zip(self.devices, plan.devices, strict=True)
+        )
+        return msgspec.structs.replace(self, pod_claim_name=plan.pod_claim_name).with_devices(devices)
 
     def in_state(self, state: State) -> Record:
         """Return the record in another state."""

@@ -16,8 +16,8 @@ from plugin.claim.record import Record
 from plugin.kinds.registry import KINDS
 from scheduler_core.model.claim import ClaimUid
 
-VERSION: Final = max(kind.claimed.RECORD_VERSION for kind in KINDS.preparable)
-"""The highest version that this program reads: 2 knows partitions, devices of several GPUs."""
+VERSION: Final = max(3, *(kind.claimed.RECORD_VERSION for kind in KINDS.preparable))
+"""The highest version that this program reads: 2 knows devices of several GPUs, 3 admin access."""
 
 
 class Corrupt(Exception):
@@ -42,7 +42,7 @@ def encode(record: Record) -> bytes:
 
 def _least_version(record: Record) -> int:
     """Return the lowest version that can express a record, so that an older plugin can still read it."""
-    return max((device.RECORD_VERSION for device in record.devices), default=1)
+    return max((device.record_version for device in record.devices), default=1)
 
 
 def decode(data: bytes, uid: ClaimUid) -> Record:

@@ -17,6 +17,8 @@ from agent.hardware.ports import Machine
 from plugin.base.errors import PluginError
 from plugin.cdi import document
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.metadata_folder import MetadataFolder
+from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
 from plugin.claim.preparation import Plan
@@ -44,6 +46,7 @@ class ClaimSteps:
     node: Node
     store: RecordStore
     cdi: CdiFolder
+    metadata: MetadataFolder
     setup: DeviceSetup
     host_root: Path
 
@@ -91,7 +94,7 @@ class ClaimSteps:
 
         Raises: PluginError, HardwareError.
         """
-        found = self._real(record, plan)
+        found = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
         return found
@@ -103,7 +106,7 @@ class ClaimSteps:
         Raises: HardwareError, StorageFailed. A second call goes on from there.
         """
         undoing = self._move(record, event)
-        self.cdi.remove(record.uid)
+        self.remove_files(record.ref, record.uid)
         self.setup.take_down(self._context(self.node.snapshot), record.devices)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
@@ -117,10 +120,26 @@ class ClaimSteps:
         if record.boot_id == boot_id:
             self.undo(record, Event.UNPREPARE)
             return
-        self.cdi.remove(record.uid)
+        self.remove_files(record.ref, record.uid)
         self.setup.forget(self._context(self.node.snapshot), record.devices)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
+
+    def write_metadata(self, record: Record) -> None:
+        """Write the metadata files of a claim that is set up, where they are wanted.
+
+        Raises: StorageFailed, ClaimUnusable.
+        """
+        if self.metadata.is_wanted:
+            self.metadata.ensure(record.ref, record.uid, request_files(record))
+
+    def remove_files(self, ref: ClaimRef | None, uid: ClaimUid) -> None:
+        """Remove what container runtimes read of a claim. Shape: ``ref`` None where it is not known.
+
+        Raises: StorageFailed.
+        """
+        self.cdi.remove(uid)
+        self.metadata.remove(ref, uid)
 
     def remove_placeholder(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Remove a claim's placeholder, or the temporary file of a write that failed; an error is logged."""
@@ -143,6 +162,7 @@ class ClaimSteps:
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
+        self.write_metadata(record.with_devices(devices))
         self.setup.refuse_dead(context, devices)
         return record.with_devices(devices)
 

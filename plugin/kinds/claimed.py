@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from agent.inventory.model import Hardware
 from plugin.machine.lock_target import LockTarget
+
+AdminAccess = Literal[True] | UnsetType
+"""True, or not there at all: records without admin access are those of earlier versions."""
+_VERSION_WITH_ADMIN_ACCESS: Final = 3
 
 
 class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -22,6 +27,9 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     Shape: ``requests`` are base names: ``req`` for a result of ``req/sub``; ``device`` the published name.
            A fact is None until it is known to be true; a deed is done only after what undoes it is durable.
+           ``alternative`` is ``sub`` for a result of ``req/sub``; ``pci_addresses`` those of the functions
+           that the device is, or is cut from. Neither is there where it says nothing.
+           A device with ``admin_access`` may be anybody's: it is looked up, and never set up or taken down.
     """
 
     RECORD_VERSION: ClassVar[int] = 1
@@ -31,6 +39,35 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     pool: str
     device: str
     cdi_id: str
+    admin_access: AdminAccess = UNSET
+    alternative: str | UnsetType = UNSET
+    pci_addresses: tuple[str, ...] | UnsetType = UNSET
+
+    @property
+    def has_admin_access(self) -> bool:
+        """Whether the claim may only look at the device, whoever has it."""
+        return self.admin_access is True
+
+    @property
+    def record_version(self) -> int:
+        """Return the lowest version of the record's format that can express the device."""
+        if self.has_admin_access:
+            return max(self.RECORD_VERSION, _VERSION_WITH_ADMIN_ACCESS)
+        return self.RECORD_VERSION
+
+    @property
+    def request_names(self) -> tuple[str, ...]:
+        """Return the requests as the allocation names them, with the alternative."""
+        if self.alternative is UNSET:
+            return self.requests
+        return tuple(f"{request}/{self.alternative}" for request in self.requests)
+
+    def says_the_same(self, other: Claimed) -> bool:
+        """Whether two devices differ in nothing but what containers are told."""
+        return self._without_words() == other._without_words()
+
+    def _without_words(self) -> Self:
+        return msgspec.structs.replace(self, alternative=UNSET, pci_addresses=UNSET)
 
     @property
     @abstractmethod

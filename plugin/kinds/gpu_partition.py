@@ -85,12 +85,22 @@ class GpuPartitionKind(PreparableKind[GpuPartition, ClaimedGpuPartition]):
         for device in devices:
             gpus.make_whole(context, device.members)
 
+    def find_for_admin(
+        self, _context: Context, devices: Sequence[ClaimedGpuPartition]
+    ) -> Sequence[ClaimedGpuPartition]:
+        """Return the devices: that a GPU is gone is found when its parts are read."""
+        return devices
+
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedGpuPartition]) -> None:
         """Check nothing: a member that does not answer was found when it was made whole."""
 
     def parts(self, context: Context, device: ClaimedGpuPartition) -> Parts:
         """Return the nodes of all members and the driver's files."""
-        return context.gpu_parts.of_gpus(device.members)
+        return gpus.parts_of(context, device, device.members)
+
+    def pci_addresses(self, published: GpuPartition) -> tuple[str, ...]:
+        """Return the addresses of all members."""
+        return tuple(gpu.bdf for gpu in published.gpus)
 
     def take_down(self, context: Context, devices: Sequence[ClaimedGpuPartition]) -> None:
         """Turn the MIG mode off where somebody turned it on and cut nothing."""

@@ -26,6 +26,7 @@ def _injection(context: Context, uid: ClaimUid, device: Claimed) -> Injection:
         name=names.device_name(uid, device.device),
         device=device.device,
         identity=device.identity,
+        has_admin_access=device.has_admin_access,
         nodes=parts.nodes,
         files=parts.files,
     )

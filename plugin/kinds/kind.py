@@ -2,7 +2,7 @@
 
 A kind holds no state. Its methods get a context with the machine, and all devices of the kind that one claim
 has, so that what these share is read once. Whoever calls them holds the locks of the claim and of the
-devices' lock targets.
+devices' lock targets; devices with admin access have none, and are never set up or taken down.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypedDict, TypeVar
 
+from msgspec import UnsetType
+
 from agent.inventory.model import PublishedDevice
-from plugin.kinds.claimed import Claimed
+from plugin.base.errors import ClaimUnusable
+from plugin.kinds.claimed import AdminAccess, Claimed
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
@@ -30,6 +33,8 @@ class Common(TypedDict):
     pool: str
     device: str
     cdi_id: str
+    admin_access: AdminAccess
+    alternative: str | UnsetType
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,16 @@ class PreparableKind(Kind[P], Generic[P, D]):
         Raises: PluginError, HardwareError. What was made before stays for ``take_down``.
         """
 
+    def find_for_admin(self, context: Context, devices: Sequence[D]) -> Sequence[D]:  # noqa: ARG002
+        """Return devices with admin access as they are now, whoever has them; change nothing.
+
+        Raises: NotReady where one does not exist now; ClaimUnusable where the kind has no admin access, as
+                here; HardwareError.
+        """
+        subject, remedy = f"device {devices[0].device}", "the user asks without adminAccess"
+        reason = f"it is {self.text}, to which this version gives no admin access"
+        raise ClaimUnusable("prepare", subject, reason, remedy)
+
     @abstractmethod
     def refuse_dead(self, context: Context, devices: Sequence[D]) -> None:
         """Check that the devices that were set up work. Raises: NotReady; HardwareError."""
@@ -128,6 +143,10 @@ class PreparableKind(Kind[P], Generic[P, D]):
 
         Raises: NotReady where something is missing; HardwareError.
         """
+
+    def pci_addresses(self, published: P) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the PCI functions that a device is, or is cut from; none, as here, where there are none."""
+        return ()
 
     @abstractmethod
     def take_down(self, context: Context, devices: Sequence[D]) -> None:

@@ -3,6 +3,9 @@
 Claimed devices enter, devices with all that is known of them leave, for the caller to record. What a kind
 needs to be durable earlier is handed over at once. Nothing here decides about a claim's state. The caller
 holds the locks of the claim and of its lock targets.
+
+Devices with admin access are somebody else's, or nobody's. This module keeps them from being changed: they
+are looked up, and no kind is asked to set them up or to take them down.
 """
 
 from __future__ import annotations
@@ -30,9 +33,10 @@ class DeviceSetup:
     def refuse_occupied(self, context: Context, devices: Sequence[Claimed]) -> None:
         """Check that nobody else is where the devices will be, before the plan is recorded.
 
-        Raises: PluginError; HardwareError.
+        Devices with admin access must be there already. Raises: PluginError; HardwareError.
         """
-        for kind, mine in self.kinds.by_kind(devices):
+        self._found_for_admin(context, devices)
+        for kind, mine in self.kinds.by_kind(_own(devices)):
             kind.refuse_occupied(context, mine)
 
     def set_up(self, context: Context, devices: Sequence[Claimed], note: NoteDevices) -> tuple[Claimed, ...]:
@@ -42,8 +46,10 @@ class DeviceSetup:
         Raises: PluginError, HardwareError. What was made before stays for ``take_down``.
         """
         progress = _Progress(devices, note)
-        for kind, mine in self.kinds.by_kind(devices):
+        for kind, mine in self.kinds.by_kind(_own(devices)):
             kind.set_up(context, mine, progress)
+        for device in self._found_for_admin(context, devices):
+            progress.know(device)
         return progress.devices
 
     def refuse_dead(self, context: Context, devices: Sequence[Claimed]) -> None:
@@ -56,19 +62,32 @@ class DeviceSetup:
 
         Raises: HardwareError. A second call goes on from there.
         """
-        for kind, mine in reversed(tuple(self.kinds.by_kind(devices))):
+        for kind, mine in reversed(tuple(self.kinds.by_kind(_own(devices)))):
             kind.take_down(context, mine)
 
     def forget(self, context: Context, devices: Sequence[Claimed]) -> None:
         """Undo what of the devices outlived the boot in which they were set up. Raises: HardwareError."""
-        for kind, mine in reversed(tuple(self.kinds.by_kind(devices))):
+        for kind, mine in reversed(tuple(self.kinds.by_kind(_own(devices)))):
             kind.forget(context, mine)
 
     def foreign(self, node: NodeSnapshot, held: Iterable[Claimed]) -> Iterator[Foreign]:
         """Yield what is on the node and is none of the devices that claims hold."""
-        found = tuple(held)
+        found = _own(held)
         for kind in self.kinds.preparable:
             yield from kind.foreign(node, [one for one in found if self.kinds.of_claimed(one) is kind])
+
+    def _found_for_admin(self, context: Context, devices: Iterable[Claimed]) -> Sequence[Claimed]:
+        looked_at = [device for device in devices if device.has_admin_access]
+        return [
+            found
+            for kind, mine in self.kinds.by_kind(looked_at)
+            for found in kind.find_for_admin(context, mine)
+        ]
+
+
+def _own(devices: Iterable[Claimed]) -> Sequence[Claimed]:
+    """Return the devices that the claim has to itself."""
+    return [device for device in devices if not device.has_admin_access]
 
 
 class _Progress:

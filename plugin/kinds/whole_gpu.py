@@ -76,12 +76,20 @@ class WholeGpuKind(PreparableKind[WholeGpu, ClaimedGpu]):
         for device in devices:
             gpus.make_whole(context, [device.gpu])
 
+    def find_for_admin(self, _context: Context, devices: Sequence[ClaimedGpu]) -> Sequence[ClaimedGpu]:
+        """Return the devices: that a GPU is gone is found when its parts are read."""
+        return devices
+
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedGpu]) -> None:
         """Check nothing: a GPU that does not answer was found when it was made whole."""
 
     def parts(self, context: Context, device: ClaimedGpu) -> Parts:
         """Return the nodes of the GPU and the driver's files."""
-        return context.gpu_parts.of_gpus([device.gpu])
+        return gpus.parts_of(context, device, [device.gpu])
+
+    def pci_addresses(self, published: WholeGpu) -> tuple[str, ...]:
+        """Return the GPU's address."""
+        return (published.gpu.bdf,)
 
     def take_down(self, context: Context, devices: Sequence[ClaimedGpu]) -> None:
         """Turn the MIG mode off where somebody turned it on and cut nothing."""

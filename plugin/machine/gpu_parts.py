@@ -33,6 +33,16 @@ class GpuParts:
         control_nodes = self._control_nodes
         return Parts((*control_nodes, *(node for gpu in gpus for node in self._gpu_nodes(gpu))), self._files)
 
+    def of_monitored_gpus(self, gpus: Sequence[GpuUuid]) -> Parts:
+        """Return the parts of GPUs, and the nodes through which a monitor sees their MIG instances.
+
+        Raises: HardwareError; NotReady where one is missing.
+        """
+        of_gpus = self.of_gpus(gpus)
+        found = (node for gpu in gpus for node in self._machine.files.monitoring_nodes(self._minor(gpu)))
+        nodes = usable_nodes(tuple(dict.fromkeys(found)), self._host_root)
+        return Parts((*of_gpus.nodes, *nodes), of_gpus.files)
+
     def of_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> Parts:
         """Return the parts of an instance: those of its GPU and its own nodes.
 

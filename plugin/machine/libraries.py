@@ -29,6 +29,10 @@ class RememberedFiles:
         """Return the capability nodes of a GI and its CI."""
         return self._files.instance_nodes(minor, gi_id, ci_id)
 
+    def monitoring_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the nodes through which a monitor sees MIG instances."""
+        return self._files.monitoring_nodes(minor)
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries and tools of this version."""
         known = self._found

@@ -79,10 +79,16 @@ def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
         "message": f"containers get it as CDI device {device.cdi_id}",
         "lastTransitionTime": since,
     }
+    admin = {"adminAccess": True} if device.has_admin_access else {}
     return {
         "driver": driver,
         "pool": device.pool,
         "device": device.device,
         "conditions": [ready],
-        "data": {"cdiDeviceIDs": [device.cdi_id], **device.status_data},
+        "data": {"cdiDeviceIDs": [device.cdi_id], **admin, **_addresses(device), **device.status_data},
     }
+
+
+def _addresses(device: Claimed) -> dict[str, Any]:
+    found = device.pci_addresses or ()
+    return {"pciBusID": found[0]} if len(found) == 1 else {"pciBusIDs": list(found)} if found else {}

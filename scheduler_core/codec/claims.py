@@ -40,6 +40,7 @@ from scheduler_core.model.names import (
 )
 from scheduler_core.model.taints import Effect, Toleration
 
+_POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 _NOT_YET: Final = "derivedAttributes"
 _REQUEST_FIELDS: Final = (
     "name",
@@ -101,7 +102,14 @@ def decode_allocated_claim(obj: Mapping[str, Any]) -> AllocatedClaim | None:
         uid=ClaimUid(metadata.text("uid")) if metadata.has("uid") else None,
         results=tuple(_result(fields) for fields in devices.children("results", limits.RESULTS)),
         configs=tuple(_config(fields) for fields in devices.children("config", 2 * limits.CONFIGS)),
+        pod_claim_name=_pod_claim_name(metadata),
     )
+
+
+def _pod_claim_name(metadata: Fields) -> str | None:
+    """Return the value of an annotation that the control plane sets. Any other text names no file."""
+    name = metadata.optional("annotations").values.get(_POD_CLAIM_NAME)
+    return name if isinstance(name, str) and is_label(name) else None
 
 
 def _ref(metadata: Fields) -> ClaimRef:

@@ -200,7 +200,8 @@ class AllocatedClaim:
     """An allocated claim: its devices and their configuration.
 
     Shape: ``results`` and ``configs`` of every driver in listed order, entries of classes first;
-           ``exclusive`` are the constraints that keep other claims out of the scopes of its devices.
+           ``exclusive`` are the constraints that keep other claims out of the scopes of its devices;
+           ``pod_claim_name`` is how the pod calls a claim that was made from a template, else None.
     """
 
     ref: ClaimRef
@@ -208,3 +209,4 @@ class AllocatedClaim:
     results: tuple[AllocatedDevice, ...] = field(default=())
     configs: tuple[OpaqueConfig, ...] = ()
     exclusive: tuple[ExclusiveScope, ...] = ()
+    pod_claim_name: str | None = None

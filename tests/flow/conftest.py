@@ -114,10 +114,14 @@ class Site:
             holder_wait_s=0.0,  # most tests want to hear of a refusal at once
         )
 
-    def allocate(self, uid: str, *devices: str, name: str | None = None, request: str = "r") -> v1.Claim:
+    def allocate(
+        self, uid: str, *devices: str, name: str | None = None, request: str = "r", admin_access: bool = False
+    ) -> v1.Claim:
         """Write an allocated claim as the API has it and return how the kubelet names it."""
+        more = {"adminAccess": True} if admin_access else {}
         results = [
-            {"request": request, "driver": DRIVER, "pool": self.node, "device": device} for device in devices
+            {"request": request, "driver": DRIVER, "pool": self.node, "device": device, **more}
+            for device in devices
         ]
         claim = v1.Claim(namespace="default", name=name or f"claim-{uid}", uid=uid)
         self.write_claim(claim, {"allocation": {"devices": {"results": results}}})
@@ -183,7 +187,7 @@ class Site:
         ]
         modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
         found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
-        folders = (self.options.cdi_dir, self.options.claims_dir)
+        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 

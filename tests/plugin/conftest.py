@@ -92,6 +92,10 @@ class Bench:
     def prepare(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
         return self.driver.prepare(self.claim(uid, *devices))
 
+    def look_at(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
+        """Prepare a claim with admin access to devices."""
+        return self.driver.prepare(self.claim(uid, *devices, admin_access=True))
+
     def unprepare(self, uid: str) -> None:
         self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
 
@@ -133,7 +137,7 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
-        folders = (self.options.cdi_dir, self.options.claims_dir)
+        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 
@@ -145,12 +149,14 @@ def allocated(
     request: str = "r",
     driver: str = DRIVER,
     configs: tuple[OpaqueConfig, ...] = (),
+    admin_access: bool = False,
 ) -> AllocatedClaim:
     return AllocatedClaim(
         ref=ClaimRef("default", f"claim-{uid}"),
         uid=ClaimUid(uid),
         results=tuple(
-            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device))) for device in devices
+            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device)), admin_access)
+            for device in devices
         ),
         configs=configs,
     )
@@ -165,7 +171,12 @@ def machine_of(simulated: SimulatedMachine) -> Machine:
 
 
 def make_bench(
-    folder: Path, node: str, sleep: Callable[[float], None] | None, linked: LinkedGpus | None = None
+    folder: Path,
+    node: str,
+    sleep: Callable[[float], None] | None,
+    linked: LinkedGpus | None = None,
+    *,
+    has_metadata: bool = False,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
@@ -175,6 +186,7 @@ def make_bench(
         kubelet_dir=folder / "kubelet",
         cdi_dir=folder / "cdi",
         linked=linked,
+        has_metadata=has_metadata,
     )
     return Bench(simulated, options, clock)
 
@@ -214,6 +226,12 @@ def linked_bench_in() -> Callable[..., Bench]:
 def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
     """Two A100s, which a table lets people have together as gpus-0-1."""
     return linked_bench_in(folder)
+
+
+@pytest.fixture
+def telling_bench(folder: Path) -> Bench:
+    """Two A100s that a table joins; containers find metadata files of their devices."""
+    return make_bench(folder, "a100x2", None, PAIR, has_metadata=True)
 
 
 @pytest.fixture(scope="session")

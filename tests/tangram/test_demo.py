@@ -138,6 +138,21 @@ def test_a_claim_that_the_plugin_cannot_prepare_ends_with_its_error_and_status_1
     assert "8 mig" not in answer.out
 
 
+def test_the_example_of_a_monitor_reaches_its_container_beside_the_claim_that_computes(tangram, examples):
+    answer = tangram("demo", "--node", "a100x2", "--claim", examples / "admin-claim.yaml", "--json")
+
+    devices = [device["containerEdits"] for one in answer.json["cdi"].values() for device in one["devices"]]
+    variables = sorted(device["env"][0].partition("=")[0] for device in devices)
+
+    assert answer.status == 0
+    assert variables == [
+        "TANGRAM_ADMIN_DEVICE_GPU_0",
+        "TANGRAM_ADMIN_DEVICE_GPU_1",
+        "TANGRAM_DEVICE_GPU_0_MIG_3G_20GB_0_3",
+    ]
+    assert set(answer.json["unprepare"]["left"].values()) == {0}
+
+
 def test_the_demo_works_wherever_temporary_files_go(tangram, tmp_path, monkeypatch):
     far = tmp_path / ("deep" * 30)
     far.mkdir()

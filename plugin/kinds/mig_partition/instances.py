@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec, Placement
-from plugin.base.errors import PlacementTaken, PluginError
+from plugin.base.errors import NotReady, PlacementTaken, PluginError
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.machine.texts import gpu_text, instances_text, mig_partition_text
 
@@ -45,6 +45,16 @@ def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bo
     return instance is not None and any(
         compute.uuid == claimed.mig_uuid for compute in instance.compute_instances
     )
+
+
+def find(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> ClaimedMigPartition:
+    """Return a MIG partition with the instance that is at its place, whoever created it. Raises: NotReady."""
+    for instance in present:
+        for compute in instance.compute_instances if instance.spec == claimed.spec else ():
+            found = MigInstance(claimed.spec, instance.gi_id, compute.ci_id, compute.uuid)
+            return claimed.with_instance(found)
+    reason = "its instance does not exist now, and admin access creates none"
+    raise NotReady("use", f"device {claimed.device}", reason, "it is retried until a claim has the partition")
 
 
 def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:

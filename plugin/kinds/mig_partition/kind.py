@@ -74,6 +74,13 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
             found = instances.ensure(machine, present[device.gpu], known[device.gpu], device, note)
             progress.know(device.with_instance(found))
 
+    def find_for_admin(
+        self, context: Context, devices: Sequence[ClaimedMigPartition]
+    ) -> Sequence[ClaimedMigPartition]:
+        """Return the partitions with the instances at their places. Raises: NotReady; HardwareError."""
+        present = _present(context, devices)
+        return [instances.find(present[device.gpu], device) for device in devices]
+
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
         """Check that every MIG device is alive, by its UUID. Raises: NotReady; HardwareError."""
         present = _present(context, devices)
@@ -86,6 +93,10 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
         if device.gi_id is None or device.ci_id is None:
             raise NotReady("use", f"device {device.device}", "its instance is not known yet")
         return context.gpu_parts.of_instance(device.gpu, device.gi_id, device.ci_id)
+
+    def pci_addresses(self, published: MigPartition) -> tuple[str, ...]:
+        """Return the parent's address."""
+        return (published.gpu.bdf,)
 
     def take_down(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
         """Destroy the instances, the last one first, and turn off the mode of parents that have no more."""

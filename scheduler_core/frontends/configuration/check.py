@@ -199,7 +199,7 @@ def unprepared_devices(
     for result in claim.results:
         if result.device.driver != driver:
             continue
-        if result.admin_access or result.share_id is not None or result.consumed:
+        if result.share_id is not None or result.consumed:
             yield result, NO_SHARING
         elif result.device in known:
             missing = preparable(None, type_of(known[result.device], driver))

@@ -17,7 +17,7 @@ UNPREPARED_TYPES: Final[Mapping[str, str]] = {
 }
 """The types of published devices that cannot be prepared, in words."""
 
-NO_SHARING: Final = "this version prepares no admin access and no shares of a device"
+NO_SHARING: Final = "this version prepares no shares of a device"
 
 
 @dataclass(frozen=True, slots=True)

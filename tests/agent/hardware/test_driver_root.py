@@ -52,6 +52,20 @@ def test_a_gpu_without_a_node_is_not_found_and_the_operator_is_told(root: Path) 
         DriverRoot(root).gpu_nodes(7)
 
 
+def test_a_monitor_gets_its_capability_and_those_of_a_gpus_instances_by_number(root: Path) -> None:
+    write(root / "proc/driver/nvidia/capabilities/mig/monitor", "DeviceFileMinor: 2\nDeviceFileMode: 256\n")
+    write(root / "proc/driver/nvidia/capabilities/gpu1/mig/gi5/access", "DeviceFileMinor: 99\n")
+    write(root / "dev/nvidia-caps/nvidia-cap30")
+
+    assert DriverRoot(root).monitoring_nodes(0) == tuple(
+        DeviceNode(f"/dev/nvidia-caps/nvidia-cap{minor}", None, 507, minor) for minor in (2, 30, 31)
+    )
+
+
+def test_a_driver_without_mig_has_nothing_for_a_monitor(tmp_path: Path) -> None:
+    assert DriverRoot(tmp_path).monitoring_nodes(0) == ()
+
+
 def test_libraries_below_a_driver_container_and_nodes_of_the_host_meet(tmp_path: Path) -> None:
     host = tmp_path / "host"
     write(host / "dev/nvidiactl")

@@ -55,6 +55,12 @@ def taking_down(kind: AnyKind) -> list[str]:
     return list(kind.crash_points.taking_down) * example_of(kind).parts
 
 
+STEPS_OF_LOOK = 3 + 2 + 3 + 2
+"""How many steps prepare has with admin access: a claim is coming, its plan, the document, it is done."""
+STEPS_AFTER_LOOK = 2 + 2 + 2
+"""How many steps unprepare has then: that it is undone, the document, the record."""
+
+
 # A file that is replaced has three steps, what is appended or removed two, a call two.
 def steps_of_prepare(kind: AnyKind) -> int:
     """How many steps prepare has: a claim is coming, its plan, the device, the document, it is done."""

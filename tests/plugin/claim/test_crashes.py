@@ -12,7 +12,13 @@ from typing import Any
 
 import devices_of_kinds
 import pytest
-from devices_of_kinds import example_of, steps_of_prepare, steps_of_unprepare
+from devices_of_kinds import (
+    STEPS_AFTER_LOOK,
+    STEPS_OF_LOOK,
+    example_of,
+    steps_of_prepare,
+    steps_of_unprepare,
+)
 
 from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
@@ -23,6 +29,10 @@ PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
 UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
+LOOKING = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_OF_LOOK + 1)]
+LOOKED = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_AFTER_LOOK + 1)]
+STEPS_OF_METADATA, STEPS_AFTER_METADATA = 3 + 3, 2
+"""A file and the document that mounts it; the document. The file goes with its folder, without a step."""
 Dies = Callable[[str, str, int], bool]
 
 
@@ -144,3 +154,87 @@ def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
     assert not dies("prepare", example.device, steps_of_prepare(kind) + 1)
     assert not dies("unprepare", example.device, steps_of_unprepare(kind) + 1)
     assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), LOOKING, ids=named)
+def test_killed_while_it_gives_admin_access_the_owner_keeps_its_device(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    device = example_of(kind).device
+    bench.prepare("owner", device)
+    before = (bench.instances(), bench.is_in_mig_mode())
+    assert dies("look_at", device, step)
+
+    bench.restart()
+    assert bench.look_at("u1", device) == answer(device)
+    bench.unprepare("u1")
+
+    assert (bench.instances(), bench.is_in_mig_mode()) == before
+    assert [record.claim_uid for record in bench.records()] == ["owner"]
+    bench.unprepare("owner")
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), LOOKED, ids=named)
+def test_killed_while_it_takes_admin_access_back_the_owner_keeps_its_device(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    device = example_of(kind).device
+    bench.prepare("owner", device)
+    bench.look_at("u1", device)
+    before = (bench.instances(), bench.is_in_mig_mode())
+    assert dies("unprepare", device, step)
+
+    bench.restart()
+    bench.unprepare("u1")
+
+    assert (bench.instances(), bench.is_in_mig_mode()) == before
+    assert [record.claim_uid for record in bench.records()] == ["owner"]
+
+
+@pytest.mark.parametrize("kind", KINDS.preparable, ids=named)
+def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
+    device = example_of(kind).device
+    bench.prepare("owner", device)
+
+    assert not dies("look_at", device, STEPS_OF_LOOK + 1)
+    assert not dies("unprepare", device, STEPS_AFTER_LOOK + 1)
+    assert [record.claim_uid for record in bench.records()] == ["owner"]
+
+
+@pytest.mark.parametrize("step", range(1, STEPS_OF_LOOK + STEPS_OF_METADATA + 1))
+def test_killed_while_it_writes_metadata_a_start_and_the_next_calls_leave_none(
+    telling_bench: Any, dies: Dies, step: int
+) -> None:
+    assert dies("look_at+metadata", "gpu-0", step)
+
+    telling_bench.restart()
+    ((device,), files) = telling_bench.look_at("u1", "gpu-0"), metadata_files(telling_bench)
+    telling_bench.unprepare("u1")
+
+    assert device.cdi_ids == ("tangram.dev/claim=u1-gpu-0", "tangram.dev/metadata=u1_r")
+    assert files == ["metadata.json"]
+    assert telling_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", range(1, STEPS_AFTER_LOOK + STEPS_AFTER_METADATA + 1))
+def test_killed_while_it_removes_metadata_the_next_unprepare_leaves_none(
+    telling_bench: Any, dies: Dies, step: int
+) -> None:
+    telling_bench.look_at("u1", "gpu-0")
+    assert dies("unprepare+metadata", "gpu-0", step)
+
+    telling_bench.restart()
+    telling_bench.unprepare("u1")
+
+    assert telling_bench.leftovers() == []
+
+
+def test_no_step_of_metadata_was_forgotten(telling_bench: Any, dies: Dies) -> None:
+    assert not dies("look_at+metadata", "gpu-0", STEPS_OF_LOOK + STEPS_OF_METADATA + 1)
+    assert not dies("unprepare+metadata", "gpu-0", STEPS_AFTER_LOOK + STEPS_AFTER_METADATA + 1)
+    assert telling_bench.leftovers() == []
+
+
+def metadata_files(bench: Any) -> list[str]:
+    return [path.name for path in bench.options.metadata_dir.rglob("*") if path.is_file()]

@@ -153,17 +153,23 @@ def test_a_device_that_is_named_twice_is_refused(node: NodeDevices, claim_of: Cl
         resolve(claim_of(UID, "dgx-a100", ["gpu-0", "gpu-0"]), node, BOOT)
 
 
-@pytest.mark.parametrize("sharing", [{"admin_access": True}, {"share_id": "share-1"}])
-def test_a_device_that_others_may_use_too_is_refused(
-    node: NodeDevices, claim_of: Claims, sharing: dict[str, Any]
-) -> None:
+def test_a_share_of_a_device_is_refused(node: NodeDevices, claim_of: Claims) -> None:
     claim = claim_of(UID, "dgx-a100", ["gpu-0"])
-    shared = replace(claim, results=(replace(claim.results[0], **sharing),))
+    shared = replace(claim, results=(replace(claim.results[0], share_id="share-1"),))
 
-    with pytest.raises(
-        ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*no admin access and no shares"
-    ):
+    with pytest.raises(ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*no shares"):
         resolve(shared, node, BOOT)
+
+
+@pytest.mark.parametrize("device", ["gpu-0", "gpu-0-mig-3g-20gb-4-7"])
+def test_admin_access_is_planned_and_locks_nothing(node: NodeDevices, claim_of: Claims, device: str) -> None:
+    own = resolve(claim_of(UID, "dgx-a100", [device]), node, BOOT)
+    looked_at = resolve(claim_of(UID, "dgx-a100", [device], admin_access=True), node, BOOT)
+
+    assert [one.has_admin_access for one in looked_at.devices] == [True]
+    assert looked_at.devices[0].hardware == own.devices[0].hardware
+    assert (len(own.lock_targets), len(looked_at.lock_targets)) == (1, 0)
+    assert not is_same_allocation(own, looked_at)
 
 
 def test_a_uid_that_cannot_name_files_is_refused(node: NodeDevices, claim_of: Claims) -> None:

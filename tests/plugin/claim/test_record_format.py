@@ -120,6 +120,17 @@ WRITTEN = {
             '"start":4,"size":4,"gi_id":1,"ci_id":0,"mig_uuid":"MIG-1"}]',
         ),
     ),
+    "admin access": (
+        record(State.STARTED, msgspec.structs.replace(MIG, admin_access=True)),
+        line(
+            3,
+            "1e2a8c9d8a636f44ffdd82f9aabfe3d5623b19473dd3b6991f4d9ff3aab229e8",
+            "started",
+            '[{"kind":"mig","requests":["train"],"pool":"node-1","device":"gpu-0-mig-3g-20gb-4-7","cd'
+            'i_id":"tangram.dev/claim=u1-gpu-0-mig-3g-20gb-4-7","admin_access":true,"parent_uuid":"GP'
+            'U-1","profile_id":9,"start":4,"size":4,"gi_id":null,"ci_id":null,"mig_uuid":null}]',
+        ),
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,6 +42,7 @@ CALLS = (
     "destroy-gpu-instance",
 )
 ERRORS = ("in-use", "hardware-fault", "insufficient-resources", "timed-out", "not-found")
+LOOKS = st.sampled_from(["look-1", "look-2"])
 UIDS = st.sampled_from(["u1", "u2", "u3", "u4"])
 
 
@@ -53,6 +55,7 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
             self.temporary = TemporaryDirectory(prefix="tg-", dir="/tmp")
             self.bench = make(Path(self.temporary.name))
             self.promised: dict[str, tuple[str, ...]] = {}
+            self.looks: dict[str, list[str]] = {}
             self.mode_was_refused = False
 
         @initialize()
@@ -68,6 +71,20 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
                 return
             assert tuple(device.device for device in answer) == wanted
             self.promised[uid] = wanted
+
+        @rule(uid=LOOKS, devices=st.lists(st.sampled_from(DEVICES), min_size=1, max_size=3, unique=True))
+        def look_at(self, uid: str, devices: list[str]) -> None:
+            before = [self.bench.instances(minor) for minor in (0, 1)]
+            with suppress(PluginError):
+                self.bench.look_at(uid, *self.looks.setdefault(uid, devices))
+            assert [self.bench.instances(minor) for minor in (0, 1)] == before
+
+        @rule(uid=LOOKS)
+        def look_away(self, uid: str) -> None:
+            before = [self.bench.instances(minor) for minor in (0, 1)]
+            self.bench.unprepare(uid)
+            self.looks.pop(uid, None)
+            assert [self.bench.instances(minor) for minor in (0, 1)] == before
 
         @rule(uid=UIDS)
         def unprepare(self, uid: str) -> None:
@@ -119,23 +136,27 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
 
         @invariant()
         def no_instance_exists_that_no_record_speaks_of(self) -> None:
-            held = [device for record in self.bench.records() for device in record.devices]
+            held = self.own_devices()
             specs = {device.spec for device in held if isinstance(device, ClaimedMigPartition)}
             existing = {instance.spec for minor in (0, 1) for instance in self.bench.instances(minor)}
             assert existing <= specs
 
         @invariant()
         def no_whole_gpu_is_held_twice_or_beside_its_mig_partitions(self) -> None:
-            held = [device for record in self.bench.records() for device in record.devices]
+            held = self.own_devices()
             whole = [gpu for one in held if isinstance(one.hardware, frozenset) for gpu in one.hardware]
             cut = {one.gpu for one in held if isinstance(one, ClaimedMigPartition)}
             assert not set(whole) & cut
             assert len(set(whole)) == len(whole)
 
+        def own_devices(self) -> list[Any]:
+            held = [device for record in self.bench.records() for device in record.devices]
+            return [device for device in held if not device.has_admin_access]
+
         def teardown(self) -> None:
             self.bench.simulated.clear_faults()
             self.bench.restart()
-            for uid in ("u1", "u2", "u3", "u4"):
+            for uid in ("u1", "u2", "u3", "u4", "look-1", "look-2"):
                 self.bench.unprepare(uid)
             leftovers = self.bench.leftovers()
             if self.mode_was_refused:  # turning it off is best effort: nobody tries again

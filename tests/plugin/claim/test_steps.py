@@ -11,6 +11,7 @@ import pytest
 
 from plugin.base.errors import DeviceHeld, PlacementTaken, StorageFailed
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.plan import placeholder, resolve
 from plugin.claim.preparation import Plan
 from plugin.claim.record import Record
@@ -31,6 +32,9 @@ def steps(bench: Any) -> ClaimSteps:
         node=Node(bench.machine.readers, bench.node, "tangram.dev"),
         store=RecordStore(bench.options.claims_dir),
         cdi=CdiFolder(bench.options.cdi_dir, "tangram.dev"),
+        metadata=MetadataFolder(
+            bench.options.metadata_dir, bench.options.cdi_dir, "tangram.dev", is_wanted=False
+        ),
         setup=DeviceSetup(),
         host_root=Path("/"),
     )

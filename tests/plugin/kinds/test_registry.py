@@ -50,7 +50,7 @@ def test_what_a_record_may_hold_is_what_the_rows_record() -> None:
 
     assert set(recorded) == set(get_args(ClaimedDevice))
     assert len(set(tags)) == len(tags) == len(recorded)
-    assert max(one.RECORD_VERSION for one in recorded) == VERSION
+    assert max(one.RECORD_VERSION for one in recorded) <= VERSION
 
 
 def test_every_row_is_complete_and_has_an_example_that_the_crash_tests_use() -> None:

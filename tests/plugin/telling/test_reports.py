@@ -27,6 +27,7 @@ def test_a_mig_partition_is_told_with_its_uuid_its_parent_and_its_place(
     (instance,) = bench.instances()
     assert (device["driver"], device["pool"], device["device"]) == ("tangram.dev", "a100x2", HALF)
     assert device["data"] == {
+        "pciBusID": "0000:07:00.0",
         "cdiDeviceIDs": list(prepared.cdi_ids),
         "uuid": instance.compute_instances[0].uuid,
         "parentUUID": bench.uuid(0),

@@ -83,3 +83,13 @@ def test_a_failure_is_said_once_of_each_device_and_its_message_has_a_limit(
     assert len(keys) == len(set(keys))
     assert set(keys) == {(one.device.device, one.share_id) for one in devices}
     assert all(len(message) == min(length, 1024) for message in messages)
+
+
+def test_only_a_device_with_admin_access_says_so() -> None:
+    looked_at = msgspec.structs.replace(DEVICES[0], admin_access=True)
+    record = msgspec.structs.replace(COMPLETED, devices=(looked_at, DEVICES[2]))
+
+    first, second = device_statuses(record, 0.0)
+
+    assert first["data"]["adminAccess"] is True
+    assert "adminAccess" not in second["data"]

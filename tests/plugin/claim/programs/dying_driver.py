@@ -1,10 +1,11 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
-Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
-step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
-fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
-removed, or a part half appended, appended, or a change of the machine about to be made, made. One program
-for many deeds, because starting an interpreter takes longer than all of them.
+Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access) or
+``unprepare``, with ``+metadata`` behind it where metadata files are wanted, the device, the step (from 1). A
+process of its own does it; the line of the answer is how that ended: 0 when the deed has fewer steps. A step
+is a file half written, written but not in place, in place, about to be removed, removed, or a part half
+appended, appended, or a change of the machine about to be made, made. One program for many deeds, because
+starting an interpreter takes longer than all of them.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ class Steps:
 
     def __init__(self, options: Options, last: int) -> None:
         self.folders = (options.claims_dir, options.cdi_dir)
+        self.metadata = options.metadata_dir
         self.count = 0
         self.last = last
 
     def concern(self, path: str | Path) -> bool:
-        return Path(path).parent in self.folders
+        return Path(path).parent in self.folders or self.metadata in Path(path).parents
 
     def take(self) -> None:
         self.count += 1
@@ -95,7 +97,9 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
         kubelet_dir=folder / "kubelet",
         cdi_dir=folder / "cdi",
         linked=PAIR,
+        has_metadata=deed.endswith("+metadata"),
     )
+    deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)
     machine = steps.watched(simulated_hardware(simulated))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
@@ -103,7 +107,8 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    result = AllocatedDevice("r", DeviceId("tangram.dev", node, DeviceName(device)))
+    device_id = DeviceId("tangram.dev", node, DeviceName(device))
+    result = AllocatedDevice("r", device_id, admin_access=deed == "look_at")
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
 
 

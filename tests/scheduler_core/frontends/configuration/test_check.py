@@ -243,13 +243,15 @@ def test_a_claim_on_several_pools_is_told_each_thing_once() -> None:
     assert len(allocated_problems(asked, DRIVER, [])) == 1
 
 
-@pytest.mark.parametrize(
-    "result", [{"admin_access": True}, {"share_id": "s"}, {"consumed": {"memory": Quantity.of(1)}}]
-)
+@pytest.mark.parametrize("result", [{"share_id": "s"}, {"consumed": {"memory": Quantity.of(1)}}])
 def test_devices_that_others_may_use_too_are_not_prepared(result: dict[str, Any]) -> None:
     asked = claim({"g": ["gpu-0"]}, **result)
 
     assert [reason for _, reason in unprepared_devices(asked, DRIVER, [POOL])] == [NO_SHARING]
+
+
+def test_devices_with_admin_access_are_prepared() -> None:
+    assert list(unprepared_devices(claim({"g": ["gpu-0"]}, admin_access=True), DRIVER, [POOL])) == []
 
 
 def test_devices_of_unknown_types_are_left_to_the_plugin() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from judged_documents import claim, config, device_class, exactly, judge, of_type, slice_of
 
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
 from scheduler_core.frontends.validation.finding import Level
 
 SLICE = slice_of(("gpu-0", {"type": "gpu"}), ("vf-0", {"type": "vf", "linkSpeedMbps": 100}))
@@ -166,10 +165,8 @@ def test_kinds_of_device_that_cannot_be_prepared_are_refused() -> None:
     ]
 
 
-def test_admin_access_cannot_be_prepared() -> None:
-    assert told(claim(exactly("g", "gpu", adminAccess=True))) == [
-        ("spec.devices.requests[0].exactly", f"request g: {NO_SHARING}")
-    ]
+def test_admin_access_can_be_prepared() -> None:
+    assert told(claim(exactly("g", "gpu", adminAccess=True))) == []
 
 
 @pytest.mark.parametrize(("count", "mistakes"), [(1, 0), (2, 1)])

@@ -1,0 +1,143 @@
+"""The metadata files of this driver's claims, and the CDI documents that mount them.
+
+The files lie in a folder for each claim, by namespace and name, as Kubernetes' own library lays them out.
+They are replaced whole. A container sees the file that was there when it started, whatever replaces it later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from plugin.base import files
+from plugin.base.claim_uid import is_uid
+from plugin.base.errors import ClaimUnusable, StorageFailed
+from plugin.cdi.metadata import RequestFile, encode, mount_document
+from scheduler_core.model.claim import ClaimRef, ClaimUid
+from scheduler_core.model.names import is_pool
+
+_MODE: Final = 0o644
+_NAME: Final = "metadata.json"
+_LONGEST_NAME: Final = 255
+
+
+class _Names(msgspec.Struct):
+    uid: str
+    generation: int
+
+
+class _Known(msgspec.Struct):
+    metadata: _Names
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFolder:
+    """The files in ``folder``, and the documents in the folder that container runtimes read.
+
+    Shape: ``is_wanted`` whether files are written; those that are there are removed in any case.
+    """
+
+    folder: Path
+    cdi_folder: Path
+    driver: str
+    is_wanted: bool
+
+    def ensure(self, ref: ClaimRef, uid: ClaimUid, found: Iterable[RequestFile]) -> None:
+        """Write the files of a claim and their documents, unless they say the same already.
+
+        Raises: StorageFailed; ClaimUnusable where a name cannot name a file.
+        """
+        for file in found:
+            _refuse_unusable(ref, file.request)
+            path = self.path(ref, file.request)
+            data = files.read(path)
+            known = _names_in(data)
+            generation = known.generation if known is not None and known.uid == uid else 0
+            if data != encode(ref, uid, file, generation):
+                files.replace(path, encode(ref, uid, file, generation + 1), _MODE, synced=False)
+            document = self.document(uid, file.request)
+            wanted = mount_document(self.driver, ref, uid, file, str(path))
+            if files.read(document) != wanted:
+                files.replace(document, wanted, _MODE, synced=False)
+
+    def remove(self, ref: ClaimRef | None, uid: ClaimUid) -> None:
+        """Remove the documents of a claim and its files. Shape: ``ref`` None where it is not known.
+
+        The files of a later claim of the same name stay. Raises: StorageFailed.
+        """
+        for name in files.names(self.cdi_folder):
+            if (files.original_name(name) or name).startswith(self._prefix(uid)):
+                files.remove(self.cdi_folder / (files.original_name(name) or name))
+        if ref is None:
+            folders = [folder for folder in self._all_claims() if _owners(folder) == {uid}]
+        else:
+            folders = [folder for folder in [self._of_claim(ref)] if _owners(folder) <= {uid, None}]
+        for folder in folders:
+            _remove_folder(folder)
+
+    def claims(self) -> frozenset[ClaimUid]:
+        """Return the claims that have a document or files, whole or half-written. Raises: StorageFailed."""
+        start = f"{self.driver}_metadata_"
+        names = (files.original_name(name) or name for name in files.names(self.cdi_folder))
+        mounted = (name.removeprefix(start).partition("_")[0] for name in names if name.startswith(start))
+        owners = (owner for folder in self._all_claims() for owner in _owners(folder) if owner is not None)
+        return frozenset(ClaimUid(uid) for uid in (*mounted, *owners) if is_uid(uid))
+
+    def path(self, ref: ClaimRef, request: str) -> Path:
+        """Return the path of a request's file."""
+        return self._of_claim(ref) / request / _NAME
+
+    def document(self, uid: ClaimUid, request: str) -> Path:
+        """Return the path of the document that mounts a request's file."""
+        return self.cdi_folder / f"{self._prefix(uid)}{request}.json"
+
+    def _prefix(self, uid: ClaimUid) -> str:
+        return f"{self.driver}_metadata_{uid}_"
+
+    def _of_claim(self, ref: ClaimRef) -> Path:
+        name = f"{ref.namespace}_{ref.name}".replace("/", "_")
+        if (
+            len(name) > _LONGEST_NAME
+        ):  # names of claims may be as long as names of files, and the namespace comes on top
+            name = hashlib.sha256(name.encode()).hexdigest()
+        return self.folder / name
+
+    def _all_claims(self) -> list[Path]:
+        return [self.folder / name for name in files.names(self.folder)]
+
+
+def _refuse_unusable(ref: ClaimRef, request: str) -> None:
+    for what, name in (("its namespace", ref.namespace), ("its name", ref.name), ("its request", request)):
+        if not is_pool(name) or "/" in name:
+            reason = f"{what} {name[:80]!r} must be a lower-case DNS subdomain, to be part of a path"
+            raise ClaimUnusable("write the metadata of", f"claim {ref}", reason)
+
+
+def _owners(folder: Path) -> set[str | None]:
+    """Return the UIDs in a claim's files, None for a file that cannot be read."""
+    found = (_names_in(files.read(folder / request / _NAME)) for request in files.names(folder))
+    return {None if names is None else names.uid for names in found}
+
+
+def _names_in(data: bytes | None) -> _Names | None:
+    """Return the claim's names in the first object of a file."""
+    first = (data or b"").partition(b"\n}\n")[0] + b"}"
+    try:
+        return msgspec.json.decode(first, type=_Known).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _remove_folder(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise StorageFailed("remove", str(folder), error.strerror or str(error)) from error
