@@ -205,6 +205,19 @@ def site_of(folder: Path) -> Callable[..., Site]:
 
 
 @pytest.fixture
+def site_in() -> Callable[..., Site]:
+    """Make the site of a shipped node in a folder of its own, as a node of another name."""
+
+    def make(folder: Path, machine: str, name: str) -> Site:
+        folder.mkdir()
+        site = Site(folder, machine)
+        site.options = replace(site.options, node_name=name)
+        return site
+
+    return make
+
+
+@pytest.fixture
 def site(site_of: Callable[..., Site]) -> Site:
     """Two A100s, the machine of most tests."""
     return site_of("a100x2")

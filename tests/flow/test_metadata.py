@@ -96,6 +96,18 @@ def test_files_that_are_lost_are_there_again_after_a_start(
     assert telling.leftovers() == []
 
 
+def test_files_of_a_claim_without_a_record_are_gone_after_a_start(
+    telling: Any, kubelet_of: Callable[..., Any]
+) -> None:
+    with telling.start():
+        kubelet_of(telling).devices(telling.allocate("u1", "gpu-1"))
+    (telling.options.claims_dir / "u1.json").unlink()
+    (telling.options.cdi_dir / "tangram.dev-claim_u1.json").unlink()
+
+    with telling.start():
+        assert telling.leftovers() == []
+
+
 def test_nothing_is_written_unless_it_is_asked_for(site: Any, kubelet: Any) -> None:
     assert kubelet.devices(site.allocate("u1", HALF)) == [(HALF, f"tangram.dev/claim=u1-{HALF}")]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.hardware.types import Placement
 from plugin.base.errors import UnknownDevice
+from plugin.claim.record_store import RecordStore
 
 SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-0-mig-3g-20gb-4-7"
@@ -92,3 +95,20 @@ def test_a_claim_of_an_earlier_boot_holds_nothing(bench: Any) -> None:
     bench.simulated.reboot()
 
     assert bench.prepare("u2", "gpu-0")
+
+
+def test_a_record_of_an_earlier_version_is_kept_and_learns_what_containers_are_told_now(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    (record,) = bench.records()
+    known = [msgspec.structs.replace(device, pci_addresses=msgspec.UNSET) for device in record.devices]
+    RecordStore(bench.options.claims_dir).save(record.with_devices(known))
+    before = bench.instances()
+    claim = bench.claim("u1", HALF, request="r/half")
+
+    bench.driver.prepare(replace(claim, pod_claim_name="mine"))
+
+    (learnt,) = bench.records()
+    assert bench.instances() == before
+    assert learnt.devices[0].pci_addresses == record.devices[0].pci_addresses
+    assert learnt.devices[0].alternative == "half"
+    assert learnt.pod_claim_name == "mine"

@@ -147,13 +147,15 @@ def test_a_refused_look_succeeds_once_a_claim_has_the_partition(bench: Any) -> N
     assert bench.look_at("monitor", HALF)
 
 
-def test_own_devices_of_a_refused_claim_are_not_even_begun(bench: Any) -> None:
+def test_own_devices_of_a_refused_claim_are_not_even_begun(linked_bench: Any, changes: list[str]) -> None:
+    bench = linked_bench
     own, other = bench.claim("mixed", "gpu-1-mig-3g-20gb-4-7"), bench.claim("mixed", HALF, admin_access=True)
     mixed = type(own)(ref=own.ref, uid=own.uid, results=(*own.results, *other.results))
 
     with pytest.raises(NotReady):
         bench.driver.prepare(mixed)
 
+    assert changes == []
     assert bench.leftovers() == []
 
 
