@@ -75,7 +75,7 @@ class Injection:
     """What a container gets with one prepared device.
 
     Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
-           those of its GPUs with commas between them.
+           those of its GPUs with commas between them; ``told`` more variables, by the end of their name.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Injection:
     identity: str
     nodes: tuple[DeviceNode, ...]
     files: tuple[HostFile, ...]
+    told: tuple[tuple[str, str], ...] = ()
 
 
 def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
@@ -120,10 +121,14 @@ def environment_name(device: str) -> str:
 
 
 def _device(injection: Injection) -> Device:
+    variable = environment_name(injection.device)
     return Device(
         name=injection.name,
         container_edits=Edits(
-            env=(f"{environment_name(injection.device)}={injection.identity}",),
+            env=(
+                f"{variable}={injection.identity}",
+                *(f"{variable}_{name}={value}" for name, value in injection.told),
+            ),
             device_nodes=tuple(_node(node) for node in injection.nodes),
             mounts=tuple(
                 Mount(host_path=str(file.host_path), container_path=file.path, options=_MOUNT_OPTIONS)

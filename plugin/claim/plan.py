@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.inventory.model import NodeDevices
+from agent.inventory.model import NodeDevices, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.cdi import names
@@ -19,8 +19,9 @@ from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Common, PreparableKind, Wanted
 from plugin.kinds.registry import KINDS
+from plugin.machine.share import Share
 from scheduler_core.frontends.configuration.check import config_problems
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN, NO_SHARE, has_share
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
@@ -33,6 +34,7 @@ class PreparedDevice:
     pool: str
     device: str
     cdi_ids: tuple[str, ...]
+    share_id: str | None = None
 
 
 def placeholder(uid: ClaimUid, ref: ClaimRef, driver: str, boot_id: str) -> Record:
@@ -59,7 +61,7 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
     driver, pool = node.pool.id.driver, node.pool.id.name
     ours = [one for one in claim.results if one.device.driver == driver and one.device.pool == pool]
     _refuse_configuration(claim, node)
-    _refuse_sharing(claim, ours)
+    _refuse_admin_access(claim, ours)
     _refuse_twins(claim, ours)
     start = placeholder(uid, claim.ref, driver, boot_id)
     return start.with_devices(_claimed(start, result, node) for result in ours)
@@ -73,7 +75,13 @@ def is_same_allocation(record: Record, plan: Record) -> bool:
 def answer(record: Record) -> tuple[PreparedDevice, ...]:
     """Return the kubelet's answer: the same for the same record, however often it asks."""
     return tuple(
-        PreparedDevice(device.requests, device.pool, device.device, (device.cdi_id,))
+        PreparedDevice(
+            device.requests,
+            device.pool,
+            device.device,
+            (device.cdi_id,),
+            None if device.share is None else device.share.id,
+        )
         for device in record.devices
     )
 
@@ -84,12 +92,12 @@ def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
         raise ClaimUnusable("prepare", f"claim {claim.ref}", str(problem), remedy)
 
 
-def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
-    """Refuse shared devices: unpreparing one claim would take the device from another that still uses it."""
+def _refuse_admin_access(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
+    """Refuse admin access: unpreparing the claim would take the device from another that still uses it."""
     for result in results:
-        if result.admin_access or result.share_id is not None:
+        if result.admin_access:
             subject = f"device {result.device} of claim {claim.ref}"
-            raise ClaimUnusable("prepare", subject, NO_SHARING, "the user asks for a device of their own")
+            raise ClaimUnusable("prepare", subject, NO_ADMIN, "the user asks for a device of their own")
 
 
 def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
@@ -97,7 +105,10 @@ def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> 
     for result in results:
         if result.device.device in seen:
             reason = f"its allocation names device {result.device} twice"
-            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, "allocate the claim anew")
+            remedy = "allocate the claim anew"
+            if result.share_id is not None:
+                remedy = "the user asks for one share that is as large as both"
+            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, remedy)
         seen.add(result.device.device)
 
 
@@ -113,12 +124,32 @@ def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claim
         device=name,
         cdi_id=names.device_id(start.driver, start.uid, name),
     )
-    wanted = Wanted(published, common)
+    wanted = Wanted(published, common, _share(result, published, node, subject))
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
         raise _unsupported_kind(subject, kind.text)
     claimed: Claimed = kind.plan(wanted)
     return claimed
+
+
+def _share(
+    result: AllocatedDevice, published: PublishedDevice, node: NodeDevices, subject: str
+) -> Share | None:
+    """Return the share of a result. Only a device that is published for it has shares, and always has."""
+    remedy = "allocate the claim anew"
+    if not isinstance(published, SharedGpu):
+        if has_share(result):
+            raise ClaimUnusable("prepare", subject, NO_SHARE, remedy)
+        return None
+    if result.share_id is None or not result.consumed:
+        reason = "its allocation does not say which share of it the claim has"
+        raise ClaimUnusable("prepare", subject, reason, remedy)
+    share = Share.of_result(result.share_id, result.consumed, result.device.driver)
+    unknown = share.amounts.keys() - node.capacity(result.device.device).keys()
+    if unknown:
+        reason = f"its share is of {min(unknown)}, which the device does not have"
+        raise ClaimUnusable("prepare", subject, reason, remedy)
+    return share
 
 
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:

@@ -28,4 +28,5 @@ def _injection(context: Context, uid: ClaimUid, device: Claimed) -> Injection:
         identity=device.identity,
         nodes=parts.nodes,
         files=parts.files,
+        told=parts.told,
     )

@@ -79,10 +79,12 @@ def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
         "message": f"containers get it as CDI device {device.cdi_id}",
         "lastTransitionTime": since,
     }
+    share = {} if device.share is None else {"shareID": device.share.id}
     return {
         "driver": driver,
         "pool": device.pool,
         "device": device.device,
+        **share,
         "conditions": [ready],
         "data": {"cdiDeviceIDs": [device.cdi_id], **device.status_data},
     }

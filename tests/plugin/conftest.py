@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
+from devices_of_kinds import allocated_device
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
@@ -18,7 +19,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -27,8 +28,7 @@ from plugin.claim.record_store import RecordStore
 from plugin.options import Options
 from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
-from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid, OpaqueConfig
 
 DRIVER = "tangram.dev"
 NOW_S = 1_800_000_000.0
@@ -149,9 +149,7 @@ def allocated(
     return AllocatedClaim(
         ref=ClaimRef("default", f"claim-{uid}"),
         uid=ClaimUid(uid),
-        results=tuple(
-            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device))) for device in devices
-        ),
+        results=tuple(allocated_device(device, pool, request, driver) for device in devices),
         configs=configs,
     )
 
@@ -165,7 +163,11 @@ def machine_of(simulated: SimulatedMachine) -> Machine:
 
 
 def make_bench(
-    folder: Path, node: str, sleep: Callable[[float], None] | None, linked: LinkedGpus | None = None
+    folder: Path,
+    node: str,
+    sleep: Callable[[float], None] | None,
+    linked: LinkedGpus | None = None,
+    shared: SharedGpus | None = None,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
@@ -175,6 +177,7 @@ def make_bench(
         kubelet_dir=folder / "kubelet",
         cdi_dir=folder / "cdi",
         linked=linked,
+        shared=shared,
     )
     return Bench(simulated, options, clock)
 
@@ -206,13 +209,13 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked)
+    """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
 
 
 @pytest.fixture
 def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
-    """Two A100s, which a table lets people have together as gpus-0-1."""
+    """Two A100s, which a table lets people have together as gpus-0-1, and which claims may share."""
     return linked_bench_in(folder)
 
 

@@ -16,7 +16,7 @@ from scheduler_core.frontends.configuration.check import (
 from scheduler_core.frontends.configuration.device_rules import ConfiguredDevice, beyond_device, taken_twice
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN
 from scheduler_core.frontends.configuration.values import API_VERSION, CONFIG_OF
 from scheduler_core.frontends.validation.documents import ReadClaim
 from scheduler_core.frontends.validation.finding import Finding, Reporter
@@ -97,7 +97,7 @@ class ClaimConfigs:
         for one in self.requests:
             name = one.option.name
             if one.option.admin_access and one.type in CONFIG_OF:
-                yield one.path, InvalidConfig(requests_text([name]), "", None, NO_SHARING)
+                yield one.path, InvalidConfig(requests_text([name]), "", None, NO_ADMIN)
             found = [*mismatches(given, name, one.type), *self._beyond(one, given)]
             missing = unprepared_config(given, name, one.type)
             yield from (

@@ -12,7 +12,7 @@ from typing import Any
 
 import devices_of_kinds
 import pytest
-from devices_of_kinds import example_of, steps_of_prepare, steps_of_unprepare
+from devices_of_kinds import allocated_device, example_of, steps_of_prepare, steps_of_unprepare
 
 from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
@@ -66,7 +66,8 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
 
 
 def answer(device: str) -> tuple[PreparedDevice, ...]:
-    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",)),)
+    share_id = allocated_device(device, "a100x2").share_id
+    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",), share_id),)
 
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)

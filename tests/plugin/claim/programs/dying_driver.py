@@ -16,18 +16,17 @@ import time
 import traceback
 from pathlib import Path
 
-from devices_of_kinds import told
+from devices_of_kinds import allocated_device, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
-from agent.inventory.model import LinkedGpus
+from agent.inventory.model import LinkedGpus, SharedGpus
 from plugin.assembly import assemble
 from plugin.base import files
 from plugin.options import Options
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
-from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 REF = ClaimRef("default", "claim-u1")
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
@@ -95,6 +94,7 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
         kubelet_dir=folder / "kubelet",
         cdi_dir=folder / "cdi",
         linked=PAIR,
+        shared=SharedGpus(),
     )
     steps = Steps(options, step)
     machine = steps.watched(simulated_hardware(simulated))
@@ -103,7 +103,7 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    result = AllocatedDevice("r", DeviceId("tangram.dev", node, DeviceName(device)))
+    result = allocated_device(device, node)
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
 
 

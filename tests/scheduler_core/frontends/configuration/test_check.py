@@ -13,7 +13,7 @@ from scheduler_core.frontends.configuration.check import (
     config_problems,
     unprepared_devices,
 )
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN, NO_SHARE
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, OpaqueConfig
 from scheduler_core.model.device import Device, DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool, PoolId
@@ -244,12 +244,17 @@ def test_a_claim_on_several_pools_is_told_each_thing_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [{"admin_access": True}, {"share_id": "s"}, {"consumed": {"memory": Quantity.of(1)}}]
+    ("result", "reason"),
+    [
+        ({"admin_access": True}, NO_ADMIN),
+        ({"share_id": "s"}, NO_SHARE),
+        ({"consumed": {"memory": Quantity.of(1)}}, NO_SHARE),
+    ],
 )
-def test_devices_that_others_may_use_too_are_not_prepared(result: dict[str, Any]) -> None:
+def test_devices_that_others_may_use_too_are_not_prepared(result: dict[str, Any], reason: str) -> None:
     asked = claim({"g": ["gpu-0"]}, **result)
 
-    assert [reason for _, reason in unprepared_devices(asked, DRIVER, [POOL])] == [NO_SHARING]
+    assert [one for _, one in unprepared_devices(asked, DRIVER, [POOL])] == [reason]
 
 
 def test_devices_of_unknown_types_are_left_to_the_plugin() -> None:
