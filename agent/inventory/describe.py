@@ -32,9 +32,8 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        gpus = GpuDescriber(
-            driver, inventory.versions, has_shares=inventory.linked is not None, shared=inventory.shared
-        )
+        has_shares = inventory.linked is not None
+        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, shared=inventory.shared)
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name

@@ -40,7 +40,7 @@ def consumed(**amounts: str) -> dict[str, Quantity]:
 
 def test_each_container_is_told_its_own_share_and_gets_the_nodes_of_the_gpu(bench: Any) -> None:
     bench.driver.prepare(share(bench, "u1", "10Gi"))
-    bench.driver.prepare(share(bench, "u2", "", consumed=consumed(memory="4Gi", multiprocessors="14")))
+    bench.driver.prepare(share(bench, "u2", "1Gi", consumed=consumed(memory="4Gi", multiprocessors="14")))
 
     variable = "TANGRAM_DEVICE_GPU_0_SHARED"
     assert environment(bench, "u1") == {variable: bench.uuid(0), f"{variable}_MEMORY_BYTES": str(10 * 2**30)}
@@ -162,5 +162,5 @@ def test_two_shares_of_one_gpu_in_one_claim_are_refused_with_what_to_ask_instead
     first = allocated_device(SHARED, bench.node, "a", memory="1Gi")
     claim = replace(bench.claim("u1"), results=(first, replace(first, request="b", share_id="other")))
 
-    with pytest.raises(ClaimUnusable, match="twice.*one share that is as large as both"):
+    with pytest.raises(ClaimUnusable, match=r"twice.*one share that is as large as both"):
         bench.driver.prepare(claim)

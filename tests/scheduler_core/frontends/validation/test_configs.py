@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from judged_documents import claim, config, device_class, exactly, judge, of_type, slice_of
 
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN
 from scheduler_core.frontends.validation.finding import Level
 
 SLICE = slice_of(("gpu-0", {"type": "gpu"}), ("vf-0", {"type": "vf", "linkSpeedMbps": 100}))
@@ -116,7 +116,7 @@ def test_slices_say_which_type_a_class_selects() -> None:
 
     ((_, text),) = told(SLICE, by_name, claim(request, config=[config("GpuConfig", "r")]))
 
-    assert text.endswith("is for devices of type gpu or gpu-partition; the claim has none")
+    assert text.endswith("is for devices of type gpu or gpu-partition or gpu-shared; the claim has none")
 
 
 @pytest.mark.parametrize("source", ["claim", "class"])
@@ -168,7 +168,7 @@ def test_kinds_of_device_that_cannot_be_prepared_are_refused() -> None:
 
 def test_admin_access_cannot_be_prepared() -> None:
     assert told(claim(exactly("g", "gpu", adminAccess=True))) == [
-        ("spec.devices.requests[0].exactly", f"request g: {NO_SHARING}")
+        ("spec.devices.requests[0].exactly", f"request g: {NO_ADMIN}")
     ]
 
 
