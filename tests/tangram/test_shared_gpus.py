@@ -130,6 +130,7 @@ def test_the_demo_prepares_the_example_and_leaves_nothing(tangram, examples):
     told = [one["devices"][0]["containerEdits"]["env"] for one in documents]
     assert (answer.status, answer.err) == (0, "")
     assert len(documents) == 2
+    assert json.dumps(answer.json["prepare"]).count('"share_id"') == 2
     assert any("TANGRAM_DEVICE_GPU_0_SHARED_MULTIPROCESSORS=49" in env for env in told)
     assert set(answer.json["unprepare"]["left"].values()) == {0}
 

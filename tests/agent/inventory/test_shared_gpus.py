@@ -12,7 +12,7 @@ from agent.inventory import describe, discover
 from agent.inventory.model import LinkedGpus, SharedGpu, SharedGpus, WholeGpu
 from agent.inventory.partitions import shipped_table
 from agent.inventory.shared_option import read_shared_gpus
-from agent.publishing.fixed import fixed_pool
+from agent.publishing.fixed import fixed_pool, without
 from agent.slices import composite_slices, encoded, v1_slices
 from daemon.command_line import InvalidOption
 from plugin.__main__ import main as plugin
@@ -22,6 +22,7 @@ from scheduler_core.codec import v1
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.mixins import flatten
+from scheduler_core.dialects.project import project
 from scheduler_core.model.policy import consumed
 from tangram.sizes import sizes_of
 
@@ -115,6 +116,10 @@ def test_shares_and_partitions_with_their_gpu_exclude_each_other(found):
         assert not admitted(pool, "gpus-0-1-2-3", SHARED)
         assert admitted(pool, "gpus-2-3", SHARED)
         assert admitted(pool, SHARED, SHARED)
+        (device,) = (one for one in pool.devices if one.name == SHARED)
+        unasked = {name: consumed(None, has, device.policies[name]) for name, has in device.capacity.items()}
+        assert unasked.pop("tangram.dev/memory") == device.capacity["tangram.dev/memory"]
+        assert set(unasked.values()) == {Quantity.of(0)}
 
 
 def test_an_honored_table_offers_no_gpu_in_shares_that_it_does_not_offer_alone(found):
@@ -160,6 +165,16 @@ def test_where_servers_do_not_count_the_whole_gpu_is_offered_and_no_shares(devic
 
     assert "gpu-0" in names
     assert SHARED not in names
+
+
+def test_where_servers_drop_what_makes_a_device_shareable_everything_else_is_offered(devices):
+    pool = project(devices.pool)
+
+    kept = without(pool, frozenset({"allowMultipleAllocations"}))
+
+    assert {one.name for one in pool.devices} - {one.name for one in kept.devices} == {
+        f"gpu-{minor}-shared" for minor in range(8)
+    }
 
 
 def test_only_the_gpus_that_the_option_names_are_offered_and_missing_ones_are_told(found):
