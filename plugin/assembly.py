@@ -28,7 +28,7 @@ def assemble(
     return Driver(
         name=options.driver_name,
         machine=machine,
-        node=Node(machine.readers, options.node_name, options.driver_name, options.linked),
+        node=Node(machine.readers, options.node_name, options.driver_name, options.linked, options.shared),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         metadata=MetadataFolder(

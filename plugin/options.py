@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.inventory.model import LinkedGpus
+from agent.inventory.model import LinkedGpus, SharedGpus
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets
@@ -24,8 +24,8 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, None without one; ``has_metadata`` whether containers find metadata
-           files of their devices.
+           node's table of partitions, ``shared`` the GPUs that claims may share, None without any;
+           ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release; together below the kubelet's 45 s for a call.
     Raises: InvalidOption naming the option, the value and the rule.
@@ -41,6 +41,7 @@ class Options:
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
     has_metadata: bool = False
+    shared: SharedGpus | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)

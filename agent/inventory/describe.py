@@ -7,6 +7,7 @@ from typing import Final
 
 from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
+from agent.inventory.names import shared_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
 from scheduler_core.dialects.mixins import flatten
@@ -21,8 +22,8 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
-    Shape: GPUs by minor, each before its MIG partitions; then NVLink partitions, small ones first; then
-           NICs by address, each before its VFs.
+    Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
+           ones first; then NICs by address, each before its VFs.
     """
     groups: list[Group] = []
     nics = NicDescriber(driver)
@@ -31,11 +32,12 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        gpus = GpuDescriber(driver, inventory.versions, has_shares=inventory.linked is not None)
+        has_shares = inventory.linked is not None
+        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, shared=inventory.shared)
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += gpus.left_out
+        left_out += [*gpus.left_out, *_not_shared(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
@@ -57,6 +59,15 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         pool=flatten([everything]),
         left_out=tuple(left_out),
     )
+
+
+def _not_shared(inventory: Inventory) -> list[str]:
+    """Return a sentence for each GPU that was to be offered in shares and is not."""
+    if inventory.shared is None or inventory.shared.minors is None:
+        return []
+    known = {entry.gpu.minor for entry in inventory.gpus}
+    missing = sorted(inventory.shared.minors - known)
+    return [f"{shared_name(minor)}: GPU {minor} is missing" for minor in missing]
 
 
 def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:

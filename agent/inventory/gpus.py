@@ -7,17 +7,27 @@ types are those of KEP-4815's listing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.hardware.types import DriverVersions, Gpu, MigProfile, Placement
-from agent.inventory.model import GpuEntry, Group, MigPartition, PublishedDevice, WholeGpu
+from agent.inventory.model import (
+    GpuEntry,
+    Group,
+    MigPartition,
+    PublishedDevice,
+    SharedGpu,
+    SharedGpus,
+    WholeGpu,
+)
 from agent.inventory.names import (
     gpu_name,
     memory_slice_range,
     partition_name,
     product_label,
     profile_label,
+    shared_name,
 )
+from agent.inventory.shared_gpus import TYPE, only_drawn, share_policies, shared_capacity
 from agent.inventory.topology import address_attribute, expendable, topology_attributes
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
@@ -33,10 +43,18 @@ _Capacity = dict[QualifiedName, Quantity]
 class GpuDescriber:
     """Describes the GPUs of one node; collects the mixins that they share."""
 
-    def __init__(self, driver: str, versions: DriverVersions, *, has_shares: bool = False) -> None:
+    def __init__(
+        self,
+        driver: str,
+        versions: DriverVersions,
+        *,
+        has_shares: bool = False,
+        shared: SharedGpus | None = None,
+    ) -> None:
         self.driver = driver
         self.versions = versions
         self._has_shares = has_shares
+        self._shared_gpus = shared
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
@@ -59,7 +77,35 @@ class GpuDescriber:
         if partitions:
             parent = self._parent_attributes(entry)
             mixins.append(Mixin(name=f"{name}-mig", attributes=parent, capacity=self._share_of(entry, 1)))
-        return Group(mixins=tuple(mixins), devices=(*devices, *partitions))
+        shared = self._in_shares(entry)
+        return Group(mixins=tuple(mixins), devices=(*devices, *partitions, *shared))
+
+    def _in_shares(self, entry: GpuEntry) -> Iterator[CompositeDevice]:
+        """Yield the GPU as a device that claims share; nothing where it is not offered so.
+
+        It comes last: a claim that can have another device of the GPU gets that one.
+        """
+        gpu, driver = entry.gpu, self.driver
+        if self._shared_gpus is None or not self._shared_gpus.has(gpu.minor) or not entry.offers_whole:
+            return
+        product = f"shared-{product_label(gpu.product_name)}"
+        capacity = shared_capacity(self.shared[self._share_product(entry)].capacity, driver)
+        attributes = self._product_attributes(gpu, TYPE)
+        policies = share_policies(capacity, driver)
+        self.shared.setdefault(
+            product, Mixin(name=product, attributes=attributes, capacity=capacity, policies=policies)
+        )
+        drawn = self._share_of(entry, 1)
+        name = shared_name(gpu.minor)
+        self.by_name[name] = SharedGpu(gpu)
+        yield CompositeDevice(
+            name=name,
+            includes=(product, gpu_name(gpu.minor)),
+            sources=(gpu_name(gpu.minor),),
+            capacity=drawn,
+            policies={key: policy for one in drawn for key, policy in only_drawn(one).items()},
+            is_shareable=True,
+        )
 
     def _partition(self, entry: GpuEntry, profile: MigProfile, placement: Placement) -> CompositeDevice:
         gpu = entry.gpu

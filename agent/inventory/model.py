@@ -19,10 +19,11 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
 from scheduler_core.model.composite import CompositeDevice, Mixin
-from scheduler_core.model.device import DeviceName
+from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool
 
 
@@ -54,12 +55,24 @@ class LinkedGpus:
     is_honored: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SharedGpus:
+    """Which GPUs of the node several claims may share. Shape: ``minors`` is None for all GPUs."""
+
+    minors: frozenset[int] | None = None
+
+    def has(self, minor: int) -> bool:
+        """Whether claims may share the GPU of a minor."""
+        return self.minors is None or minor in self.minors
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
-           that exist but could not be read; ``linked`` is None without a table of partitions.
+           that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
+           where no GPU is offered in shares.
     """
 
     node: str
@@ -69,11 +82,19 @@ class Inventory:
     nics: tuple[PhysicalFunction, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
+    shared: SharedGpus | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WholeGpu:
     """A whole GPU."""
+
+    gpu: Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGpu:
+    """A whole GPU that several claims use at once, each with a share of its memory."""
 
     gpu: Gpu
 
@@ -114,15 +135,24 @@ class NicVf:
     vf: VirtualFunction
 
 
-PublishedDevice = WholeGpu | GpuPartition | MigPartition | WholeNic | NicVf
-Hardware = MigSpec | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, or whole GPUs."""
+PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf
+
+
+@dataclass(frozen=True, slots=True)
+class InShares:
+    """A whole GPU of which claims have shares."""
+
+    gpu: GpuUuid
+
+
+Hardware = MigSpec | InShares | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, or whole GPUs."""
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
-        case WholeGpu(gpu=gpu) | MigPartition(gpu=gpu):
+        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu):
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
@@ -135,6 +165,8 @@ def hardware_of(device: PublishedDevice) -> Hardware | None:
     match device:
         case WholeGpu() | GpuPartition():
             return frozenset(gpu.uuid for gpu in gpus_of(device))
+        case SharedGpu(gpu=gpu):
+            return InShares(gpu.uuid)
         case MigPartition() as partition:
             return partition.spec
         case WholeNic() | NicVf():
@@ -168,6 +200,10 @@ class NodeDevices:
     def books(self) -> Ledger:
         """Return the pool's ledger with nothing allocated. Copy it before changing it."""
         return Ledger(self.pool)
+
+    def capacity(self, name: DeviceName) -> Mapping[QualifiedName, Quantity]:
+        """Return the capacity of a device of the pool, empty where it has none of that name."""
+        return next((one.capacity for one in self.pool.devices if one.name == name), {})
 
     @cached_property
     def by_hardware(self) -> Mapping[Hardware, DeviceName]:

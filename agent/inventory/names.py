@@ -18,6 +18,11 @@ def gpu_name(minor: int) -> DeviceName:
     return DeviceName(f"gpu-{minor}")
 
 
+def shared_name(minor: int) -> DeviceName:
+    """Return the name of a GPU that claims share: ``gpu-0-shared``."""
+    return DeviceName(f"gpu-{minor}-shared")
+
+
 def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName:
     """Return the name of a MIG partition: ``gpu-0-mig-2g-10gb-2-3``."""
     return DeviceName(f"gpu-{minor}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")

@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agent.hardware.types import GpuInstance
-from agent.inventory.model import GpuPartition, MigPartition, NicVf, NodeDevices, WholeGpu, WholeNic
+from agent.inventory.model import (
+    GpuPartition,
+    MigPartition,
+    NicVf,
+    NodeDevices,
+    SharedGpu,
+    WholeGpu,
+    WholeNic,
+)
 from scheduler_core.dialects.project import project, spellings
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
@@ -39,6 +47,8 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
             case WholeGpu(gpu=gpu):
                 is_fixed = gpu.uuid not in gone
                 gone.add(gpu.uuid)
+            case SharedGpu():
+                is_fixed = False  # nothing would keep it apart from the whole GPU
             case GpuPartition(gpus=gpus):
                 # Single GPUs come first, then small partitions: the first to claim a GPU is its device.
                 is_fixed = gone.isdisjoint(gpu.uuid for gpu in gpus)

@@ -75,7 +75,8 @@ class Injection:
     """What a container gets with one prepared device.
 
     Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
-           those of its GPUs with commas between them; ``has_admin_access`` whether it is only to look at.
+           those of its GPUs with commas between them; ``has_admin_access`` whether it is only to look at;
+           ``told`` more variables, by the end of their name.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Injection:
     nodes: tuple[DeviceNode, ...]
     files: tuple[HostFile, ...]
     has_admin_access: bool = False
+    told: tuple[tuple[str, str], ...] = ()
 
 
 def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
@@ -129,7 +131,10 @@ def _device(injection: Injection) -> Device:
     return Device(
         name=injection.name,
         container_edits=Edits(
-            env=(f"{variable}={injection.identity}",),
+            env=(
+                f"{variable}={injection.identity}",
+                *(f"{variable}_{name}={value}" for name, value in injection.told),
+            ),
             device_nodes=tuple(_node(node) for node in injection.nodes),
             mounts=tuple(
                 Mount(host_path=str(file.host_path), container_path=file.path, options=_MOUNT_OPTIONS)

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import MigSpec
-from agent.inventory.model import Hardware, NodeDevices, gpus_of
+from agent.inventory.model import Hardware, InShares, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
+from scheduler_core.books.usage import Share
 from scheduler_core.model.device import DeviceName
 
 
@@ -32,7 +33,7 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
             _record_all(ledger, record, node)
     for device in _own(plan):
         try:
-            ledger.take(DeviceName(device.device), f"claim {plan.ref}")
+            ledger.take(DeviceName(device.device), f"claim {plan.ref}", _amounts(device))
         except Overdrawn as error:
             _refuse_own_overlap(plan, node)
             subject = f"device {device.device} for claim {plan.ref}"
@@ -44,7 +45,7 @@ def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
     ledger = copy(node.books)
     for device in _own(plan):
         try:
-            ledger.take(DeviceName(device.device), "the claim itself")
+            ledger.take(DeviceName(device.device), "the claim itself", _amounts(device))
         except Overdrawn as error:
             subject = f"device {device.device} for claim {plan.ref}"
             raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
@@ -57,8 +58,16 @@ def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
     """
     for device in _own(record):
         name = node.by_hardware.get(device.hardware)
-        for held in _remaining_gpus(device.hardware, node) if name is None else [name]:
-            ledger.record(held, f"claim {record.ref} ({record.state})")
+        holder = f"claim {record.ref} ({record.state})"
+        if name is not None:
+            ledger.record(name, holder, _amounts(device))
+            continue
+        for held in _remaining_gpus(device.hardware, node):
+            ledger.record(held, holder)
+
+
+def _amounts(device: Claimed) -> Share | None:
+    return None if device.share is None else device.share.amounts
 
 
 def _own(record: Record) -> Iterable[Claimed]:
@@ -69,9 +78,10 @@ def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
     if isinstance(hardware, MigSpec):
         return set()
+    uuids = {hardware.gpu} if isinstance(hardware, InShares) else hardware
     return {
         gpu_name(gpu.minor)
         for published in node.by_name.values()
         for gpu in gpus_of(published)
-        if gpu.uuid in hardware
+        if gpu.uuid in uuids
     }

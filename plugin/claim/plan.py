@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET
 
-from agent.inventory.model import NodeDevices
+from agent.inventory.model import NodeDevices, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.cdi import names
@@ -23,8 +23,9 @@ from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Common, PreparableKind, Wanted
 from plugin.kinds.registry import KINDS
+from plugin.machine.share import Share
 from scheduler_core.frontends.configuration.check import config_problems
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO_SHARE, has_share
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
@@ -37,6 +38,7 @@ class PreparedDevice:
     pool: str
     device: str
     cdi_ids: tuple[str, ...]
+    share_id: str | None = None
 
 
 def placeholder(uid: ClaimUid, ref: ClaimRef, driver: str, boot_id: str) -> Record:
@@ -63,7 +65,6 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
     driver, pool = node.pool.id.driver, node.pool.id.name
     ours = [one for one in claim.results if one.device.driver == driver and one.device.pool == pool]
     _refuse_configuration(claim, node)
-    _refuse_sharing(claim, ours)
     _refuse_twins(claim, ours)
     start = msgspec.structs.replace(
         placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
@@ -91,6 +92,7 @@ def answer(record: Record, *, has_metadata: bool) -> tuple[PreparedDevice, ...]:
             device.pool,
             device.device,
             (device.cdi_id, *(id_ for request in device.requests if (id_ := files.pop(request, "")))),
+            None if device.share is None else device.share.id,
         )
         for device in record.devices
     )
@@ -102,20 +104,15 @@ def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
         raise ClaimUnusable("prepare", f"claim {claim.ref}", str(problem), remedy)
 
 
-def _refuse_sharing(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
-    """Refuse shared devices: unpreparing one claim would take the device from another that still uses it."""
-    for result in results:
-        if result.share_id is not None:
-            subject = f"device {result.device} of claim {claim.ref}"
-            raise ClaimUnusable("prepare", subject, NO_SHARING, "the user asks for a device of their own")
-
-
 def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
     seen: set[DeviceName] = set()
     for result in results:
         if result.device.device in seen:
             reason = f"its allocation names device {result.device} twice"
-            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, "allocate the claim anew")
+            remedy = "allocate the claim anew"
+            if result.share_id is not None:
+                remedy = "the user asks for one share that is as large as both"
+            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, remedy)
         seen.add(result.device.device)
 
 
@@ -134,12 +131,34 @@ def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claim
         admin_access=True if result.admin_access else UNSET,
         alternative=alternative or UNSET,
     )
-    wanted = Wanted(published, common)
+    wanted = Wanted(published, common, _share(result, published, node, subject))
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
         raise _unsupported_kind(subject, kind.text)
     claimed: Claimed = kind.plan(wanted)
     return msgspec.structs.replace(claimed, pci_addresses=kind.pci_addresses(published) or UNSET)
+
+
+def _share(
+    result: AllocatedDevice, published: PublishedDevice, node: NodeDevices, subject: str
+) -> Share | None:
+    """Return the share of a result. Only a device that is published for it has shares, and always has."""
+    remedy = "allocate the claim anew"
+    if not isinstance(published, SharedGpu):
+        if has_share(result):
+            raise ClaimUnusable("prepare", subject, NO_SHARE, remedy)
+        return None
+    if result.admin_access:
+        raise ClaimUnusable("prepare", subject, NO_ADMIN_SHARE, "the user asks for the GPU")
+    if result.share_id is None or not result.consumed:
+        reason = "its allocation does not say which share of it the claim has"
+        raise ClaimUnusable("prepare", subject, reason, remedy)
+    share = Share.of_result(result.share_id, result.consumed, result.device.driver)
+    unknown = share.amounts.keys() - node.capacity(result.device.device).keys()
+    if unknown:
+        reason = f"its share is of {min(unknown)}, which the device does not have"
+        raise ClaimUnusable("prepare", subject, reason, remedy)
+    return share
 
 
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:

@@ -13,11 +13,10 @@ import msgspec
 
 from plugin.base.errors import RecordTooNew
 from plugin.claim.record import Record
-from plugin.kinds.registry import KINDS
 from scheduler_core.model.claim import ClaimUid
 
-VERSION: Final = max(3, *(kind.claimed.RECORD_VERSION for kind in KINDS.preparable))
-"""The highest version that this program reads: 2 knows devices of several GPUs, 3 admin access."""
+VERSION: Final = 3
+"""The highest version that this program reads: 2 knows devices of several GPUs; 3 admin access and shares."""
 
 
 class Corrupt(Exception):

@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from agent.inventory.model import Hardware
 from plugin.machine.lock_target import LockTarget
+from plugin.machine.share import Share
 
 AdminAccess = Literal[True] | UnsetType
 """True, or not there at all: records without admin access are those of earlier versions."""
@@ -83,6 +84,11 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     @abstractmethod
     def identity(self) -> str:
         """Return what containers are told of the device, in one variable. It is set up."""
+
+    @property
+    def share(self) -> Share | None:
+        """Return which part of the device the claim has, None for all of it."""
+        return None
 
     @property
     @abstractmethod

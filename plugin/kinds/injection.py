@@ -29,4 +29,5 @@ def _injection(context: Context, uid: ClaimUid, device: Claimed) -> Injection:
         has_admin_access=device.has_admin_access,
         nodes=parts.nodes,
         files=parts.files,
+        told=parts.told,
     )

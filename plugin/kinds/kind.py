@@ -21,6 +21,7 @@ from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
+from plugin.machine.share import Share
 
 P = TypeVar("P", bound=PublishedDevice)
 D = TypeVar("D", bound=Claimed)
@@ -41,11 +42,12 @@ class Common(TypedDict):
 class Wanted(Generic[P]):
     """One device that a claim was allocated: all that its plan is made from.
 
-    Shape: ``published`` what the agent offers under its name.
+    Shape: ``published`` what the agent offers under its name; ``share`` of a device that several claims have.
     """
 
     published: P
     common: Common
+    share: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,17 @@ from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
+from plugin.kinds.shared_gpu import ClaimedGpuShare, SharedGpuKind
 from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
 
 KINDS: Final = KindTable(
     WholeGpuKind(),
+    SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
     WholeNicKind(),
     NicVfKind(),
 )
-ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition
+ClaimedDevice = ClaimedGpu | ClaimedGpuShare | ClaimedGpuPartition | ClaimedMigPartition
 """What a record may hold of a device: the ``claimed`` of every row."""

@@ -30,6 +30,7 @@ class DraV1(v1_grpc.DRAPluginServicer):
                     pool_name=device.pool,
                     device_name=device.device,
                     cdi_device_ids=device.cdi_ids,
+                    share_id=device.share_id,
                 )
         return response
 

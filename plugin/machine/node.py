@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -38,13 +38,24 @@ class NodeSnapshot:
 
 
 class Node:
-    """The node of one driver. Shape: ``linked`` the table of partitions that the agent has too, or None."""
+    """The node of one driver.
 
-    def __init__(self, readers: Readers, name: str, driver: str, linked: LinkedGpus | None = None) -> None:
+    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares; both as the agent has them.
+    """
+
+    def __init__(
+        self,
+        readers: Readers,
+        name: str,
+        driver: str,
+        linked: LinkedGpus | None = None,
+        shared: SharedGpus | None = None,
+    ) -> None:
         self._readers = readers
         self._name = name
         self._driver = driver
         self._linked = linked
+        self._shared = shared
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -56,7 +67,8 @@ class Node:
     def read_again(self) -> NodeSnapshot:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
-            inventory = replace(discover(self._readers, self._name), linked=self._linked)
+            inventory = discover(self._readers, self._name)
+            inventory = replace(inventory, linked=self._linked, shared=self._shared)
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},

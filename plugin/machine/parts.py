@@ -19,10 +19,14 @@ _ROOT: Final = Path("/")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a container gets of one device, as the host names it."""
+    """What a container gets of one device, as the host names it.
+
+    Shape: ``told`` are names and values; the container's variables are the device's with ``_NAME`` behind it.
+    """
 
     nodes: tuple[DeviceNode, ...] = ()
     files: tuple[HostFile, ...] = ()
+    told: tuple[tuple[str, str], ...] = ()
 
 
 def usable_nodes(nodes: Sequence[DeviceNode], host_root: Path) -> tuple[DeviceNode, ...]:

@@ -80,10 +80,12 @@ def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
         "lastTransitionTime": since,
     }
     admin = {"adminAccess": True} if device.has_admin_access else {}
+    share = {} if device.share is None else {"shareID": device.share.id}
     return {
         "driver": driver,
         "pool": device.pool,
         "device": device.device,
+        **share,
         "conditions": [ready],
         "data": {"cdiDeviceIDs": [device.cdi_id], **admin, **_addresses(device), **device.status_data},
     }

@@ -120,11 +120,12 @@ def write_capacity(
     """Return capacities with their policies as v1 writes them, own keys bare, sorted."""
     written = write_amounts({bare(name, driver): amount for name, amount in sorted(capacity.items())})
     for name, policy in policies.items():
-        written[bare(name, driver)]["requestPolicy"] = _write_policy(policy)
+        written[bare(name, driver)]["requestPolicy"] = write_policy(policy)
     return written
 
 
-def _write_policy(policy: RequestPolicy) -> dict[str, Any]:
+def write_policy(policy: RequestPolicy) -> dict[str, Any]:
+    """Return a request policy as both dialects write it."""
     span = {"min": policy.least, "max": policy.most, "step": policy.step}
     written: dict[str, Any] = {}
     if policy.default is not None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from scheduler_core.base import limits
 from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.codec.amounts import read_capacity
+from scheduler_core.codec.amounts import read_capacity, read_policies, write_policy
 from scheduler_core.codec.attributes import read_attributes, write_attributes
 from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields, subject_of
@@ -31,12 +31,18 @@ from scheduler_core.model.names import (
     is_pool,
 )
 from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.pool import PoolId
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 KIND: Final = "CompositeResourceSlice"
 _SPEC: Final = ("driver", "pool", *SELECTION, "nodeSelectionDelegated", "deviceMixins", "devices")
-_COMPOSITE_ONLY: Final = ("includes", "consumesCapacityFrom", "compatibleOnlyWith")
+_COMPOSITE_ONLY: Final = (
+    "includes",
+    "consumesCapacityFrom",
+    "compatibleOnlyWith",
+    "allowMultipleAllocations",
+)
 _mixins: Final[Decoded[Mixin]] = Decoded(4096)
 _devices: Final[Decoded[CompositeDevice]] = Decoded(1 << 14)
 _DEVICE_KINDS: Final = ("basic", "composite")
@@ -123,11 +129,11 @@ class _Reading:
             _check_name(fields, name)
             body = fields.child("composite")
             body.only("attributes", "capacity")
-            attributes, capacity = self._properties(body)
+            attributes, capacity, policies = self._properties(body)
         except InvalidSlice as error:
             self.broken_mixins[name] = str(error)
             return
-        self.mixins.append(Mixin(name=name, attributes=attributes, capacity=capacity))
+        self.mixins.append(Mixin(name=name, attributes=attributes, capacity=capacity, policies=policies))
         if key[1] is not None:
             _mixins.put(key, self.mixins[-1])
 
@@ -164,7 +170,7 @@ class _Reading:
     def _body(self, body: Fields, name: DeviceName, *, is_basic: bool) -> CompositeDevice:
         own = ("attributes", "capacity")
         body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *SELECTION)
-        attributes, capacity = self._properties(body)
+        attributes, capacity, policies = self._properties(body)
         sources = tuple(body.children("consumesCapacityFrom", limits.SOURCES))
         for fields in sources:
             fields.only("name", "compatibilityGroups")
@@ -182,6 +188,8 @@ class _Reading:
             capacity=capacity,
             nodes=self._device_nodes(body),
             is_basic=is_basic,
+            is_shareable=body.flag("allowMultipleAllocations", False),
+            policies=policies,
         )
 
     def _device_nodes(self, body: Fields) -> NodeSelection | None:
@@ -194,16 +202,21 @@ class _Reading:
 
     def _properties(
         self, body: Fields
-    ) -> tuple[Mapping[QualifiedName, AttributeValue], Mapping[QualifiedName, Quantity]]:
+    ) -> tuple[
+        Mapping[QualifiedName, AttributeValue],
+        Mapping[QualifiedName, Quantity],
+        Mapping[QualifiedName, RequestPolicy],
+    ]:
         for key in ("attributes", "capacity"):
             self._refuse_own_domain(body.optional(key))
         attributes = read_attributes(body.optional("attributes"), self.driver)
         capacities = body.optional("capacity")
-        capacity = read_capacity(capacities, self.driver, content(capacities.values))
+        known = content(capacities.values)
+        capacity = read_capacity(capacities, self.driver, known)
         count = len(attributes) + len(capacity)
         if count > limits.PROPERTIES:
             raise body.refuse("", f"has {count} attributes and capacities; at most {limits.PROPERTIES}")
-        return attributes, capacity
+        return attributes, capacity, read_policies(capacities, self.driver, known)
 
     def _refuse_own_domain(self, fields: Fields) -> None:
         for key in fields.values:
@@ -278,6 +291,8 @@ def _write_device(device: CompositeDevice, driver: str) -> dict[str, Any]:
         body["consumesCapacityFrom"] = [_write_source(device, name) for name in device.sources]
     if device.only_with is not None:
         body["compatibleOnlyWith"] = {"expression": device.only_with}
+    if device.is_shareable:
+        body["allowMultipleAllocations"] = True
     if device.nodes is not None:
         body |= write_selection(device.nodes)
     body |= _write_properties(device, driver)
@@ -295,7 +310,12 @@ def _write_properties(entry: Mixin | CompositeDevice, driver: str) -> dict[str, 
         body["attributes"] = write_attributes(entry.attributes, driver)
     if entry.capacity:
         body["capacity"] = {
-            bare(name, driver): {"quantity": str(entry.capacity[name])}
+            bare(name, driver): {"quantity": str(entry.capacity[name])} | _write_policy(entry, name)
             for name in sorted(entry.capacity, key=lambda name: bare(name, driver))
         }
     return body
+
+
+def _write_policy(entry: Mixin | CompositeDevice, name: QualifiedName) -> dict[str, Any]:
+    policy = entry.policies.get(name)
+    return {} if policy is None else {"requestPolicy": write_policy(policy)}

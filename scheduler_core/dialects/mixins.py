@@ -17,6 +17,7 @@ from scheduler_core.dialects.supply import Flat, Unusable, as_dimensions, find_d
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import AllNodes, NodeSelection
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
 _Value = TypeVar("_Value", AttributeValue, Quantity)
@@ -159,6 +160,7 @@ class _Merger:
             device,
             {**attributes, **device.attributes} if device.attributes else attributes,
             {**capacity, **device.capacity} if device.capacity else capacity,
+            _policies([*included, device]) if device.is_shareable else {},
         )
 
 
@@ -167,6 +169,15 @@ def _merged(contents: Iterable[Mapping[QualifiedName, _Value]]) -> dict[Qualifie
     merged: dict[QualifiedName, _Value] = {}
     for content in contents:
         merged.update(content)
+    return merged
+
+
+def _policies(entries: Iterable[Mixin | CompositeDevice]) -> dict[QualifiedName, RequestPolicy]:
+    """Return the policies of the capacities that count: who overrides a capacity overrides its policy."""
+    merged: dict[QualifiedName, RequestPolicy] = {}
+    for entry in entries:
+        merged = {name: policy for name, policy in merged.items() if name not in entry.capacity}
+        merged.update(entry.policies)
     return merged
 
 
@@ -195,6 +206,8 @@ def _device(flat: Flat, draws: tuple[Draw, ...], nodes: NodeSelection) -> Device
         parents=parents(flat.device),
         nodes=nodes,
         only_with=flat.device.only_with,
+        is_shareable=flat.device.is_shareable,
+        policies=flat.policies,
     )
 
 

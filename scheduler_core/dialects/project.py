@@ -126,6 +126,7 @@ def _device(
         device,
         name=label,
         capacity={names.dimensions[name].capacity: amount for name, amount in device.capacity.items()},
+        policies={names.dimensions[name].capacity: policy for name, policy in device.policies.items()},
         draws=draws,
         parents=(),
     )

@@ -8,13 +8,14 @@ it. Rules S2 to S6 of docs/semantics.md; source: KEP-4815.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.composite import CompositeDevice
 from scheduler_core.model.device import AttributeValue, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.names import bare
+from scheduler_core.model.policy import RequestPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Flat:
     device: CompositeDevice
     attributes: Mapping[QualifiedName, AttributeValue]
     capacity: Mapping[QualifiedName, Quantity]
+    policies: Mapping[QualifiedName, RequestPolicy] = field(default_factory=dict)
 
 
 class Unusable(Exception):

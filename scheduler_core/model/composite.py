@@ -13,16 +13,21 @@ from dataclasses import dataclass, field
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.pool import PoolId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixin:
-    """Attributes and capacities that devices include by name."""
+    """Attributes and capacities that devices include by name.
+
+    Shape: ``policies`` by a capacity of the same entry.
+    """
 
     name: str
     attributes: Mapping[QualifiedName, AttributeValue] = field(default_factory=dict)
     capacity: Mapping[QualifiedName, Quantity] = field(default_factory=dict)
+    policies: Mapping[QualifiedName, RequestPolicy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +38,8 @@ class CompositeDevice:
            the device's own keys override all. ``sources`` in listed order: the last one that has a
            dimension supplies it. ``groups`` are the compatibility groups declared per source.
            ``only_with`` is a CEL expression that every other device in use must meet. ``nodes`` is set
-           only in a slice that delegates node selection.
+           only in a slice that delegates node selection. A device with ``is_shareable`` serves many claims
+           with shares of its capacity, under ``policies``; it draws once for all of them.
     """
 
     name: DeviceName
@@ -45,6 +51,8 @@ class CompositeDevice:
     is_basic: bool = False
     groups: Mapping[DeviceName, frozenset[str]] = field(default_factory=dict)
     only_with: str | None = None
+    is_shareable: bool = False
+    policies: Mapping[QualifiedName, RequestPolicy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

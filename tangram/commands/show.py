@@ -23,6 +23,7 @@ from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
+from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.throwaway import throwaway_folder
 
@@ -59,6 +60,7 @@ def add(parsers: Subparsers) -> None:
     )
     add_driver_name(parser)
     add_partitions(parser)
+    add_shared_gpus(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -78,7 +80,7 @@ def _run(options: Namespace, face: Face) -> int:
     if options.files:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
-        found = with_partitions(discover(readers, name), options)
+        found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
@@ -93,6 +95,9 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
+    if options.shared_gpus is not None and (options.sizes or options.files or options.cluster):
+        rule = "has no effect with --sizes, --file and --cluster"
+        raise bad_argument("--shared-gpus", options.shared_gpus, rule)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

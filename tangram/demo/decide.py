@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
+from uuid import NAMESPACE_URL, uuid5
 
 from rich.console import Group
 from rich.table import Table
@@ -13,7 +15,7 @@ from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import as_mode_allows, describe, discover
-from agent.inventory.model import NodeDevices
+from agent.inventory.model import NodeDevices, SharedGpus
 from agent.slices import composite_slices, encoded
 from scheduler_core.api import allocate
 from scheduler_core.base.quantity import Quantity
@@ -24,6 +26,7 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Answer, Unallocatable
+from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
 from tangram.output import yaml_text
@@ -41,12 +44,13 @@ from tangram.sizes import sizes_of
 class Decision:
     """What the first half leads to.
 
-    Shape: ``asked`` is None where the claim is to suit the node; all is set once ``stations`` has come to
-           its end.
+    Shape: ``asked`` is None where the claim is to suit the node; ``shared`` the GPUs in shares; all is set
+           once ``stations`` has come to its end.
     """
 
     node: str
     asked: Asked | None = None
+    shared: SharedGpus | None = None
     answer: Answer | None = None
     pools: tuple[Pool, ...] = field(default=())
 
@@ -57,7 +61,7 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     inventory = discover(readers, decision.node)
     made_by = "agent.inventory.discover(readers, node)"
     yield Station("inventory", made_by, pcie_tree(inventory), plain(inventory))
-    offered = as_mode_allows(inventory)
+    offered = as_mode_allows(replace(inventory, shared=decision.shared))
     devices = describe(offered, driver)
     yield _devices(devices)
     slices = encoded(composite_slices(devices))
@@ -71,6 +75,12 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     decision.pools = pools_of(decode_slice(one) for one in slices)
     station = _allocation(decision, asked, width)
     yield replace(station, picture=_no_gpu(decision.node)) if is_in_vain else station
+
+
+def _share_ids(asked: Asked) -> Callable[[], str]:
+    """Return what names shares, as an API server would: the same claims get the same names again."""
+    claims, numbers = ", ".join(str(claim.ref) for claim in asked.claims), count()
+    return lambda: str(uuid5(NAMESPACE_URL, f"tangram:{claims}/share/{next(numbers)}"))
 
 
 def _no_gpu(node: str) -> Text:
@@ -121,6 +131,7 @@ def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     if isinstance(answer, Unallocatable):
         return Station("allocation", made_by, refusal_picture(answer), refusal_value(answer), is_end=True)
     assert isinstance(answer, Allocation), "a few requests on one node are decided within the bound"
+    decision.answer = answer = with_share_ids(answer, decision.pools, _share_ids(asked))
     statuses = {str(claim.ref): claim_status(answer, claim.ref) for claim in asked.claims}
     picture = allocation_picture(answer, decision.pools, (), width)
     return Station(

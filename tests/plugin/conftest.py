@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
+from devices_of_kinds import allocated_device
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
@@ -18,7 +19,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -27,8 +28,7 @@ from plugin.claim.record_store import RecordStore
 from plugin.options import Options
 from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
-from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid, OpaqueConfig
 
 DRIVER = "tangram.dev"
 NOW_S = 1_800_000_000.0
@@ -155,8 +155,7 @@ def allocated(
         ref=ClaimRef("default", f"claim-{uid}"),
         uid=ClaimUid(uid),
         results=tuple(
-            AllocatedDevice(request, DeviceId(driver, pool, DeviceName(device)), admin_access)
-            for device in devices
+            allocated_device(device, pool, request, driver, admin_access=admin_access) for device in devices
         ),
         configs=configs,
     )
@@ -175,6 +174,7 @@ def make_bench(
     node: str,
     sleep: Callable[[float], None] | None,
     linked: LinkedGpus | None = None,
+    shared: SharedGpus | None = None,
     *,
     has_metadata: bool = False,
 ) -> Bench:
@@ -187,6 +187,7 @@ def make_bench(
         cdi_dir=folder / "cdi",
         linked=linked,
         has_metadata=has_metadata,
+        shared=shared,
     )
     return Bench(simulated, options, clock)
 
@@ -218,13 +219,13 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked)
+    """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
 
 
 @pytest.fixture
 def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
-    """Two A100s, which a table lets people have together as gpus-0-1."""
+    """Two A100s, which a table lets people have together as gpus-0-1, and which claims may share."""
     return linked_bench_in(folder)
 
 

@@ -19,7 +19,13 @@ from scheduler_core.frontends.configuration.device_rules import (
 )
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
-from scheduler_core.frontends.configuration.preparable import NO_SHARING, preparable
+from scheduler_core.frontends.configuration.preparable import (
+    IN_SHARES,
+    NO_ADMIN_SHARE,
+    NO_SHARE,
+    has_share,
+    preparable,
+)
 from scheduler_core.frontends.configuration.values import CONFIG_OF, types_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
@@ -199,12 +205,16 @@ def unprepared_devices(
     for result in claim.results:
         if result.device.driver != driver:
             continue
-        if result.share_id is not None or result.consumed:
-            yield result, NO_SHARING
-        elif result.device in known:
-            missing = preparable(None, type_of(known[result.device], driver))
-            if missing is not None:
-                yield result, missing.reason
+        if result.device not in known:
+            continue
+        device_type = type_of(known[result.device], driver)
+        missing = preparable(None, device_type)
+        if missing is not None:
+            yield result, missing.reason
+        elif has_share(result) and device_type not in IN_SHARES:
+            yield result, NO_SHARE
+        elif result.admin_access and device_type in IN_SHARES:
+            yield result, NO_ADMIN_SHARE
 
 
 def type_of(device: Device, driver: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.frontends.configuration.values import Config, GpuConfig, MigConfig, Mps, TimeSlicing
+from scheduler_core.model.claim import AllocatedDevice
 
 UNPREPARED_TYPES: Final[Mapping[str, str]] = {
     "nic": "a NIC (physical function)",
@@ -17,7 +18,10 @@ UNPREPARED_TYPES: Final[Mapping[str, str]] = {
 }
 """The types of published devices that cannot be prepared, in words."""
 
-NO_SHARING: Final = "this version prepares no shares of a device"
+IN_SHARES: Final = frozenset({"gpu-shared"})
+"""The types of published devices of which claims have shares."""
+NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
+NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,11 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
             return _missing(kind, "MPS")
         case _:
             return None
+
+
+def has_share(result: AllocatedDevice) -> bool:
+    """Whether a result is a share of its device."""
+    return result.share_id is not None or bool(result.consumed)
 
 
 def _missing(kind: str, feature: str) -> Unprepared:

@@ -142,6 +142,7 @@ Config = GpuConfig | MigConfig | VfConfig | NicConfig
 CONFIG_OF: Final[Mapping[str, type[Config]]] = {
     "gpu": GpuConfig,
     "gpu-partition": GpuConfig,
+    "gpu-shared": GpuConfig,
     "mig": MigConfig,
     "vf": VfConfig,
     "nic": NicConfig,

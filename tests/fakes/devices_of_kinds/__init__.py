@@ -9,8 +9,12 @@ from typing import Any
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.model.claim import AllocatedDevice
+from scheduler_core.model.device import DeviceId, DeviceName
 
 READING = {name for port in (BootReader, DriverFiles, GpuReader, PciReader) for name in vars(port)}
 """The methods of a machine that change nothing."""
@@ -34,8 +38,29 @@ class Example:
             bench.simulated.gpus.set_mig_mode(bench.uuid(minor), enabled=True)
 
 
+SHARE_ID = "5a3c1a3e-1c1a-4a3e-9c1a-3e1c1a4a3e9c"
+
+
+def allocated_device(
+    device: str,
+    node: str,
+    request: str = "r",
+    driver: str = "tangram.dev",
+    memory: str = "10Gi",
+    *,
+    admin_access: bool = False,
+) -> AllocatedDevice:
+    """Return a result for a device; of a GPU that claims share, a share of its memory."""
+    name = DeviceId(driver, node, DeviceName(device))
+    if not device.endswith("-shared"):
+        return AllocatedDevice(request, name, admin_access)
+    consumed = {"memory": Quantity.parse(memory), f"{driver}/multiprocessors": Quantity.of(0)}
+    return AllocatedDevice(request, name, share_id=SHARE_ID, consumed=consumed)
+
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
+    SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7"),
 }

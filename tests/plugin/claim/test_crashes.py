@@ -15,6 +15,7 @@ import pytest
 from devices_of_kinds import (
     STEPS_AFTER_LOOK,
     STEPS_OF_LOOK,
+    allocated_device,
     example_of,
     steps_of_prepare,
     steps_of_unprepare,
@@ -76,7 +77,8 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
 
 
 def answer(device: str) -> tuple[PreparedDevice, ...]:
-    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",)),)
+    share_id = allocated_device(device, "a100x2").share_id
+    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",), share_id),)
 
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)

@@ -15,6 +15,7 @@ from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.whole_gpu import ClaimedGpu
 from plugin.machine.lock_target import LockTarget
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.check import type_of, unprepared_devices
 from scheduler_core.frontends.configuration.values import CONFIG_OF
 from scheduler_core.model.claim import AllocatedClaim, OpaqueConfig
@@ -153,11 +154,14 @@ def test_a_device_that_is_named_twice_is_refused(node: NodeDevices, claim_of: Cl
         resolve(claim_of(UID, "dgx-a100", ["gpu-0", "gpu-0"]), node, BOOT)
 
 
-def test_a_share_of_a_device_is_refused(node: NodeDevices, claim_of: Claims) -> None:
+@pytest.mark.parametrize("sharing", [{"share_id": "share-1"}, {"consumed": {"memory": Quantity.of(1)}}])
+def test_a_share_of_a_device_is_refused(node: NodeDevices, claim_of: Claims, sharing: dict[str, Any]) -> None:
     claim = claim_of(UID, "dgx-a100", ["gpu-0"])
-    shared = replace(claim, results=(replace(claim.results[0], share_id="share-1"),))
+    shared = replace(claim, results=(replace(claim.results[0], **sharing),))
 
-    with pytest.raises(ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*no shares"):
+    with pytest.raises(
+        ClaimUnusable, match=r"gpu-0 of claim default/claim-uid-1.*a share of it, and this version"
+    ):
         resolve(shared, node, BOOT)
 
 

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 from plugin.base.errors import PluginError
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.shared_gpu import ClaimedGpuShare
 
 DEVICES = (
     "gpu-0",
@@ -33,6 +34,8 @@ DEVICES = (
     "gpu-1",
     "gpu-1-mig-3g-20gb-0-3",
     "gpus-0-1",
+    "gpu-0-shared",
+    "gpu-1-shared",
 )
 CALLS = (
     "set-mig-mode",
@@ -142,11 +145,13 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
             assert existing <= specs
 
         @invariant()
-        def no_whole_gpu_is_held_twice_or_beside_its_mig_partitions(self) -> None:
+        def no_gpu_is_held_whole_twice_and_none_in_two_ways(self) -> None:
             held = self.own_devices()
             whole = [gpu for one in held if isinstance(one.hardware, frozenset) for gpu in one.hardware]
             cut = {one.gpu for one in held if isinstance(one, ClaimedMigPartition)}
-            assert not set(whole) & cut
+            shared = {one.gpu for one in held if isinstance(one, ClaimedGpuShare)}
+            assert not set(whole) & (cut | shared)
+            assert not cut & shared
             assert len(set(whole)) == len(whole)
 
         def own_devices(self) -> list[Any]:

@@ -16,7 +16,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, PublishedDevice, hardware_of
+from agent.inventory.model import LinkedGpus, PublishedDevice, SharedGpus, hardware_of
 from plugin.assembly import assemble
 from plugin.claim.record_format import VERSION
 from plugin.kinds.claimed import Claimed
@@ -32,7 +32,7 @@ EACH_KIND = pytest.mark.parametrize("kind", KINDS.preparable, ids=lambda kind: t
 
 
 def published_on(machine: Machine, node: str, linked: LinkedGpus | None = None) -> Iterable[PublishedDevice]:
-    found = replace(discover(machine.readers, node), linked=linked)
+    found = replace(discover(machine.readers, node), linked=linked, shared=SharedGpus())
     return describe(found, "tangram.dev").by_name.values()
 
 

@@ -251,3 +251,46 @@ def test_a_slice_that_is_no_slice_is_refused_with_object_field_value_and_rule(ch
 
     assert str(error.value).startswith("ResourceSlice s: ")
     assert message in str(error.value)
+
+
+SHARE = {"quantity": "40Gi", "requestPolicy": {"default": "1Gi", "validRange": {"min": "1Gi", "step": "1Gi"}}}
+
+
+def flat(device, mixin):
+    """The shared device as it is after its mixin, and what it and the mixin look like when written again."""
+    read = decode_slice(slice_of([device], [{"name": "m", "composite": mixin}]))
+    spec = encode_slice(read)["spec"]
+    return flatten([read]).devices[0], spec["devices"][0]["composite"], spec["deviceMixins"][0]["composite"]
+
+
+def test_a_device_for_several_claims_has_the_policies_of_its_mixins():
+    mixin = {"capacity": {"memory": SHARE}}
+    device = {"includes": [{"name": "m"}], "allowMultipleAllocations": True}
+
+    shared, *written = flat(composite(**device), mixin)
+
+    assert shared.is_shareable
+    assert str(shared.policies[f"{DRIVER}/memory"].step) == "1Gi"
+    assert written == [device, mixin]
+
+
+def test_who_overrides_a_capacity_overrides_its_policy():
+    device = {"includes": [{"name": "m"}], "allowMultipleAllocations": True}
+
+    shared, *_ = flat(
+        composite(**device, capacity={"memory": {"quantity": "1Gi"}}), {"capacity": {"memory": SHARE}}
+    )
+
+    assert shared.policies == {}
+
+
+def test_policies_say_nothing_of_a_device_for_one_claim():
+    alone, *_ = flat(composite(includes=[{"name": "m"}]), {"capacity": {"memory": SHARE}})
+
+    assert (alone.is_shareable, alone.policies) == (False, {})
+
+
+def test_a_device_of_the_basic_kind_is_for_one_claim():
+    device = {"name": "a", "basic": {"allowMultipleAllocations": True}}
+
+    assert "allowMultipleAllocations" in broken(device)

@@ -204,3 +204,22 @@ def test_what_counting_cannot_say_is_refused_with_the_reason(devices, reason):
         project(pool(*devices))
 
     assert any(reason in found for found in refusal.value.reasons)
+
+
+def test_the_policies_of_a_device_for_several_claims_keep_to_its_capacities_in_v1s_names():
+    policy = {"default": "1", "validRange": {"min": "1", "max": "4", "step": "1"}}
+    shared = {
+        "allowMultipleAllocations": True,
+        "capacity": {"copy-engines": {"quantity": "4", "requestPolicy": policy}},
+    }
+    spec = {
+        "driver": "gpu.example.com",
+        "pool": {"name": "n"},
+        "nodeName": "n",
+        "devices": [{"name": "a", "composite": shared}],
+    }
+
+    (found,) = read_back(project(flatten([decode_slice({"metadata": {"name": "s"}, "spec": spec})]))).devices
+
+    assert found.is_shareable
+    assert set(found.capacity) == set(found.policies) == {"gpu.example.com/copyEngines"}

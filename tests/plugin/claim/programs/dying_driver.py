@@ -17,18 +17,17 @@ import time
 import traceback
 from pathlib import Path
 
-from devices_of_kinds import told
+from devices_of_kinds import allocated_device, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
-from agent.inventory.model import LinkedGpus
+from agent.inventory.model import LinkedGpus, SharedGpus
 from plugin.assembly import assemble
 from plugin.base import files
 from plugin.options import Options
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
-from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 REF = ClaimRef("default", "claim-u1")
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
@@ -98,6 +97,7 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
         cdi_dir=folder / "cdi",
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
+        shared=SharedGpus(),
     )
     deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)
@@ -107,8 +107,7 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    device_id = DeviceId("tangram.dev", node, DeviceName(device))
-    result = AllocatedDevice("r", device_id, admin_access=deed == "look_at")
+    result = allocated_device(device, node, admin_access=deed == "look_at")
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
 
 

@@ -13,7 +13,7 @@ from scheduler_core.frontends.configuration.check import (
     config_problems,
     unprepared_devices,
 )
-from scheduler_core.frontends.configuration.preparable import NO_SHARING
+from scheduler_core.frontends.configuration.preparable import NO_SHARE
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, OpaqueConfig
 from scheduler_core.model.device import Device, DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool, PoolId
@@ -244,10 +244,10 @@ def test_a_claim_on_several_pools_is_told_each_thing_once() -> None:
 
 
 @pytest.mark.parametrize("result", [{"share_id": "s"}, {"consumed": {"memory": Quantity.of(1)}}])
-def test_devices_that_others_may_use_too_are_not_prepared(result: dict[str, Any]) -> None:
+def test_shares_of_devices_that_one_claim_has_are_not_prepared(result: dict[str, Any]) -> None:
     asked = claim({"g": ["gpu-0"]}, **result)
 
-    assert [reason for _, reason in unprepared_devices(asked, DRIVER, [POOL])] == [NO_SHARING]
+    assert [one for _, one in unprepared_devices(asked, DRIVER, [POOL])] == [NO_SHARE]
 
 
 def test_devices_with_admin_access_are_prepared() -> None:
