@@ -95,14 +95,15 @@ def test_a_monitor_runs_beside_the_pod_that_computes_and_its_end_disturbs_nobody
         {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}},
         kind=PatchKind.MERGE,
     )
+    # First: kube-scheduler counts what a device consumes also with admin access, so it finds no place later.
+    api.create(RESOURCE_CLAIMS, monitors(site), namespace)
+    api.create(PODS, pod("monitors", command=SAYS_ENVIRONMENT, claims={"gpus": "all"}), namespace)
+    said = log_of(api, namespace, "monitors", "TANGRAM_ADMIN_DEVICE_GPU_0")
     api.create(RESOURCE_CLAIMS, site.claim("c"), namespace)
     api.create(PODS, pod("computes", claims={"gpu": "c"}), namespace)
     running(api, "computes", namespace)
     before = site.instances()
-    api.create(RESOURCE_CLAIMS, monitors(site), namespace)
-    api.create(PODS, pod("monitors", command=SAYS_ENVIRONMENT, claims={"gpus": "all"}), namespace)
 
-    said = log_of(api, namespace, "monitors", "TANGRAM_ADMIN_DEVICE_GPU_0")
     site.delete_pod(namespace, "monitors")
 
     assert "TANGRAM_DEVICE_" not in said
