@@ -8,7 +8,9 @@ from typing import Any
 
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.registry import KINDS
 from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
@@ -55,7 +57,7 @@ def allocated_device(
     if not device.endswith("-shared"):
         return AllocatedDevice(request, name, admin_access)
     consumed = {"memory": Quantity.parse(memory), f"{driver}/multiprocessors": Quantity.of(0)}
-    return AllocatedDevice(request, name, share_id=SHARE_ID, consumed=consumed)
+    return AllocatedDevice(request, name, admin_access, share_id=SHARE_ID, consumed=consumed)
 
 
 EXAMPLES: Mapping[type[AnyKind], Example] = {
@@ -64,6 +66,12 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7"),
 }
+
+
+WITH_ADMIN_ACCESS = tuple(
+    kind for kind in KINDS.preparable if type(kind).find_for_admin is not PreparableKind.find_for_admin
+)
+"""The kinds whose devices can be looked at."""
 
 
 def example_of(kind: AnyKind) -> Example:

@@ -15,6 +15,7 @@ import pytest
 from devices_of_kinds import (
     STEPS_AFTER_LOOK,
     STEPS_OF_LOOK,
+    WITH_ADMIN_ACCESS,
     allocated_device,
     example_of,
     steps_of_prepare,
@@ -30,8 +31,8 @@ PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
 UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
-LOOKING = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_OF_LOOK + 1)]
-LOOKED = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_AFTER_LOOK + 1)]
+LOOKING = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS_OF_LOOK + 1)]
+LOOKED = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS_AFTER_LOOK + 1)]
 STEPS_OF_METADATA, STEPS_AFTER_METADATA = 3 + 3, 2
 """A file and the document that mounts it; the document. The file goes with its folder, without a step."""
 Dies = Callable[[str, str, int], bool]
@@ -194,7 +195,7 @@ def test_killed_while_it_takes_admin_access_back_the_owner_keeps_its_device(
     assert [record.claim_uid for record in bench.records()] == ["owner"]
 
 
-@pytest.mark.parametrize("kind", KINDS.preparable, ids=named)
+@pytest.mark.parametrize("kind", WITH_ADMIN_ACCESS, ids=named)
 def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
     device = example_of(kind).device
     bench.prepare("owner", device)

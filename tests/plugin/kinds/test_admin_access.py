@@ -7,17 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from devices_of_kinds import example_of, told
+from devices_of_kinds import WITH_ADMIN_ACCESS, example_of, told
 from made_up_kind import VfKind, vf
 
 from plugin.assembly import assemble
 from plugin.base.errors import ClaimUnusable, NotReady
 from plugin.claim.states import State
-from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
 
 SMALL, HALF, OTHER_HALF = "gpu-0-mig-1g-5gb-2", "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-3g-20gb-0-3"
-EACH_KIND = pytest.mark.parametrize("kind", KINDS.preparable, ids=lambda kind: type(kind).__name__)
+EACH_KIND = pytest.mark.parametrize("kind", WITH_ADMIN_ACCESS, ids=lambda kind: type(kind).__name__)
 
 
 @pytest.fixture
@@ -245,3 +244,8 @@ def _held(bench: Any, device: str) -> Any:
     records = bench.records()
     bench.unprepare("first")
     return records
+
+
+def test_what_claims_share_of_a_gpu_is_not_looked_at(linked_bench: Any) -> None:
+    with pytest.raises(ClaimUnusable, match="admin access is to a GPU, not to the shares"):
+        linked_bench.look_at("monitor", "gpu-0-shared")
