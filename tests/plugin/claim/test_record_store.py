@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import ClaimUnusable, RecordTooNew
 from plugin.claim.record import Record
-from plugin.claim.record_format import Corrupt, decode, encode
+from plugin.claim.record_format import VERSION, Corrupt, decode, encode
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
@@ -194,10 +194,11 @@ def test_the_record_of_one_claim_under_the_name_of_another_is_corrupt() -> None:
 
 def test_a_record_of_a_newer_version_is_refused_with_who_acts_and_left_alone(store: RecordStore) -> None:
     store.save(RECORD)
-    newer = b'{"version": 3, "anything": ["else"]}\n'
+    newer = f'{{"version": {VERSION + 1}, "anything": ["else"]}}\n'.encode()
     path_of(store).write_bytes(newer)
 
-    with pytest.raises(RecordTooNew, match=rf"claim {UID}: it has version 3.*up to 2.*upgrades the plugin"):
+    told = rf"claim {UID}: it has version {VERSION + 1}.*up to {VERSION}.*upgrades the plugin"
+    with pytest.raises(RecordTooNew, match=told):
         store.load(UID)
 
     assert [error.claim_uid for error in store.census().too_new] == [UID]
