@@ -32,6 +32,7 @@ from plugin.kinds.health import HealthReader
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import Node
+from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Driver:
         cdi: CdiFolder,
         locks: Locks,
         holder_waits: HolderWaits,
+        waiting: Waiting,
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
@@ -62,7 +64,13 @@ class Driver:
         self._locks = locks
         self._setup = DeviceSetup()
         self._steps = ClaimSteps(
-            machine=machine, node=node, store=store, cdi=cdi, setup=self._setup, host_root=host_root
+            machine=machine,
+            node=node,
+            store=store,
+            cdi=cdi,
+            setup=self._setup,
+            host_root=host_root,
+            waiting=waiting,
         )
 
     def starting(self) -> AbstractContextManager[None]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 
-from agent.hardware.types import MigSpec
-from agent.inventory.model import Hardware, NodeDevices, gpus_of
+from agent.inventory.model import Hardware, NicFunction, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
+from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.model.device import DeviceName
 
@@ -25,16 +25,37 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
             devices overlap.
     """
     ledger = copy(node.books)
-    for record in records:
-        if record.uid != plan.uid:
-            _record_all(ledger, record, node)
+    others = [record for record in records if record.uid != plan.uid]
+    for record in others:
+        _record_all(ledger, record, node)
     for device in plan.devices:
+        _refuse_held_nic(plan, device, others)
         try:
             ledger.take(DeviceName(device.device), f"claim {plan.ref}")
         except Overdrawn as error:
             _refuse_own_overlap(plan, node)
             subject = f"device {device.device} for claim {plan.ref}"
             raise DeviceHeld("prepare", subject, error.reason) from error
+
+
+def _refuse_held_nic(plan: Record, device: Claimed, others: Iterable[Record]) -> None:
+    """Keep a NIC apart from its VFs also where one of both is not offered now, and so has no draws."""
+    wanted = device.hardware
+    if not isinstance(wanted, NicFunction):
+        return
+    for record in others:
+        for held in record.devices:
+            if _share_nic(wanted, held.hardware):
+                subject = f"device {device.device} for claim {plan.ref}"
+                reason = f"claim {record.ref} ({record.state}) holds {held.device}, of the same NIC"
+                raise DeviceHeld("prepare", subject, reason)
+
+
+def _share_nic(wanted: NicFunction, held: Hardware) -> bool:
+    """Whether one of two functions is the NIC that the other one belongs to."""
+    if not isinstance(held, NicFunction) or held.pf != wanted.pf:
+        return False
+    return (wanted.vf is None) != (held.vf is None)
 
 
 def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
@@ -61,7 +82,7 @@ def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
 
 def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
-    if isinstance(hardware, MigSpec):
+    if not isinstance(hardware, frozenset):
         return set()
     return {
         gpu_name(gpu.minor)

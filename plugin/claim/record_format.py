@@ -17,7 +17,7 @@ from plugin.kinds.registry import KINDS
 from scheduler_core.model.claim import ClaimUid
 
 VERSION: Final = max(kind.claimed.RECORD_VERSION for kind in KINDS.preparable)
-"""The highest version that this program reads: 2 knows partitions, devices of several GPUs."""
+"""The highest version that this program reads: 2 knows partitions, devices of several GPUs; 3 knows VFs."""
 
 
 class Corrupt(Exception):

@@ -18,6 +18,7 @@ from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
+from scheduler_core.frontends.configuration.values import Config
 
 P = TypeVar("P", bound=PublishedDevice)
 D = TypeVar("D", bound=Claimed)
@@ -36,11 +37,13 @@ class Common(TypedDict):
 class Wanted(Generic[P]):
     """One device that a claim was allocated: all that its plan is made from.
 
-    Shape: ``published`` what the agent offers under its name.
+    Shape: ``published`` what the agent offers under its name; ``config`` the configuration that counts
+           for it, with all defaults, None where none was given.
     """
 
     published: P
     common: Common
+    config: Config | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,13 @@ class Progress(Protocol):
 class Kind(ABC, Generic[P]):
     """A kind of device that the agent publishes.
 
-    Shape: ``text`` names the kind in messages, with its article.
+    Shape: ``text`` names the kind in messages, with its article; ``why_unprepared`` is empty for a kind that
+           claims can have.
     """
 
     text: str
     published: type[P]
+    why_unprepared: str = ""
 
     def takes(self, wanted: Wanted[PublishedDevice]) -> bool:
         """Whether a device that a claim was allocated is of this kind."""

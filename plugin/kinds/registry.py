@@ -7,6 +7,7 @@ from typing import Final
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
 from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
@@ -16,7 +17,8 @@ KINDS: Final = KindTable(
     GpuPartitionKind(),
     MigPartitionKind(),
     WholeNicKind(),
+    RdmaVfKind(),
     NicVfKind(),
 )
-ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition
+ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition | ClaimedRdmaVf
 """What a record may hold of a device: the ``claimed`` of every row."""

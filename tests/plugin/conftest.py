@@ -15,6 +15,7 @@ from told_cluster import Cluster
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
@@ -122,7 +123,7 @@ class Bench:
         return self.options.cdi_dir / f"{self.options.driver_name}-claim_{uid}.json"
 
     def leftovers(self) -> list[str]:
-        """Return everything that a claim could have left: instances, modes, files."""
+        """Return everything that a claim could have left: instances, modes, what NICs keep, files."""
         found = [
             f"{entry.index}: {self.simulated.gpus.gpu_instances(entry.uuid)}"
             for entry in self.simulated.node.cards
@@ -132,6 +133,10 @@ class Bench:
             f"{card.index} in MIG mode"
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
+        ]
+        found += [
+            f"{bdf}: {function}"
+            for bdf, function in StateFile(self.simulated.directory).read().functions.items()
         ]
         folders = (self.options.cdi_dir, self.options.claims_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]

@@ -149,13 +149,13 @@ def test_a_wrong_configuration_is_refused_also_where_the_claim_does_not_fit(tang
 
 
 def test_devices_that_cannot_be_prepared_are_allocated_with_a_warning(tangram, files, examples):
-    arguments = [*files(gpu_config(), "dgx-a100")[:-1], examples / "gpu-vf-claim.yaml"]
+    arguments = [*files(gpu_config(), "dgx-a100")[:-1], examples / "all-nics-claim.yaml"]
 
     answer = tangram("allocate", *arguments)
 
     assert answer.status == 0
-    assert "claim default/gpu-and-vf: device tangram.dev/dgx-a100/" in answer.err
-    assert "it is a NIC's virtual function, a kind that this version cannot prepare" in answer.err
+    assert "claim default/all-nics: device tangram.dev/dgx-a100/" in answer.err
+    assert "it is a NIC (physical function), a kind that this version cannot prepare" in answer.err
 
 
 def test_configurations_for_another_driver_do_not_stop_an_allocation(tangram, files):

@@ -19,7 +19,7 @@ from scheduler_core.frontends.configuration.device_rules import (
 )
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
-from scheduler_core.frontends.configuration.preparable import NO_SHARING, preparable
+from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARING, preparable
 from scheduler_core.frontends.configuration.values import CONFIG_OF, types_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
@@ -202,9 +202,19 @@ def unprepared_devices(
         if result.admin_access or result.share_id is not None or result.consumed:
             yield result, NO_SHARING
         elif result.device in known:
-            missing = preparable(None, type_of(known[result.device], driver))
-            if missing is not None:
-                yield result, missing.reason
+            missing = why_unprepared(known[result.device], driver)
+            if missing:
+                yield result, missing
+
+
+def why_unprepared(device: Device, driver: str) -> str:
+    """Return why the plugin refuses a device whatever its configuration, empty where it does not."""
+    device_type = type_of(device, driver)
+    missing = preparable(None, device_type)
+    if missing is not None:
+        return missing.reason
+    has_rdma = device.attributes.get(qualified("rdmaCapable", driver))
+    return NO_RDMA if device_type == "vf" and has_rdma is False else ""
 
 
 def type_of(device: Device, driver: str) -> str:

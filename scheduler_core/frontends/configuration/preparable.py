@@ -9,13 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.frontends.configuration.values import Config, GpuConfig, MigConfig, Mps, TimeSlicing
+from scheduler_core.frontends.configuration.values import (
+    Config,
+    GpuConfig,
+    MigConfig,
+    Mps,
+    TimeSlicing,
+    VfConfig,
+    VfMode,
+)
 
 UNPREPARED_TYPES: Final[Mapping[str, str]] = {
-    "nic": "a NIC (physical function)",
-    "vf": "a NIC's virtual function",
+    "nic": "it is a NIC (physical function), a kind that this version cannot prepare",
 }
-"""The types of published devices that cannot be prepared, in words."""
+"""Why no device of a type can be prepared."""
+
+NO_RDMA: Final = "it has no RDMA device, and this version prepares VFs for RDMA only"
 
 NO_SHARING: Final = "this version prepares no admin access and no shares of a device"
 
@@ -37,16 +46,35 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
     Shape: ``config`` is None where none was given for the device.
     """
     if device_type in UNPREPARED_TYPES:
-        words = UNPREPARED_TYPES[device_type]
-        return Unprepared("", f"it is {words}, a kind that this version cannot prepare")
+        return Unprepared("", UNPREPARED_TYPES[device_type])
     kind = type(config).__name__
     match config:
         case GpuConfig(sharing=TimeSlicing()):
             return _missing(kind, "time slicing")
         case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
             return _missing(kind, "MPS")
+        case VfConfig():
+            return _missing_for_vf(config)
         case _:
             return None
+
+
+def _missing_for_vf(config: VfConfig) -> Unprepared | None:
+    if config.mode not in (None, VfMode.RDMA):
+        return Unprepared("VfConfig.mode", f"this version cannot prepare mode {config.mode}")
+    settings = {
+        "mac": config.mac,
+        "vlan": config.vlan,
+        "minTxRate": config.min_tx_rate_mbps,
+        "maxTxRate": config.max_tx_rate_mbps,
+        "spoofCheck": config.spoof_check,
+        "trust": config.trust,
+        "linkState": config.link_state,
+    }
+    for field, value in settings.items():
+        if value is not None:
+            return Unprepared(f"VfConfig.{field}", "this version cannot prepare it; leave the field out")
+    return None
 
 
 def _missing(kind: str, feature: str) -> Unprepared:

@@ -1,4 +1,4 @@
-"""A device of every kind to try on two A100s, and a machine that tells of each call that changes it."""
+"""A device of every kind to try, and a machine that tells of each call that changes it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.machine.waiting import Waiting
+from scheduler_core.model.claim import OpaqueConfig
 
-READING = {name for port in (BootReader, DriverFiles, GpuReader, PciReader) for name in vars(port)}
+_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
+READING = {name for port in _READERS for name in vars(port)} | {"read"}
 """The methods of a machine that change nothing."""
 
 
@@ -20,13 +25,25 @@ READING = {name for port in (BootReader, DriverFiles, GpuReader, PciReader) for 
 class Example:
     """A device of one kind.
 
-    Shape: ``in_mig_mode`` the GPUs that somebody left in MIG mode, so that no crash point is skipped;
-           ``parts`` how often the kind's crash points happen.
+    Shape: ``node`` the machine that has it; ``parameters`` its configuration; ``in_mig_mode`` the GPUs that
+           somebody left in MIG mode, so that no crash point is skipped; ``parts`` how often the kind's crash
+           points happen; ``has_facts`` whether setting it up adds any.
     """
 
     device: str
+    node: str = "a100x2"
+    parameters: Mapping[str, Any] | None = None
     in_mig_mode: tuple[int, ...] = ()
     parts: int = 1
+    has_facts: bool = False
+
+    @property
+    def configs(self) -> tuple[OpaqueConfig, ...]:
+        """The configuration of a claim for it."""
+        if self.parameters is None:
+            return ()
+        parameters = {"apiVersion": "tangram.dev/v1alpha1", **self.parameters}
+        return (OpaqueConfig(driver="tangram.dev", parameters=parameters),)
 
     def prepare(self, bench: Any) -> None:
         """Bring the machine into the state in which setting up the device needs every call."""
@@ -37,7 +54,8 @@ class Example:
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
-    MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7"),
+    MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    RdmaVfKind: Example("nic-0000-19-00-0-vf-0", node="a30x4", has_facts=True),
 }
 
 
@@ -69,10 +87,12 @@ def steps_of_unprepare(kind: AnyKind) -> int:
 
 def told(machine: Machine, before: Callable[[str], None], after: Callable[[str], None]) -> Machine:
     """Return the machine with each call that changes it told before and after it is made."""
-    ports: dict[str, Any] = {
-        field.name: _Port(getattr(machine, field.name), before, after) for field in fields(machine)
-    }
-    return replace(machine, **ports)
+
+    def ports_of(parts: Any) -> dict[str, Any]:
+        return {one.name: _Port(getattr(parts, one.name), before, after) for one in fields(parts)}
+
+    nics = Nics(**ports_of(machine.nics))
+    return replace(machine, **{**ports_of(machine), "nics": nics})
 
 
 class _Port:
@@ -93,3 +113,8 @@ class _Port:
             return answer
 
         return call
+
+
+def waiting_of(bench: Any) -> Waiting:
+    """Return how long a call waits for the machine of a bench."""
+    return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)

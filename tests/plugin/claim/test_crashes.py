@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
 UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
-Dies = Callable[[str, str, int], bool]
+Dies = Callable[[str, AnyKind, int], bool]
 
 
 def named(value: object) -> str | None:
@@ -44,19 +44,19 @@ def program() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def bench(linked_bench: Any) -> Any:
-    """The machine of the program: two GPUs that a table joins."""
-    return linked_bench
+def bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind) -> Any:
+    """The machine of the program: one that has the example of the kind."""
+    return linked_bench_in(folder, node=example_of(kind).node)
 
 
 @pytest.fixture
 def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
     """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
 
-    def run(deed: str, device: str, step: int) -> bool:
+    def run(deed: str, kind: AnyKind, step: int) -> bool:
         assert program.stdin is not None
         assert program.stdout is not None
-        program.stdin.write(f"{folder} {deed} {device} {step}\n")
+        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
         program.stdin.flush()
         status = int(program.stdout.readline())
         assert status in {0, -signal.SIGKILL}
@@ -65,8 +65,18 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
     return run
 
 
-def answer(device: str) -> tuple[PreparedDevice, ...]:
-    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",)),)
+def prepare(bench: Any, kind: AnyKind) -> tuple[PreparedDevice, ...]:
+    example = example_of(kind)
+    found: tuple[PreparedDevice, ...] = bench.driver.prepare(
+        bench.claim("u1", example.device, configs=example.configs)
+    )
+    return found
+
+
+def answer(kind: AnyKind) -> tuple[PreparedDevice, ...]:
+    example = example_of(kind)
+    cdi_id = f"tangram.dev/claim=u1-{example.device}"
+    return (PreparedDevice(("r",), example.node, example.device, (cdi_id,)),)
 
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
@@ -75,11 +85,11 @@ def test_killed_in_prepare_the_next_prepare_gives_the_answer(
 ) -> None:
     example = example_of(kind)
     example.prepare(bench)
-    assert dies("prepare", example.device, step)
+    assert dies("prepare", kind, step)
 
-    again = bench.prepare("u1", example.device)
+    again = prepare(bench, kind)
 
-    assert again == answer(example.device)
+    assert again == answer(kind)
     assert bench.document("u1").exists()
     bench.unprepare("u1")
     bench.restart()
@@ -93,13 +103,13 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
     example = example_of(kind)
     example.prepare(bench)
     before = set(bench.leftovers())
-    assert dies("prepare", example.device, step)
+    assert dies("prepare", kind, step)
     is_finished = step == steps_of_prepare(kind)
 
     bench.restart()
 
     assert bool(set(bench.leftovers()) - before) == is_finished
-    assert bench.prepare("u1", example.device) == answer(example.device)
+    assert prepare(bench, kind) == answer(kind)
     bench.unprepare("u1")
     assert bench.leftovers() == []
 
@@ -109,9 +119,8 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
 def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
     bench: Any, dies: Dies, kind: AnyKind, step: int, is_restarted: bool
 ) -> None:
-    device = example_of(kind).device
-    bench.prepare("u1", device)
-    assert dies("unprepare", device, step)
+    prepare(bench, kind)
+    assert dies("unprepare", kind, step)
     if is_restarted:
         bench.restart()
 
@@ -125,11 +134,10 @@ def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
 def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
     bench: Any, dies: Dies, kind: AnyKind, step: int
 ) -> None:
-    device = example_of(kind).device
-    bench.prepare("u1", device)
-    assert dies("unprepare", device, step)
+    prepare(bench, kind)
+    assert dies("unprepare", kind, step)
 
-    assert bench.prepare("u1", device) == answer(device)
+    assert prepare(bench, kind) == answer(kind)
 
     bench.unprepare("u1")
     bench.restart()
@@ -141,6 +149,6 @@ def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
     example = example_of(kind)
     example.prepare(bench)
 
-    assert not dies("prepare", example.device, steps_of_prepare(kind) + 1)
-    assert not dies("unprepare", example.device, steps_of_unprepare(kind) + 1)
+    assert not dies("prepare", kind, steps_of_prepare(kind) + 1)
+    assert not dies("unprepare", kind, steps_of_unprepare(kind) + 1)
     assert bench.leftovers() == []

@@ -194,10 +194,10 @@ def test_the_record_of_one_claim_under_the_name_of_another_is_corrupt() -> None:
 
 def test_a_record_of_a_newer_version_is_refused_with_who_acts_and_left_alone(store: RecordStore) -> None:
     store.save(RECORD)
-    newer = b'{"version": 3, "anything": ["else"]}\n'
+    newer = b'{"version": 4, "anything": ["else"]}\n'
     path_of(store).write_bytes(newer)
 
-    with pytest.raises(RecordTooNew, match=rf"claim {UID}: it has version 3.*up to 2.*upgrades the plugin"):
+    with pytest.raises(RecordTooNew, match=rf"claim {UID}: it has version 4.*up to 3.*upgrades the plugin"):
         store.load(UID)
 
     assert [error.claim_uid for error in store.census().too_new] == [UID]

@@ -1,8 +1,8 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
-Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the device, the
-step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the deed has
-fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
+Each line of standard input is a deed: the folder of a bench, ``prepare`` or ``unprepare``, the kind of the
+device, the step (from 1). A process of its own does it; the line of the answer is how that ended: 0 when the
+deed has fewer steps. A step is a file half written, written but not in place, in place, about to be removed,
 removed, or a part half appended, appended, or a change of the machine about to be made, made. One program
 for many deeds, because starting an interpreter takes longer than all of them.
 """
@@ -16,7 +16,7 @@ import time
 import traceback
 from pathlib import Path
 
-from devices_of_kinds import told
+from devices_of_kinds import EXAMPLES, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
@@ -86,7 +86,7 @@ class Steps:
         os.unlink = watched_unlink  # type: ignore[assignment]
 
 
-def run(folder: Path, deed: str, device: str, step: int) -> None:
+def run(folder: Path, deed: str, kind: str, step: int) -> None:
     simulated = SimulatedMachine.attach(folder / "machine")
     node = simulated.node.name
     options = Options(
@@ -103,16 +103,17 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    result = AllocatedDevice("r", DeviceId("tangram.dev", node, DeviceName(device)))
-    driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
+    (example,) = (example for row, example in EXAMPLES.items() if row.__name__ == kind)
+    result = AllocatedDevice("r", DeviceId("tangram.dev", node, DeviceName(example.device)))
+    driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
 
 
-def status_of(folder: str, deed: str, device: str, step: str) -> int:
+def status_of(folder: str, deed: str, kind: str, step: str) -> int:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
-        run(Path(folder), deed, device, int(step))
+        run(Path(folder), deed, kind, int(step))
     except Exception:  # noqa: BLE001 - the copy must end here and never go on with the parent's loop
         traceback.print_exc()
         os._exit(1)
