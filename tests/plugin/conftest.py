@@ -15,6 +15,7 @@ from told_cluster import Cluster
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
@@ -134,9 +135,12 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
+        new = FunctionState()
         found += [
             f"{bdf}: {function}"
             for bdf, function in StateFile(self.simulated.directory).read().functions.items()
+            if (function.driver, function.override, function.setting)
+            != (new.driver, new.override, new.setting)
         ]
         folders = (self.options.cdi_dir, self.options.claims_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypedDict
 from agent.hardware.types import Bdf
 from agent.inventory.model import Hardware, NicFunction, NicVf
 from plugin.kinds.claimed import Claimed
+from plugin.kinds.nic_vf.settings import NOTHING, RecordedSettings
 from plugin.machine.lock_target import LockTarget
 
 
@@ -22,7 +23,9 @@ class Place(TypedDict):
 class ClaimedVf(Claimed, frozen=True, kw_only=True):
     """A VF of a claim.
 
-    Shape: addresses as sysfs writes them; ``vf_index`` the number of its ``virtfn`` link.
+    Shape: addresses as sysfs writes them; ``vf_index`` the number of its ``virtfn`` link; ``settings`` what
+           its PF is to set for it; ``original`` what of these was there before, None until it is known. It is
+           durable before the first of them is set.
     """
 
     RECORD_VERSION: ClassVar[int] = 3
@@ -30,6 +33,8 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
     pf_bdf: str
     vf_index: int
     vf_bdf: str
+    settings: RecordedSettings = NOTHING
+    original: RecordedSettings | None = None
 
     @property
     def pf(self) -> Bdf:

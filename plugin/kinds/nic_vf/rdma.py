@@ -1,4 +1,7 @@
-"""A VF for RDMA: it keeps its kernel driver, and containers get the device nodes of its RDMA device."""
+"""A VF for RDMA: it keeps its kernel driver, and containers get the device nodes of its RDMA device.
+
+Only what its PF keeps of it is changed, where the configuration says so.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ import msgspec
 from agent.inventory.model import NicVf, PublishedDevice
 from plugin.base.errors import NotReady
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
+from plugin.kinds.nic_vf import settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
-from plugin.kinds.nic_vf.presence import refuse_changed
+from plugin.kinds.nic_vf.presence import refuse_changed, restore_settings, with_settings
 from plugin.machine import rdma
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
@@ -36,17 +40,19 @@ class ClaimedRdmaVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-rdma"):
         return {**super().status_data, "rdmaDevices": list(self.rdma_devices)}
 
     def as_planned(self) -> Self:
-        """Return the device without what is known of its RDMA devices."""
-        return msgspec.structs.replace(self, rdma_devices=())
+        """Return the device without what is known of its RDMA devices and of its settings before."""
+        return msgspec.structs.replace(self, rdma_devices=(), original=None)
 
 
 class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
-    """Nothing of the VF is changed, so there is nothing to undo."""
+    """The PF's settings are made first, then the RDMA device is awaited."""
 
     text = "a NIC's virtual function, for RDMA"
     published = NicVf
     claimed = ClaimedRdmaVf
-    crash_points = CrashPoints(setting_up=(), taking_down=())
+    crash_points = CrashPoints(
+        setting_up=("write",), taking_down=("restore",), noted=("the settings before",)
+    )
 
     def takes(self, wanted: Wanted[PublishedDevice]) -> bool:
         """Whether the device is a VF with RDMA, and no other mode was asked for."""
@@ -65,6 +71,7 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
         return ClaimedRdmaVf(
             **wanted.common,
             **place_of(wanted.published),
+            settings=settings.wanted(config),
             with_management=bool(config.management_devices),
         )
 
@@ -74,11 +81,10 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
             refuse_changed(context.machine.nics.reader, device)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedRdmaVf], progress: Progress) -> None:
-        """Wait for the RDMA devices. Raises: NotReady; HardwareError."""
-        for device in devices:
-            refuse_changed(context.machine.nics.reader, device)
-        found = rdma.awaited(context, [device.bdf for device in devices])
-        for device in devices:
+        """Set what the PFs keep of the VFs and wait for the RDMA devices. Raises: NotReady; HardwareError."""
+        ready = [with_settings(context.machine.nics, device, progress) for device in devices]
+        found = rdma.awaited(context, [device.bdf for device in ready])
+        for device in ready:
             names = tuple(one.name for one in found[device.bdf])
             progress.know(msgspec.structs.replace(device, rdma_devices=names))
 
@@ -97,10 +103,12 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
         return Parts(rdma.nodes(found, context.host_root, with_management=device.with_management))
 
     def take_down(self, context: Context, devices: Sequence[ClaimedRdmaVf]) -> None:
-        """Undo nothing: nothing was changed."""
+        """Restore what the PFs kept of the VFs, the last one first. Raises: HardwareError."""
+        for device in reversed(devices):
+            restore_settings(context.machine.nics, device)
 
     def forget(self, context: Context, devices: Sequence[ClaimedRdmaVf]) -> None:
-        """Undo nothing."""
+        """Undo nothing: no VF outlives a boot, and neither do its settings."""
 
     def foreign(self, _node: NodeSnapshot, _held: Sequence[ClaimedRdmaVf]) -> Iterable[Foreign]:
         """Yield nothing: an RDMA device is made by its driver."""

@@ -17,6 +17,7 @@ from scheduler_core.frontends.configuration.values import (
     TimeSlicing,
     VfConfig,
     VfMode,
+    VlanProtocol,
 )
 
 UNPREPARED_TYPES: Final[Mapping[str, str]] = {
@@ -62,18 +63,8 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
 def _missing_for_vf(config: VfConfig) -> Unprepared | None:
     if config.mode not in (None, VfMode.RDMA):
         return Unprepared("VfConfig.mode", f"this version cannot prepare mode {config.mode}")
-    settings = {
-        "mac": config.mac,
-        "vlan": config.vlan,
-        "minTxRate": config.min_tx_rate_mbps,
-        "maxTxRate": config.max_tx_rate_mbps,
-        "spoofCheck": config.spoof_check,
-        "trust": config.trust,
-        "linkState": config.link_state,
-    }
-    for field, value in settings.items():
-        if value is not None:
-            return Unprepared(f"VfConfig.{field}", "this version cannot prepare it; leave the field out")
+    if config.vlan is not None and config.vlan.protocol is VlanProtocol.PROVIDER:
+        return Unprepared("VfConfig.vlan.protocol", f"this version cannot prepare {VlanProtocol.PROVIDER}")
     return None
 
 

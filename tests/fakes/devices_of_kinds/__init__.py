@@ -27,7 +27,8 @@ class Example:
 
     Shape: ``node`` the machine that has it; ``parameters`` its configuration; ``in_mig_mode`` the GPUs that
            somebody left in MIG mode, so that no crash point is skipped; ``parts`` how often the kind's crash
-           points happen; ``has_facts`` whether setting it up adds any.
+           points happen; ``has_facts`` whether setting it up adds any; ``requests`` how many
+           changes of NICs the kernel is asked for while it is set up, and while it is taken down.
     """
 
     device: str
@@ -36,6 +37,7 @@ class Example:
     in_mig_mode: tuple[int, ...] = ()
     parts: int = 1
     has_facts: bool = False
+    requests: int = 0
 
     @property
     def configs(self) -> tuple[OpaqueConfig, ...]:
@@ -51,11 +53,28 @@ class Example:
             bench.simulated.gpus.set_mig_mode(bench.uuid(minor), enabled=True)
 
 
+VF_SETTINGS: Mapping[str, Any] = {
+    "mac": "02:00:00:00:00:07",
+    "vlan": {"id": 100, "qos": 3},
+    "minTxRate": 100,
+    "maxTxRate": 1000,
+    "spoofCheck": False,
+    "trust": True,
+    "linkState": "enable",
+}
+"""All settings that a PF keeps of a VF, each other than what a new VF has."""
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
-    RdmaVfKind: Example("nic-0000-19-00-0-vf-0", node="a30x4", has_facts=True),
+    RdmaVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", **VF_SETTINGS},
+        has_facts=True,
+        requests=6,
+    ),
 }
 
 
@@ -77,12 +96,12 @@ def taking_down(kind: AnyKind) -> list[str]:
 def steps_of_prepare(kind: AnyKind) -> int:
     """How many steps prepare has: a claim is coming, its plan, the device, the document, it is done."""
     noted = len(kind.crash_points.noted) * example_of(kind).parts
-    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * noted + 3 + 2
+    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests + 2 * noted + 3 + 2
 
 
 def steps_of_unprepare(kind: AnyKind) -> int:
     """How many steps unprepare has: that it is undone, the document, the device, the record."""
-    return 2 + 2 + 2 * len(taking_down(kind)) + 2
+    return 2 + 2 + 2 * len(taking_down(kind)) + 2 * example_of(kind).requests + 2
 
 
 def told(machine: Machine, before: Callable[[str], None], after: Callable[[str], None]) -> Machine:

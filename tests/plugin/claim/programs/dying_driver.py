@@ -14,13 +14,16 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from devices_of_kinds import EXAMPLES, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.simulated.doors.kernel import SimulatedKernel
 from agent.inventory.model import LinkedGpus
 from plugin.assembly import assemble
 from plugin.base import files
@@ -31,6 +34,26 @@ from scheduler_core.model.device import DeviceId, DeviceName
 
 REF = ClaimRef("default", "claim-u1")
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
+
+
+class WatchedKernel:
+    """The doors to the kernel, with a step before and after each change."""
+
+    def __init__(self, kernel: SimulatedKernel, step: Callable[[], None]) -> None:
+        self._kernel = kernel
+        self._step = step
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._kernel, name)
+        if name not in {"write", "apply", "set_vf"}:
+            return method
+
+        def change(*arguments: Any) -> None:
+            self._step()
+            method(*arguments)
+            self._step()
+
+        return change
 
 
 class Steps:
@@ -51,6 +74,10 @@ class Steps:
 
     def watched(self, machine: Machine) -> Machine:
         return told(machine, lambda _: self.take(), lambda _: self.take())
+
+    def watched_kernel(self, kernel: SimulatedKernel) -> Any:
+        """Return the doors to the NICs with each change of one as two steps: a port's call makes several."""
+        return WatchedKernel(kernel, self.take)
 
     def watch(self) -> None:
         replace, unlink, append = os.replace, os.unlink, files.append
@@ -97,6 +124,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
     )
     steps = Steps(options, step)
+    simulated.kernel = steps.watched_kernel(simulated.kernel)
     machine = steps.watched(simulated_hardware(simulated))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     steps.watch()
