@@ -8,6 +8,7 @@ from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
+from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
 from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
@@ -18,7 +19,8 @@ KINDS: Final = KindTable(
     MigPartitionKind(),
     WholeNicKind(),
     RdmaVfKind(),
+    VfioVfKind(),
     NicVfKind(),
 )
-ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition | ClaimedRdmaVf
+ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition | ClaimedRdmaVf | ClaimedVfioVf
 """What a record may hold of a device: the ``claimed`` of every row."""

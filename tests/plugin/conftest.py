@@ -31,6 +31,7 @@ from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.pool import Pool
 
 DRIVER = "tangram.dev"
 NOW_S = 1_800_000_000.0
@@ -100,6 +101,10 @@ class Bench:
     def names(self) -> list[str]:
         """Return what the node offers, in published order."""
         return [str(name) for name in devices_of(self.machine, self.node).by_name]
+
+    def offered(self) -> Pool:
+        """Return what the node offers, as the core sees it."""
+        return devices_of(self.machine, self.node).pool
 
     def inject(self, *faults: str) -> None:
         for fault in faults:

@@ -20,7 +20,7 @@ from scheduler_core.frontends.configuration.device_rules import (
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
 from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARING, preparable
-from scheduler_core.frontends.configuration.values import CONFIG_OF, types_of
+from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
@@ -194,27 +194,30 @@ def allocated_problems(
 def unprepared_devices(
     claim: AllocatedClaim, driver: str, pools: Sequence[Pool]
 ) -> Iterator[tuple[AllocatedDevice, str]]:
-    """Yield the devices of a claim that the plugin refuses whatever their configuration, and why."""
+    """Yield the devices of a claim that the plugin refuses for what they are, and why."""
     known = {pool.id_of(device): device for pool in pools for device in pool.devices}
+    given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
     for result in claim.results:
         if result.device.driver != driver:
             continue
         if result.admin_access or result.share_id is not None or result.consumed:
             yield result, NO_SHARING
         elif result.device in known:
-            missing = why_unprepared(known[result.device], driver)
+            config = counting(given, result.request, type_of(known[result.device], driver))
+            missing = why_unprepared(known[result.device], driver, None if config is None else config.config)
             if missing:
                 yield result, missing
 
 
-def why_unprepared(device: Device, driver: str) -> str:
-    """Return why the plugin refuses a device whatever its configuration, empty where it does not."""
+def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
+    """Return why the plugin refuses a device itself, empty where it does not."""
     device_type = type_of(device, driver)
     missing = preparable(None, device_type)
     if missing is not None:
         return missing.reason
     has_rdma = device.attributes.get(qualified("rdmaCapable", driver))
-    return NO_RDMA if device_type == "vf" and has_rdma is False else ""
+    is_for_rdma = not isinstance(config, VfConfig) or config.mode in (None, VfMode.RDMA)
+    return NO_RDMA if device_type == "vf" and has_rdma is False and is_for_rdma else ""
 
 
 def type_of(device: Device, driver: str) -> str:

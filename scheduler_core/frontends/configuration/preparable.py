@@ -25,7 +25,7 @@ UNPREPARED_TYPES: Final[Mapping[str, str]] = {
 }
 """Why no device of a type can be prepared."""
 
-NO_RDMA: Final = "it has no RDMA device, and this version prepares VFs for RDMA only"
+NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
 
 NO_SHARING: Final = "this version prepares no admin access and no shares of a device"
 
@@ -61,7 +61,7 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
 
 
 def _missing_for_vf(config: VfConfig) -> Unprepared | None:
-    if config.mode not in (None, VfMode.RDMA):
+    if config.mode is VfMode.NETDEV:
         return Unprepared("VfConfig.mode", f"this version cannot prepare mode {config.mode}")
     if config.vlan is not None and config.vlan.protocol is VlanProtocol.PROVIDER:
         return Unprepared("VfConfig.vlan.protocol", f"this version cannot prepare {VlanProtocol.PROVIDER}")

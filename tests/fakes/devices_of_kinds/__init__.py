@@ -11,6 +11,7 @@ from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, Pc
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
+from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
 from plugin.machine.waiting import Waiting
@@ -37,7 +38,7 @@ class Example:
     in_mig_mode: tuple[int, ...] = ()
     parts: int = 1
     has_facts: bool = False
-    requests: int = 0
+    requests: tuple[int, int] = (0, 0)
 
     @property
     def configs(self) -> tuple[OpaqueConfig, ...]:
@@ -73,7 +74,14 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
         node="a30x4",
         parameters={"kind": "VfConfig", **VF_SETTINGS},
         has_facts=True,
-        requests=6,
+        requests=(6, 6),
+    ),
+    VfioVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", "mode": "vfio", "trust": True},
+        has_facts=True,
+        requests=(1 + 3, 1 + 4),
     ),
 }
 
@@ -96,12 +104,12 @@ def taking_down(kind: AnyKind) -> list[str]:
 def steps_of_prepare(kind: AnyKind) -> int:
     """How many steps prepare has: a claim is coming, its plan, the device, the document, it is done."""
     noted = len(kind.crash_points.noted) * example_of(kind).parts
-    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests + 2 * noted + 3 + 2
+    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests[0] + 2 * noted + 3 + 2
 
 
 def steps_of_unprepare(kind: AnyKind) -> int:
     """How many steps unprepare has: that it is undone, the document, the device, the record."""
-    return 2 + 2 + 2 * len(taking_down(kind)) + 2 * example_of(kind).requests + 2
+    return 2 + 2 + 2 * len(taking_down(kind)) + 2 * example_of(kind).requests[1] + 2
 
 
 def told(machine: Machine, before: Callable[[str], None], after: Callable[[str], None]) -> Machine:
