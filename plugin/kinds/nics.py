@@ -1,18 +1,18 @@
-"""NICs, and VFs that no other row takes: published and watched, and refused with the reason."""
+"""NICs and VFs that no other row takes: published and watched, and refused with the reason."""
 
 from __future__ import annotations
 
 from agent.inventory.model import NicVf, WholeNic
 from plugin.kinds.kind import Kind
 from plugin.machine.seen import SeenHardware
-from scheduler_core.frontends.configuration.preparable import NO_RDMA, UNPREPARED_TYPES
+from scheduler_core.frontends.configuration.preparable import NIC_WITHOUT_RDMA, NO_RDMA
 
 
 class WholeNicKind(Kind[WholeNic]):
-    """A NIC's physical function."""
+    """A NIC's physical function without an RDMA device."""
 
-    text = "a NIC (physical function)"
-    why_unprepared = UNPREPARED_TYPES["nic"]
+    text = "a NIC (physical function) without RDMA"
+    why_unprepared = NIC_WITHOUT_RDMA
     published = WholeNic
 
     def why_ill(self, published: WholeNic, seen: SeenHardware) -> str:

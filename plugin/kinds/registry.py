@@ -10,6 +10,7 @@ from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
+from plugin.kinds.rdma_nic import ClaimedRdmaNic, RdmaNicKind
 from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
 
@@ -17,10 +18,13 @@ KINDS: Final = KindTable(
     WholeGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    RdmaNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
     VfioVfKind(),
     NicVfKind(),
 )
-ClaimedDevice = ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition | ClaimedRdmaVf | ClaimedVfioVf
+ClaimedDevice = (
+    ClaimedGpu | ClaimedGpuPartition | ClaimedMigPartition | ClaimedRdmaVf | ClaimedVfioVf | ClaimedRdmaNic
+)
 """What a record may hold of a device: the ``claimed`` of every row."""

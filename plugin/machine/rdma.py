@@ -47,6 +47,14 @@ def complete(reader: NicReader, function: Bdf) -> Devices:
     return devices if all(device.verbs is not None for device in devices) else ()
 
 
+def refuse_other(reader: NicReader, function: Bdf, device: str, meant: Sequence[str]) -> None:
+    """Check that a function's RDMA devices are those that were found. Raises: NotReady; HardwareError."""
+    present = tuple(one.name for one in complete(reader, function))
+    if present != tuple(meant):
+        reason = f"its RDMA device is {', '.join(present) or 'gone'}, not {', '.join(meant)}"
+        raise NotReady("use", f"device {device}", reason)
+
+
 def nodes(devices: Devices, host_root: Path, *, with_management: bool) -> tuple[DeviceNode, ...]:
     """Return the nodes for programs: verbs, and the connection manager where the host has it.
 

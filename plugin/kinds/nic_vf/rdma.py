@@ -11,7 +11,6 @@ from typing import Any, Self
 import msgspec
 
 from agent.inventory.model import NicVf, PublishedDevice
-from plugin.base.errors import NotReady
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
@@ -91,11 +90,7 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedRdmaVf]) -> None:
         """Check that the RDMA devices are those that were found. Raises: NotReady; HardwareError."""
         for device in devices:
-            present = tuple(one.name for one in rdma.complete(context.machine.nics.reader, device.bdf))
-            if present != device.rdma_devices:
-                now = ", ".join(present) or "gone"
-                reason = f"its RDMA device is {now}, not {', '.join(device.rdma_devices)}"
-                raise NotReady("use", f"device {device.device}", reason)
+            rdma.refuse_other(context.machine.nics.reader, device.bdf, device.device, device.rdma_devices)
 
     def parts(self, context: Context, device: ClaimedRdmaVf) -> Parts:
         """Return the nodes of the RDMA devices. Raises: NotReady; HardwareError."""

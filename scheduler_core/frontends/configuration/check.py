@@ -19,7 +19,12 @@ from scheduler_core.frontends.configuration.device_rules import (
 )
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
-from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARING, preparable
+from scheduler_core.frontends.configuration.preparable import (
+    NIC_WITHOUT_RDMA,
+    NO_RDMA,
+    NO_SHARING,
+    preparable,
+)
 from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
@@ -161,7 +166,7 @@ def without_device(
 def unprepared_config(given: Sequence[GivenConfig], request: str, device_type: str) -> InvalidConfig | None:
     """Return what this version cannot prepare for a request's devices of a type, None for nothing."""
     found = counting(given, request, device_type)
-    missing = preparable(found.config if found is not None else None, device_type)
+    missing = preparable(found.config if found is not None else None)
     if missing is None:
         return None
     is_about_config = found is not None and missing.field
@@ -212,12 +217,12 @@ def unprepared_devices(
 def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     """Return why the plugin refuses a device itself, empty where it does not."""
     device_type = type_of(device, driver)
-    missing = preparable(None, device_type)
-    if missing is not None:
-        return missing.reason
-    has_rdma = device.attributes.get(qualified("rdmaCapable", driver))
+    if device.attributes.get(qualified("rdmaCapable", driver)) is not False:
+        return ""
+    if device_type == "nic":
+        return NIC_WITHOUT_RDMA
     is_for_rdma = not isinstance(config, VfConfig) or config.mode in (None, VfMode.RDMA)
-    return NO_RDMA if device_type == "vf" and has_rdma is False and is_for_rdma else ""
+    return NO_RDMA if device_type == "vf" and is_for_rdma else ""
 
 
 def type_of(device: Device, driver: str) -> str:

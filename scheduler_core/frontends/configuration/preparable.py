@@ -5,7 +5,6 @@ Front ends refuse what the plugin would refuse, with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,18 +13,15 @@ from scheduler_core.frontends.configuration.values import (
     GpuConfig,
     MigConfig,
     Mps,
+    NicConfig,
     TimeSlicing,
     VfConfig,
     VfMode,
     VlanProtocol,
 )
 
-UNPREPARED_TYPES: Final[Mapping[str, str]] = {
-    "nic": "it is a NIC (physical function), a kind that this version cannot prepare",
-}
-"""Why no device of a type can be prepared."""
-
 NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
+NIC_WITHOUT_RDMA: Final = "it has no RDMA device, and this version prepares whole NICs for RDMA only"
 
 NO_SHARING: Final = "this version prepares no admin access and no shares of a device"
 
@@ -34,20 +30,18 @@ NO_SHARING: Final = "this version prepares no admin access and no shares of a de
 class Unprepared:
     """What cannot be prepared.
 
-    Shape: ``field`` of the configuration begins with its kind; it is empty where no configuration would help.
+    Shape: ``field`` of the configuration begins with its kind.
     """
 
     field: str
     reason: str
 
 
-def preparable(config: Config | None, device_type: str) -> Unprepared | None:
-    """Return what the plugin cannot do for a device of a type under a configuration, None for nothing.
+def preparable(config: Config | None) -> Unprepared | None:
+    """Return what the plugin cannot do under a configuration, None for nothing.
 
     Shape: ``config`` is None where none was given for the device.
     """
-    if device_type in UNPREPARED_TYPES:
-        return Unprepared("", UNPREPARED_TYPES[device_type])
     kind = type(config).__name__
     match config:
         case GpuConfig(sharing=TimeSlicing()):
@@ -56,6 +50,9 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
             return _missing(kind, "MPS")
         case VfConfig():
             return _missing_for_vf(config)
+        case NicConfig():
+            reason = "this version cannot prepare the interface of a NIC; leave the NicConfig out"
+            return Unprepared("NicConfig", reason)
         case _:
             return None
 

@@ -12,6 +12,7 @@ from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
+from plugin.kinds.rdma_nic import RdmaNicKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
 from plugin.machine.waiting import Waiting
@@ -76,6 +77,7 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
         has_facts=True,
         requests=(6, 6),
     ),
+    RdmaNicKind: Example("nic-0000-19-00-0", node="a30x4", has_facts=True),
     VfioVfKind: Example(
         "nic-0000-19-00-0-vf-0",
         node="a30x4",
