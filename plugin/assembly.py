@@ -17,6 +17,7 @@ from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.machine.libraries import RememberedFiles
 from plugin.machine.node import Node
+from plugin.machine.waiting import Waiting
 from plugin.options import Options
 
 
@@ -36,5 +37,6 @@ def assemble(
         ),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        waiting=Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,
     )

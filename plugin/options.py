@@ -27,7 +27,8 @@ class Options:
            node's table of partitions, ``shared`` the GPUs that claims may share, None without any;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
-           claim is about to release; together below the kubelet's 45 s for a call.
+           claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
+           together below the kubelet's 45 s for a call.
     Raises: InvalidOption naming the option, the value and the rule.
     """
 
@@ -37,6 +38,7 @@ class Options:
     cdi_dir: Path = Path("/var/run/cdi")
     lock_wait_s: float = 30.0
     holder_wait_s: float = 5.0
+    device_wait_s: float = 5.0
     pod_uid: str | None = None
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
@@ -57,6 +59,9 @@ class Options:
         left_s = 45 - self.lock_wait_s
         rule = f"must be at least 0 s, and less than the {left_s:g} s that the lock wait leaves of 45 s"
         require(0 <= self.holder_wait_s < left_s, "holder wait", self.holder_wait_s, rule)
+        left_s -= self.holder_wait_s
+        rule = f"must be at least 0 s, and less than the {left_s:g} s that the other waits leave of 45 s"
+        require(0 <= self.device_wait_s < left_s, "device wait", self.device_wait_s, rule)
         for socket in (self.dra_socket, self.registration_socket):
             size = len(os.fsencode(socket))
             rule = f"has {size} bytes; the path of a unix socket has at most {PATH_BYTES}"

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
+    Bdf,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -134,6 +136,21 @@ class NicVf:
     pf: PhysicalFunction
     vf: VirtualFunction
 
+    @property
+    def has_rdma(self) -> bool:
+        """Whether it can be used for RDMA; one on a VFIO driver has no RDMA device as long as it is there."""
+        if self.vf.function.driver == VFIO_PCI:
+            return self.pf.rdma_device is not None
+        return self.vf.rdma_device is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NicFunction:
+    """A function of a NIC by its address. Shape: ``vf`` is None for the NIC itself, at ``pf``."""
+
+    pf: Bdf
+    vf: Bdf | None = None
+
 
 PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf
 
@@ -145,8 +162,10 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | InShares | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, or whole GPUs."""
+Hardware = MigSpec | InShares | NicFunction | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, a function of a NIC, or
+whole GPUs.
+"""
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
@@ -160,8 +179,8 @@ def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
             return
 
 
-def hardware_of(device: PublishedDevice) -> Hardware | None:
-    """Return the GPU hardware behind a device, None for a NIC or VF."""
+def hardware_of(device: PublishedDevice) -> Hardware:
+    """Return the hardware behind a device."""
     match device:
         case WholeGpu() | GpuPartition():
             return frozenset(gpu.uuid for gpu in gpus_of(device))
@@ -169,8 +188,10 @@ def hardware_of(device: PublishedDevice) -> Hardware | None:
             return InShares(gpu.uuid)
         case MigPartition() as partition:
             return partition.spec
-        case WholeNic() | NicVf():
-            return None
+        case WholeNic(pf=pf):
+            return NicFunction(pf.function.bdf)
+        case NicVf(pf=pf, vf=vf):
+            return NicFunction(pf.function.bdf, vf.function.bdf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +228,5 @@ class NodeDevices:
 
     @cached_property
     def by_hardware(self) -> Mapping[Hardware, DeviceName]:
-        """Return the names of all GPUs and partitions by their hardware."""
-        found = ((hardware_of(device), name) for name, device in self.by_name.items())
-        return {hardware: name for hardware, name in found if hardware is not None}
+        """Return the names of all devices by their hardware."""
+        return {hardware_of(device): name for name, device in self.by_name.items()}

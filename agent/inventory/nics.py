@@ -46,17 +46,18 @@ class NicDescriber:
 
     def _vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> CompositeDevice:
         name = vf_name(pf.function.bdf, vf.index)
-        self.by_name[name] = NicVf(pf, vf)
+        self.by_name[name] = published = NicVf(pf, vf)
         return CompositeDevice(
             name=name,
-            includes=(nic_name(pf.function.bdf), self._share_kind(vf)),
+            includes=(nic_name(pf.function.bdf), self._share_kind(published)),
             sources=(nic_name(pf.function.bdf),),
             attributes=self._own({"vfIndex": vf.index}) | dict(address_attribute(vf.function)),
         )
 
-    def _share_kind(self, vf: VirtualFunction) -> str:
+    def _share_kind(self, published: NicVf) -> str:
         """Return the name of the mixin that all VFs of one device id share."""
-        is_rdma = vf.rdma_device is not None
+        is_rdma = published.has_rdma
+        vf = published.vf
         name = f"vf-{vf.function.vendor_id}-{vf.function.device_id}" + ("-rdma" if is_rdma else "")
         attributes = self._own({"type": "vf", "deviceID": vf.function.device_id, "rdmaCapable": is_rdma})
         self.shared[name] = Mixin(

@@ -34,6 +34,7 @@ from plugin.kinds.health import HealthReader
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import Node
+from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class Driver:
         metadata: MetadataFolder,
         locks: Locks,
         holder_waits: HolderWaits,
+        waiting: Waiting,
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
@@ -73,6 +75,7 @@ class Driver:
             metadata=metadata,
             setup=self._setup,
             host_root=host_root,
+            waiting=waiting,
         )
 
     def starting(self) -> AbstractContextManager[None]:

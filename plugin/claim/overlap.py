@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import MigSpec
-from agent.inventory.model import Hardware, InShares, NodeDevices, gpus_of
+from agent.inventory.model import Hardware, InShares, NicFunction, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
@@ -28,16 +28,37 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
             devices overlap.
     """
     ledger = copy(node.books)
-    for record in records:
-        if record.uid != plan.uid:
-            _record_all(ledger, record, node)
+    others = [record for record in records if record.uid != plan.uid]
+    for record in others:
+        _record_all(ledger, record, node)
     for device in _own(plan):
+        _refuse_held_nic(plan, device, others)
         try:
             ledger.take(DeviceName(device.device), f"claim {plan.ref}", _amounts(device))
         except Overdrawn as error:
             _refuse_own_overlap(plan, node)
             subject = f"device {device.device} for claim {plan.ref}"
             raise DeviceHeld("prepare", subject, error.reason) from error
+
+
+def _refuse_held_nic(plan: Record, device: Claimed, others: Iterable[Record]) -> None:
+    """Keep a NIC apart from its VFs also where one of both is not offered now, and so has no draws."""
+    wanted = device.hardware
+    if not isinstance(wanted, NicFunction):
+        return
+    for record in others:
+        for held in _own(record):
+            if _share_nic(wanted, held.hardware):
+                subject = f"device {device.device} for claim {plan.ref}"
+                reason = f"claim {record.ref} ({record.state}) holds {held.device}, of the same NIC"
+                raise DeviceHeld("prepare", subject, reason)
+
+
+def _share_nic(wanted: NicFunction, held: Hardware) -> bool:
+    """Whether one of two functions is the NIC that the other one belongs to."""
+    if not isinstance(held, NicFunction) or held.pf != wanted.pf:
+        return False
+    return (wanted.vf is None) != (held.vf is None)
 
 
 def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
@@ -76,7 +97,7 @@ def _own(record: Record) -> Iterable[Claimed]:
 
 def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
-    if isinstance(hardware, MigSpec):
+    if isinstance(hardware, MigSpec | NicFunction):
         return set()
     uuids = {hardware.gpu} if isinstance(hardware, InShares) else hardware
     return {

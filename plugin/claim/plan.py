@@ -7,7 +7,7 @@ cannot be prepared is refused by name. The same input gives the same plan, also 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -24,8 +24,10 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Common, PreparableKind, Wanted
 from plugin.kinds.registry import KINDS
 from plugin.machine.share import Share
-from scheduler_core.frontends.configuration.check import config_problems
+from scheduler_core.frontends.configuration.check import config_problems, read_configs, type_of
+from scheduler_core.frontends.configuration.merge import counting, with_defaults
 from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO_SHARE, has_share
+from scheduler_core.frontends.configuration.values import Config
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
@@ -69,7 +71,8 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
     start = msgspec.structs.replace(
         placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
     )
-    return start.with_devices(_claimed(start, result, node) for result in ours)
+    configs = _configs(claim, node)
+    return start.with_devices(_claimed(start, result, node, configs) for result in ours)
 
 
 def is_same_allocation(record: Record, plan: Record) -> bool:
@@ -116,7 +119,24 @@ def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> 
         seen.add(result.device.device)
 
 
-def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claimed:
+def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, Config]:
+    """Return the configuration of each device for which the claim or its class gave one. It is right."""
+    if not claim.configs:
+        return {}
+    driver = node.pool.id.driver
+    given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
+    types = {device.name: type_of(device, driver) for device in node.pool.devices}
+    found = (
+        (one.device.device, counting(given, one.request, types.get(one.device.device, "")))
+        for one in claim.results
+        if one.device.driver == driver and one.device.pool == node.pool.id.name
+    )
+    return {name: with_defaults(chosen.config) for name, chosen in found if chosen is not None}
+
+
+def _claimed(
+    start: Record, result: AllocatedDevice, node: NodeDevices, configs: Mapping[DeviceName, Config]
+) -> Claimed:
     subject = f"device {result.device} of claim {start.ref}"
     name = result.device.device
     published = node.by_name.get(name)
@@ -131,10 +151,10 @@ def _claimed(start: Record, result: AllocatedDevice, node: NodeDevices) -> Claim
         admin_access=True if result.admin_access else UNSET,
         alternative=alternative or UNSET,
     )
-    wanted = Wanted(published, common, _share(result, published, node, subject))
+    wanted = Wanted(published, common, _share(result, published, node, subject), configs.get(name))
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
-        raise _unsupported_kind(subject, kind.text)
+        raise ClaimUnusable("prepare", subject, kind.why_unprepared, "the user asks for another device")
     claimed: Claimed = kind.plan(wanted)
     return msgspec.structs.replace(claimed, pci_addresses=kind.pci_addresses(published) or UNSET)
 
@@ -164,8 +184,3 @@ def _share(
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
     told = (sentence for sentence in node.left_out if sentence.startswith(f"{name}: "))
     return next(told, "this node has no such device")
-
-
-def _unsupported_kind(subject: str, kind: str) -> ClaimUnusable:
-    reason = f"it is {kind}, a kind that this version cannot prepare"
-    return ClaimUnusable("prepare", subject, reason, "the user asks for a GPU or a MIG partition instead")

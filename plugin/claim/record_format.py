@@ -16,7 +16,7 @@ from plugin.claim.record import Record
 from scheduler_core.model.claim import ClaimUid
 
 VERSION: Final = 3
-"""The highest version that this program reads: 2 knows devices of several GPUs; 3 admin access and shares."""
+"""The highest version that this program reads: 2 knows several GPUs; 3 admin access, shares and NICs."""
 
 
 class Corrupt(Exception):

@@ -30,6 +30,7 @@ from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
 from plugin.machine.node import Node, NodeSnapshot
+from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class ClaimSteps:
     metadata: MetadataFolder
     setup: DeviceSetup
     host_root: Path
+    waiting: Waiting
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -177,7 +179,7 @@ class ClaimSteps:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
     def _context(self, node: NodeSnapshot) -> Context:
-        return Context(self.machine, node, self.host_root)
+        return Context(self.machine, node, self.host_root, self.waiting)
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

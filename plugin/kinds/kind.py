@@ -22,6 +22,8 @@ from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 from plugin.machine.share import Share
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN
+from scheduler_core.frontends.configuration.values import Config
 
 P = TypeVar("P", bound=PublishedDevice)
 D = TypeVar("D", bound=Claimed)
@@ -42,12 +44,14 @@ class Common(TypedDict):
 class Wanted(Generic[P]):
     """One device that a claim was allocated: all that its plan is made from.
 
-    Shape: ``published`` what the agent offers under its name; ``share`` of a device that several claims have.
+    Shape: ``published`` what the agent offers under its name; ``share`` of a device that several claims have;
+           ``config`` the configuration that counts for it, with all defaults, None where none was given.
     """
 
     published: P
     common: Common
     share: Share | None = None
+    config: Config | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,13 @@ class Progress(Protocol):
 class Kind(ABC, Generic[P]):
     """A kind of device that the agent publishes.
 
-    Shape: ``text`` names the kind in messages, with its article.
+    Shape: ``text`` names the kind in messages, with its article; ``why_unprepared`` is empty for a kind that
+           claims can have.
     """
 
     text: str
     published: type[P]
+    why_unprepared: str = ""
 
     def takes(self, wanted: Wanted[PublishedDevice]) -> bool:
         """Whether a device that a claim was allocated is of this kind."""
@@ -132,8 +138,7 @@ class PreparableKind(Kind[P], Generic[P, D]):
                 here; HardwareError.
         """
         subject, remedy = f"device {devices[0].device}", "the user asks without adminAccess"
-        reason = f"it is {self.text}, to which this version gives no admin access"
-        raise ClaimUnusable("prepare", subject, reason, remedy)
+        raise ClaimUnusable("prepare", subject, NO_ADMIN, remedy)
 
     @abstractmethod
     def refuse_dead(self, context: Context, devices: Sequence[D]) -> None:

@@ -1,16 +1,18 @@
-"""NICs and their VFs: published and watched. This version prepares none of them."""
+"""NICs and VFs that no other row takes: published and watched, and refused with the reason."""
 
 from __future__ import annotations
 
 from agent.inventory.model import NicVf, WholeNic
 from plugin.kinds.kind import Kind
 from plugin.machine.seen import SeenHardware
+from scheduler_core.frontends.configuration.preparable import NIC_WITHOUT_RDMA, NO_RDMA
 
 
 class WholeNicKind(Kind[WholeNic]):
-    """A NIC's physical function."""
+    """A NIC's physical function without an RDMA device."""
 
-    text = "a NIC (physical function)"
+    text = "a NIC (physical function) without RDMA"
+    why_unprepared = NIC_WITHOUT_RDMA
     published = WholeNic
 
     def why_ill(self, published: WholeNic, seen: SeenHardware) -> str:
@@ -19,9 +21,10 @@ class WholeNicKind(Kind[WholeNic]):
 
 
 class NicVfKind(Kind[NicVf]):
-    """A virtual function of a NIC."""
+    """A virtual function of a NIC without an RDMA device."""
 
-    text = "a NIC's virtual function"
+    text = "a NIC's virtual function without RDMA"
+    why_unprepared = NO_RDMA
     published = NicVf
 
     def why_ill(self, published: NicVf, seen: SeenHardware) -> str:

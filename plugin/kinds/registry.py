@@ -7,7 +7,10 @@ from typing import Final
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
+from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
+from plugin.kinds.rdma_nic import ClaimedRdmaNic, RdmaNicKind
 from plugin.kinds.shared_gpu import ClaimedGpuShare, SharedGpuKind
 from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
@@ -17,8 +20,19 @@ KINDS: Final = KindTable(
     SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    RdmaNicKind(),
     WholeNicKind(),
+    RdmaVfKind(),
+    VfioVfKind(),
     NicVfKind(),
 )
-ClaimedDevice = ClaimedGpu | ClaimedGpuShare | ClaimedGpuPartition | ClaimedMigPartition
+ClaimedDevice = (
+    ClaimedGpu
+    | ClaimedGpuShare
+    | ClaimedGpuPartition
+    | ClaimedMigPartition
+    | ClaimedRdmaVf
+    | ClaimedVfioVf
+    | ClaimedRdmaNic
+)
 """What a record may hold of a device: the ``claimed`` of every row."""

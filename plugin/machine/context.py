@@ -9,6 +9,7 @@ from pathlib import Path
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
 from plugin.machine.node import NodeSnapshot
+from plugin.machine.waiting import Waiting
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Context:
     machine: Machine
     node: NodeSnapshot
     host_root: Path
+    waiting: Waiting
 
     @cached_property
     def gpu_parts(self) -> GpuParts:

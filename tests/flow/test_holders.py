@@ -20,7 +20,7 @@ def test_the_claim_after_a_pod_that_was_forced_away_gets_its_device_in_the_same_
     site: Any, kubelet_of: Callable[..., Any]
 ) -> None:
     waits = Event()
-    options = replace(site.options, holder_wait_s=14.0)
+    options = replace(site.options, holder_wait_s=14.0, device_wait_s=0.0)
     driver = site.driver(options, sleep=lambda _: waits.set())
     old, new = site.allocate("u1", HALF), site.allocate("u2", HALF)
 
@@ -47,7 +47,7 @@ def test_a_kubelet_that_hangs_up_ends_the_wait(site: Any, kubelet_of: Callable[.
         moments.append(seconds)
         time.sleep(seconds)
 
-    options = replace(site.options, holder_wait_s=14.0)
+    options = replace(site.options, holder_wait_s=14.0, device_wait_s=0.0)
     driver = site.driver(options, sleep=sleep)
     old, new = site.allocate("u1", HALF), site.allocate("u2", HALF)
 

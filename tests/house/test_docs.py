@@ -5,6 +5,8 @@ import re
 import pytest
 from import_graph import ROOT, packages
 
+from plugin.kinds.registry import KINDS
+
 DOCUMENTS = sorted((*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.py)`")
 MODULE = re.compile(rf"`((?:{'|'.join(packages())})(?:\.\w+)+)`")
@@ -31,3 +33,12 @@ def test_paths_and_modules_in_documents_exist(document):
     paths = {path for path in PATH.findall(text) if path not in ELSEWHERE and not is_there(path)}
     modules = {name for name in MODULE.findall(text) if name not in ELSEWHERE and not is_module(name)}
     assert (paths, modules) == (set(), set())
+
+
+def test_the_table_of_kinds_has_every_row_of_the_registry_and_says_which_are_prepared():
+    lines = (ROOT / "docs/kinds.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| a")]
+
+    told = {row[0]: row[3].partition(":")[0] for row in rows}
+
+    assert told == {row.text: "yes" if row in KINDS.preparable else "no" for row in KINDS.rows}

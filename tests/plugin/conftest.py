@@ -16,6 +16,8 @@ from told_cluster import Cluster
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
@@ -29,6 +31,7 @@ from plugin.options import Options
 from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid, OpaqueConfig
+from scheduler_core.model.pool import Pool
 
 DRIVER = "tangram.dev"
 NOW_S = 1_800_000_000.0
@@ -103,6 +106,10 @@ class Bench:
         """Return what the node offers, in published order."""
         return [str(name) for name in devices_of(self.machine, self.node).by_name]
 
+    def offered(self) -> Pool:
+        """Return what the node offers, as the core sees it."""
+        return devices_of(self.machine, self.node).pool
+
     def inject(self, *faults: str) -> None:
         for fault in faults:
             self.simulated.inject(parse_fault(fault))
@@ -126,7 +133,7 @@ class Bench:
         return self.options.cdi_dir / f"{self.options.driver_name}-claim_{uid}.json"
 
     def leftovers(self) -> list[str]:
-        """Return everything that a claim could have left: instances, modes, files."""
+        """Return everything that a claim could have left: instances, modes, what NICs keep, files."""
         found = [
             f"{entry.index}: {self.simulated.gpus.gpu_instances(entry.uuid)}"
             for entry in self.simulated.node.cards
@@ -136,6 +143,13 @@ class Bench:
             f"{card.index} in MIG mode"
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
+        ]
+        new = FunctionState()
+        found += [
+            f"{bdf}: {function}"
+            for bdf, function in StateFile(self.simulated.directory).read().functions.items()
+            if (function.driver, function.override, function.setting)
+            != (new.driver, new.override, new.setting)
         ]
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]

@@ -124,14 +124,20 @@ def test_a_suitable_claim_fills_a_gpu_with_the_profiles_that_the_machine_has(
 
 
 def test_a_claim_that_the_plugin_cannot_prepare_ends_with_its_error_and_status_1(tangram, written):
-    requests = [{"name": "vf", "exactly": {"deviceClassName": "vf.tangram.dev"}}]
+    requests = [{"name": "nic", "exactly": {"deviceClassName": "nic.tangram.dev"}}]
+    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "NicConfig", "name": "net1"}
     claim = {
         "kind": "ResourceClaim",
         "metadata": {"name": "nic"},
-        "spec": {"devices": {"requests": requests}},
+        "spec": {
+            "devices": {
+                "requests": requests,
+                "config": [{"opaque": {"driver": "tangram.dev", "parameters": parameters}}],
+            }
+        },
     }
 
-    answer = tangram("demo", "--node", "no-gpu", "--claim", written("vf.yaml", yaml.safe_dump(claim)))
+    answer = tangram("demo", "--node", "no-gpu", "--claim", written("nic.yaml", yaml.safe_dump(claim)))
 
     assert answer.status == 1
     assert "error:" in answer.out
@@ -162,3 +168,22 @@ def test_the_demo_works_wherever_temporary_files_go(tangram, tmp_path, monkeypat
 
     assert answer.status == 0
     assert list(far.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "gpus", "rdma"),
+    [("gpu-vf", 1, 1), ("mig-vf", 1, 1), ("two-nics", 0, 2), ("two-pairs", 2, 2), ("all-nics", 0, 8)],
+)
+def test_gpus_and_nics_of_one_claim_reach_the_container_together(tangram, examples, claim, gpus, rdma):
+    answer = tangram("demo", "--node", "dgx-a100", "--claim", examples / f"{claim}-claim.yaml", "--json")
+
+    (document,) = answer.json["cdi"].values()
+    nodes = [
+        {node["path"] for node in device["containerEdits"]["deviceNodes"]} for device in document["devices"]
+    ]
+
+    assert answer.status == 0
+    assert sum("/dev/nvidiactl" in found for found in nodes) == gpus
+    assert sum("/dev/infiniband/rdma_cm" in found for found in nodes) == rdma
+    assert len({node for found in nodes for node in found if "uverbs" in node}) == rdma
+    assert set(answer.json["unprepare"]["left"].values()) == {0}

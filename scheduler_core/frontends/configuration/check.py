@@ -21,12 +21,16 @@ from scheduler_core.frontends.configuration.errors import InvalidConfig, request
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
 from scheduler_core.frontends.configuration.preparable import (
     IN_SHARES,
+    NIC_WITHOUT_RDMA,
+    NO_ADMIN,
     NO_ADMIN_SHARE,
+    NO_RDMA,
     NO_SHARE,
+    WITHOUT_ADMIN_ACCESS,
     has_share,
     preparable,
 )
-from scheduler_core.frontends.configuration.values import CONFIG_OF, types_of
+from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
@@ -167,7 +171,7 @@ def without_device(
 def unprepared_config(given: Sequence[GivenConfig], request: str, device_type: str) -> InvalidConfig | None:
     """Return what this version cannot prepare for a request's devices of a type, None for nothing."""
     found = counting(given, request, device_type)
-    missing = preparable(found.config if found is not None else None, device_type)
+    missing = preparable(found.config if found is not None else None)
     if missing is None:
         return None
     is_about_config = found is not None and missing.field
@@ -200,21 +204,37 @@ def allocated_problems(
 def unprepared_devices(
     claim: AllocatedClaim, driver: str, pools: Sequence[Pool]
 ) -> Iterator[tuple[AllocatedDevice, str]]:
-    """Yield the devices of a claim that the plugin refuses whatever their configuration, and why."""
+    """Yield the devices of a claim that the plugin refuses for what they are, and why."""
     known = {pool.id_of(device): device for pool in pools for device in pool.devices}
+    given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
     for result in claim.results:
         if result.device.driver != driver:
             continue
         if result.device not in known:
             continue
-        device_type = type_of(known[result.device], driver)
-        missing = preparable(None, device_type)
-        if missing is not None:
-            yield result, missing.reason
+        device = known[result.device]
+        device_type = type_of(device, driver)
+        config = counting(given, result.request, device_type)
+        missing = why_unprepared(device, driver, None if config is None else config.config)
+        if missing:
+            yield result, missing
         elif has_share(result) and device_type not in IN_SHARES:
             yield result, NO_SHARE
         elif result.admin_access and device_type in IN_SHARES:
             yield result, NO_ADMIN_SHARE
+        elif result.admin_access and device_type in WITHOUT_ADMIN_ACCESS:
+            yield result, NO_ADMIN
+
+
+def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
+    """Return why the plugin refuses a device itself, empty where it does not."""
+    device_type = type_of(device, driver)
+    if device.attributes.get(qualified("rdmaCapable", driver)) is not False:
+        return ""
+    if device_type == "nic":
+        return NIC_WITHOUT_RDMA
+    is_for_rdma = not isinstance(config, VfConfig) or config.mode in (None, VfMode.RDMA)
+    return NO_RDMA if device_type == "vf" and is_for_rdma else ""
 
 
 def type_of(device: Device, driver: str) -> str:

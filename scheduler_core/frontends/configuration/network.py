@@ -85,11 +85,14 @@ def _rates(fields: Fields) -> tuple[int | None, int | None]:
 
 def _vlan(fields: Fields) -> Vlan:
     fields.only("id", "qos", "protocol")
-    return Vlan(
+    found = Vlan(
         id=fields.integer("id", least=_VLAN[0], most=_VLAN[1]),
         qos=optional_integer(fields, "qos", least=_QOS[0], most=_QOS[1]),
         protocol=optional_choice(fields, "protocol", VlanProtocol),
     )
+    if found.id == 0 and found.qos:
+        raise fields.refuse("qos", "needs a VLAN, and id 0 is none", found.qos)
+    return found
 
 
 def _rdma(fields: Fields) -> bool | None:

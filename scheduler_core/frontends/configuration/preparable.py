@@ -5,21 +5,30 @@ Front ends refuse what the plugin would refuse, with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.frontends.configuration.values import Config, GpuConfig, MigConfig, Mps, TimeSlicing
+from scheduler_core.frontends.configuration.values import (
+    Config,
+    GpuConfig,
+    MigConfig,
+    Mps,
+    NicConfig,
+    TimeSlicing,
+    VfConfig,
+    VfMode,
+    VlanProtocol,
+)
 from scheduler_core.model.claim import AllocatedDevice
 
-UNPREPARED_TYPES: Final[Mapping[str, str]] = {
-    "nic": "a NIC (physical function)",
-    "vf": "a NIC's virtual function",
-}
-"""The types of published devices that cannot be prepared, in words."""
+NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
+NIC_WITHOUT_RDMA: Final = "it has no RDMA device, and this version prepares whole NICs for RDMA only"
 
 IN_SHARES: Final = frozenset({"gpu-shared"})
 """The types of published devices of which claims have shares."""
+NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
+WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf"})
+"""The types of published devices that nobody can look at."""
 NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
 NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"
 
@@ -28,27 +37,29 @@ NO_SHARE: Final = "its allocation has a share of it, and this version prepares i
 class Unprepared:
     """What cannot be prepared.
 
-    Shape: ``field`` of the configuration begins with its kind; it is empty where no configuration would help.
+    Shape: ``field`` of the configuration begins with its kind.
     """
 
     field: str
     reason: str
 
 
-def preparable(config: Config | None, device_type: str) -> Unprepared | None:
-    """Return what the plugin cannot do for a device of a type under a configuration, None for nothing.
+def preparable(config: Config | None) -> Unprepared | None:
+    """Return what the plugin cannot do under a configuration, None for nothing.
 
     Shape: ``config`` is None where none was given for the device.
     """
-    if device_type in UNPREPARED_TYPES:
-        words = UNPREPARED_TYPES[device_type]
-        return Unprepared("", f"it is {words}, a kind that this version cannot prepare")
     kind = type(config).__name__
     match config:
         case GpuConfig(sharing=TimeSlicing()):
             return _missing(kind, "time slicing")
         case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
             return _missing(kind, "MPS")
+        case VfConfig():
+            return _missing_for_vf(config)
+        case NicConfig():
+            reason = "this version cannot prepare the interface of a NIC; leave the NicConfig out"
+            return Unprepared("NicConfig", reason)
         case _:
             return None
 
@@ -56,6 +67,14 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
 def has_share(result: AllocatedDevice) -> bool:
     """Whether a result is a share of its device."""
     return result.share_id is not None or bool(result.consumed)
+
+
+def _missing_for_vf(config: VfConfig) -> Unprepared | None:
+    if config.mode is VfMode.NETDEV:
+        return Unprepared("VfConfig.mode", f"this version cannot prepare mode {config.mode}")
+    if config.vlan is not None and config.vlan.protocol is VlanProtocol.PROVIDER:
+        return Unprepared("VfConfig.vlan.protocol", f"this version cannot prepare {VlanProtocol.PROVIDER}")
+    return None
 
 
 def _missing(kind: str, feature: str) -> Unprepared:

@@ -1,4 +1,4 @@
-"""A device of every kind to try on two A100s, and a machine that tells of each call that changes it."""
+"""A device of every kind to try, and a machine that tells of each call that changes it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.nic_vf.rdma import RdmaVfKind
+from plugin.kinds.nic_vf.vfio import VfioVfKind
+from plugin.kinds.rdma_nic import RdmaNicKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.claim import AllocatedDevice
+from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-READING = {name for port in (BootReader, DriverFiles, GpuReader, PciReader) for name in vars(port)}
+_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
+READING = {name for port in _READERS for name in vars(port)} | {"read"}
 """The methods of a machine that change nothing."""
 
 
@@ -26,13 +32,27 @@ READING = {name for port in (BootReader, DriverFiles, GpuReader, PciReader) for 
 class Example:
     """A device of one kind.
 
-    Shape: ``in_mig_mode`` the GPUs that somebody left in MIG mode, so that no crash point is skipped;
-           ``parts`` how often the kind's crash points happen.
+    Shape: ``node`` the machine that has it; ``parameters`` its configuration; ``in_mig_mode`` the GPUs that
+           somebody left in MIG mode, so that no crash point is skipped; ``parts`` how often the kind's crash
+           points happen; ``has_facts`` whether setting it up adds any; ``requests`` how many
+           changes of NICs the kernel is asked for while it is set up, and while it is taken down.
     """
 
     device: str
+    node: str = "a100x2"
+    parameters: Mapping[str, Any] | None = None
     in_mig_mode: tuple[int, ...] = ()
     parts: int = 1
+    has_facts: bool = False
+    requests: tuple[int, int] = (0, 0)
+
+    @property
+    def configs(self) -> tuple[OpaqueConfig, ...]:
+        """The configuration of a claim for it."""
+        if self.parameters is None:
+            return ()
+        parameters = {"apiVersion": "tangram.dev/v1alpha1", **self.parameters}
+        return (OpaqueConfig(driver="tangram.dev", parameters=parameters),)
 
     def prepare(self, bench: Any) -> None:
         """Bring the machine into the state in which setting up the device needs every call."""
@@ -60,11 +80,37 @@ def allocated_device(
     return AllocatedDevice(request, name, admin_access, share_id=SHARE_ID, consumed=consumed)
 
 
+VF_SETTINGS: Mapping[str, Any] = {
+    "mac": "02:00:00:00:00:07",
+    "vlan": {"id": 100, "qos": 3},
+    "minTxRate": 100,
+    "maxTxRate": 1000,
+    "spoofCheck": False,
+    "trust": True,
+    "linkState": "enable",
+}
+"""All settings that a PF keeps of a VF, each other than what a new VF has."""
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
-    MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7"),
+    MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    RdmaVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", **VF_SETTINGS},
+        has_facts=True,
+        requests=(6, 6),
+    ),
+    RdmaNicKind: Example("nic-0000-19-00-0", node="a30x4", has_facts=True),
+    VfioVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", "mode": "vfio", "trust": True},
+        has_facts=True,
+        requests=(1 + 3, 1 + 4),
+    ),
 }
 
 
@@ -98,20 +144,22 @@ STEPS_AFTER_LOOK = 2 + 2 + 2
 def steps_of_prepare(kind: AnyKind) -> int:
     """How many steps prepare has: a claim is coming, its plan, the device, the document, it is done."""
     noted = len(kind.crash_points.noted) * example_of(kind).parts
-    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * noted + 3 + 2
+    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests[0] + 2 * noted + 3 + 2
 
 
 def steps_of_unprepare(kind: AnyKind) -> int:
     """How many steps unprepare has: that it is undone, the document, the device, the record."""
-    return 2 + 2 + 2 * len(taking_down(kind)) + 2
+    return 2 + 2 + 2 * len(taking_down(kind)) + 2 * example_of(kind).requests[1] + 2
 
 
 def told(machine: Machine, before: Callable[[str], None], after: Callable[[str], None]) -> Machine:
     """Return the machine with each call that changes it told before and after it is made."""
-    ports: dict[str, Any] = {
-        field.name: _Port(getattr(machine, field.name), before, after) for field in fields(machine)
-    }
-    return replace(machine, **ports)
+
+    def ports_of(parts: Any) -> dict[str, Any]:
+        return {one.name: _Port(getattr(parts, one.name), before, after) for one in fields(parts)}
+
+    nics = Nics(**ports_of(machine.nics))
+    return replace(machine, **{**ports_of(machine), "nics": nics})
 
 
 class _Port:
@@ -132,3 +180,8 @@ class _Port:
             return answer
 
         return call
+
+
+def waiting_of(bench: Any) -> Waiting:
+    """Return how long a call waits for the machine of a bench."""
+    return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)

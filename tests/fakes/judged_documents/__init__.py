@@ -49,7 +49,7 @@ def claim(*requests: dict[str, Any], name: str = "c", **devices: Any) -> dict[st
 
 def slice_of(*devices: tuple[str, dict[str, Any]], driver: str = DRIVER) -> dict[str, Any]:
     """A slice. Shape: devices with their attributes: texts and integers."""
-    kinds = {str: "string", int: "int"}
+    kinds = {bool: "bool", str: "string", int: "int"}
     found = [
         {"name": name, "attributes": {key: {kinds[type(one)]: one} for key, one in attributes.items()}}
         for name, attributes in devices

@@ -100,7 +100,7 @@ def vf_configs(draw: st.DrawFn) -> VfConfig:
                     st.integers(0, 4094),
                     maybe(st.integers(0, 7)),
                     maybe(st.sampled_from(VlanProtocol)),
-                )
+                ).filter(lambda vlan: vlan.id or not vlan.qos)
             )
         ),
         min_tx_rate_mbps=least,

@@ -26,6 +26,7 @@ from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
+from plugin.kinds.whole_gpu import WholeGpuKind
 
 PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
@@ -35,7 +36,8 @@ LOOKING = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS
 LOOKED = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS_AFTER_LOOK + 1)]
 STEPS_OF_METADATA, STEPS_AFTER_METADATA = 3 + 3, 2
 """A file and the document that mounts it; the document. The file goes with its folder, without a step."""
-Dies = Callable[[str, str, int], bool]
+(WHOLE_GPU,) = (kind for kind in KINDS.preparable if isinstance(kind, WholeGpuKind))
+Dies = Callable[[str, AnyKind, int], bool]
 
 
 def named(value: object) -> str | None:
@@ -56,19 +58,19 @@ def program() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def bench(linked_bench: Any) -> Any:
-    """The machine of the program: two GPUs that a table joins."""
-    return linked_bench
+def bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind) -> Any:
+    """The machine of the program: one that has the example of the kind."""
+    return linked_bench_in(folder, node=example_of(kind).node)
 
 
 @pytest.fixture
 def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
     """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
 
-    def run(deed: str, device: str, step: int) -> bool:
+    def run(deed: str, kind: AnyKind, step: int) -> bool:
         assert program.stdin is not None
         assert program.stdout is not None
-        program.stdin.write(f"{folder} {deed} {device} {step}\n")
+        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
         program.stdin.flush()
         status = int(program.stdout.readline())
         assert status in {0, -signal.SIGKILL}
@@ -77,9 +79,19 @@ def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
     return run
 
 
-def answer(device: str) -> tuple[PreparedDevice, ...]:
-    share_id = allocated_device(device, "a100x2").share_id
-    return (PreparedDevice(("r",), "a100x2", device, (f"tangram.dev/claim=u1-{device}",), share_id),)
+def prepare(bench: Any, kind: AnyKind) -> tuple[PreparedDevice, ...]:
+    example = example_of(kind)
+    found: tuple[PreparedDevice, ...] = bench.driver.prepare(
+        bench.claim("u1", example.device, configs=example.configs)
+    )
+    return found
+
+
+def answer(kind: AnyKind) -> tuple[PreparedDevice, ...]:
+    example = example_of(kind)
+    cdi_id = f"tangram.dev/claim=u1-{example.device}"
+    share_id = allocated_device(example.device, example.node).share_id
+    return (PreparedDevice(("r",), example.node, example.device, (cdi_id,), share_id),)
 
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
@@ -88,11 +100,11 @@ def test_killed_in_prepare_the_next_prepare_gives_the_answer(
 ) -> None:
     example = example_of(kind)
     example.prepare(bench)
-    assert dies("prepare", example.device, step)
+    assert dies("prepare", kind, step)
 
-    again = bench.prepare("u1", example.device)
+    again = prepare(bench, kind)
 
-    assert again == answer(example.device)
+    assert again == answer(kind)
     assert bench.document("u1").exists()
     bench.unprepare("u1")
     bench.restart()
@@ -106,13 +118,13 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
     example = example_of(kind)
     example.prepare(bench)
     before = set(bench.leftovers())
-    assert dies("prepare", example.device, step)
+    assert dies("prepare", kind, step)
     is_finished = step == steps_of_prepare(kind)
 
     bench.restart()
 
     assert bool(set(bench.leftovers()) - before) == is_finished
-    assert bench.prepare("u1", example.device) == answer(example.device)
+    assert prepare(bench, kind) == answer(kind)
     bench.unprepare("u1")
     assert bench.leftovers() == []
 
@@ -122,9 +134,8 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
 def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
     bench: Any, dies: Dies, kind: AnyKind, step: int, is_restarted: bool
 ) -> None:
-    device = example_of(kind).device
-    bench.prepare("u1", device)
-    assert dies("unprepare", device, step)
+    prepare(bench, kind)
+    assert dies("unprepare", kind, step)
     if is_restarted:
         bench.restart()
 
@@ -138,11 +149,10 @@ def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
 def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
     bench: Any, dies: Dies, kind: AnyKind, step: int
 ) -> None:
-    device = example_of(kind).device
-    bench.prepare("u1", device)
-    assert dies("unprepare", device, step)
+    prepare(bench, kind)
+    assert dies("unprepare", kind, step)
 
-    assert bench.prepare("u1", device) == answer(device)
+    assert prepare(bench, kind) == answer(kind)
 
     bench.unprepare("u1")
     bench.restart()
@@ -154,8 +164,8 @@ def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
     example = example_of(kind)
     example.prepare(bench)
 
-    assert not dies("prepare", example.device, steps_of_prepare(kind) + 1)
-    assert not dies("unprepare", example.device, steps_of_unprepare(kind) + 1)
+    assert not dies("prepare", kind, steps_of_prepare(kind) + 1)
+    assert not dies("unprepare", kind, steps_of_unprepare(kind) + 1)
     assert bench.leftovers() == []
 
 
@@ -166,10 +176,10 @@ def test_killed_while_it_gives_admin_access_the_owner_keeps_its_device(
     device = example_of(kind).device
     bench.prepare("owner", device)
     before = (bench.instances(), bench.is_in_mig_mode())
-    assert dies("look_at", device, step)
+    assert dies("look_at", kind, step)
 
     bench.restart()
-    assert bench.look_at("u1", device) == answer(device)
+    assert bench.look_at("u1", device) == answer(kind)
     bench.unprepare("u1")
 
     assert (bench.instances(), bench.is_in_mig_mode()) == before
@@ -186,7 +196,7 @@ def test_killed_while_it_takes_admin_access_back_the_owner_keeps_its_device(
     bench.prepare("owner", device)
     bench.look_at("u1", device)
     before = (bench.instances(), bench.is_in_mig_mode())
-    assert dies("unprepare", device, step)
+    assert dies("unprepare", kind, step)
 
     bench.restart()
     bench.unprepare("u1")
@@ -200,8 +210,8 @@ def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: Any
     device = example_of(kind).device
     bench.prepare("owner", device)
 
-    assert not dies("look_at", device, STEPS_OF_LOOK + 1)
-    assert not dies("unprepare", device, STEPS_AFTER_LOOK + 1)
+    assert not dies("look_at", kind, STEPS_OF_LOOK + 1)
+    assert not dies("unprepare", kind, STEPS_AFTER_LOOK + 1)
     assert [record.claim_uid for record in bench.records()] == ["owner"]
 
 
@@ -209,7 +219,7 @@ def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: Any
 def test_killed_while_it_writes_metadata_a_start_and_the_next_calls_leave_none(
     telling_bench: Any, dies: Dies, step: int
 ) -> None:
-    assert dies("look_at+metadata", "gpu-0", step)
+    assert dies("look_at+metadata", WHOLE_GPU, step)
 
     telling_bench.restart()
     ((device,), files) = telling_bench.look_at("u1", "gpu-0"), metadata_files(telling_bench)
@@ -225,7 +235,7 @@ def test_killed_while_it_removes_metadata_the_next_unprepare_leaves_none(
     telling_bench: Any, dies: Dies, step: int
 ) -> None:
     telling_bench.look_at("u1", "gpu-0")
-    assert dies("unprepare+metadata", "gpu-0", step)
+    assert dies("unprepare+metadata", WHOLE_GPU, step)
 
     telling_bench.restart()
     telling_bench.unprepare("u1")
@@ -234,8 +244,8 @@ def test_killed_while_it_removes_metadata_the_next_unprepare_leaves_none(
 
 
 def test_no_step_of_metadata_was_forgotten(telling_bench: Any, dies: Dies) -> None:
-    assert not dies("look_at+metadata", "gpu-0", STEPS_OF_LOOK + STEPS_OF_METADATA + 1)
-    assert not dies("unprepare+metadata", "gpu-0", STEPS_AFTER_LOOK + STEPS_AFTER_METADATA + 1)
+    assert not dies("look_at+metadata", WHOLE_GPU, STEPS_OF_LOOK + STEPS_OF_METADATA + 1)
+    assert not dies("unprepare+metadata", WHOLE_GPU, STEPS_AFTER_LOOK + STEPS_AFTER_METADATA + 1)
     assert telling_bench.leftovers() == []
 
 

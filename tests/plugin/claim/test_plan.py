@@ -66,14 +66,6 @@ def test_an_unknown_device_is_refused_by_name(node: NodeDevices, claim_of: Claim
         resolve(claim_of(UID, "dgx-a100", ["gpu-77"]), node, BOOT)
 
 
-@pytest.mark.parametrize(("is_kind", "kind"), [("WholeNic", "a NIC"), ("NicVf", "virtual function")])
-def test_a_nic_is_refused_by_kind(node: NodeDevices, claim_of: Claims, is_kind: str, kind: str) -> None:
-    name = next(name for name, device in node.by_name.items() if type(device).__name__ == is_kind)
-
-    with pytest.raises(ClaimUnusable, match=f"{name}.*{kind}"):
-        resolve(claim_of(UID, "dgx-a100", [name]), node, BOOT)
-
-
 def test_a_wrong_configuration_for_this_driver_is_refused_and_those_of_others_are_not_read(
     node: NodeDevices, claim_of: Claims
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from devices_of_kinds import waiting_of
 
 from plugin.base.errors import DeviceHeld, PlacementTaken, StorageFailed
 from plugin.cdi.folder import CdiFolder
@@ -37,6 +38,7 @@ def steps(bench: Any) -> ClaimSteps:
         ),
         setup=DeviceSetup(),
         host_root=Path("/"),
+        waiting=waiting_of(bench),
     )
 
 

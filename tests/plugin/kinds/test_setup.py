@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from devices_of_kinds import waiting_of
 
 from agent.hardware.errors import InUse
 from agent.hardware.types import GpuInstance, GpuUuid
@@ -61,7 +62,7 @@ def gpus(bench: Any) -> CountingGpus:
 
 @pytest.fixture
 def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
-    return Context(replace(bench.machine, gpus=gpus), snapshot, Path("/"))
+    return Context(replace(bench.machine, gpus=gpus), snapshot, Path("/"), waiting_of(bench))
 
 
 @pytest.fixture

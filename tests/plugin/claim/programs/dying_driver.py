@@ -1,7 +1,8 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
 Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access) or
-``unprepare``, with ``+metadata`` behind it where metadata files are wanted, the device, the step (from 1). A
+``unprepare``, with ``+metadata`` behind it where metadata files are wanted, the kind of the
+device, the step (from 1). A
 process of its own does it; the line of the answer is how that ended: 0 when the deed has fewer steps. A step
 is a file half written, written but not in place, in place, about to be removed, removed, or a part half
 appended, appended, or a change of the machine about to be made, made. One program for many deeds, because
@@ -15,13 +16,16 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from devices_of_kinds import allocated_device, told
+from devices_of_kinds import EXAMPLES, allocated_device, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.simulated.doors.kernel import SimulatedKernel
 from agent.inventory.model import LinkedGpus, SharedGpus
 from plugin.assembly import assemble
 from plugin.base import files
@@ -31,6 +35,26 @@ from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 REF = ClaimRef("default", "claim-u1")
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
+
+
+class WatchedKernel:
+    """The doors to the kernel, with a step before and after each change."""
+
+    def __init__(self, kernel: SimulatedKernel, step: Callable[[], None]) -> None:
+        self._kernel = kernel
+        self._step = step
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._kernel, name)
+        if name not in {"write", "apply", "set_vf"}:
+            return method
+
+        def change(*arguments: Any) -> None:
+            self._step()
+            method(*arguments)
+            self._step()
+
+        return change
 
 
 class Steps:
@@ -52,6 +76,10 @@ class Steps:
 
     def watched(self, machine: Machine) -> Machine:
         return told(machine, lambda _: self.take(), lambda _: self.take())
+
+    def watched_kernel(self, kernel: SimulatedKernel) -> Any:
+        """Return the doors to the NICs with each change of one as two steps: a port's call makes several."""
+        return WatchedKernel(kernel, self.take)
 
     def watch(self) -> None:
         replace, unlink, append = os.replace, os.unlink, files.append
@@ -87,7 +115,7 @@ class Steps:
         os.unlink = watched_unlink  # type: ignore[assignment]
 
 
-def run(folder: Path, deed: str, device: str, step: int) -> None:
+def run(folder: Path, deed: str, kind: str, step: int) -> None:
     simulated = SimulatedMachine.attach(folder / "machine")
     node = simulated.node.name
     options = Options(
@@ -101,22 +129,24 @@ def run(folder: Path, deed: str, device: str, step: int) -> None:
     )
     deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)
+    simulated.kernel = steps.watched_kernel(simulated.kernel)
     machine = steps.watched(simulated_hardware(simulated))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     steps.watch()
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    result = allocated_device(device, node, admin_access=deed == "look_at")
-    driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,)))
+    (example,) = (example for row, example in EXAMPLES.items() if row.__name__ == kind)
+    result = allocated_device(example.device, node, admin_access=deed == "look_at")
+    driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
 
 
-def status_of(folder: str, deed: str, device: str, step: str) -> int:
+def status_of(folder: str, deed: str, kind: str, step: str) -> int:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
-        run(Path(folder), deed, device, int(step))
+        run(Path(folder), deed, kind, int(step))
     except Exception:  # noqa: BLE001 - the copy must end here and never go on with the parent's loop
         traceback.print_exc()
         os._exit(1)

@@ -16,7 +16,11 @@ MPS = {"sharing": {"strategy": "MPS"}}
 def told(*documents: dict[str, Any]) -> list[tuple[str, str]]:
     """Return path and text of the errors, without those of kinds that cannot be prepared."""
     found = [one for one in judge(*documents) if one.level is Level.ERROR]
-    return [(one.path, one.text) for one in found if "a kind that this version" not in one.text]
+    return [
+        (one.path, one.text)
+        for one in found
+        if "that this version" not in one.text and "prepare it" not in one.text
+    ]
 
 
 def test_a_wrong_configuration_is_told_with_its_place() -> None:
@@ -156,13 +160,13 @@ def test_a_claim_may_undo_what_its_class_says() -> None:
     assert told(gpu, claim(exactly("g", "gpu"), config=[config("GpuConfig")])) == []
 
 
-def test_kinds_of_device_that_cannot_be_prepared_are_refused() -> None:
-    found = judge(claim(exactly("v", "vf"), exactly("n", "nic"), exactly("g", "gpu")))
-
-    assert [one.text for one in found] == [
-        "request v: it is a NIC's virtual function, a kind that this version cannot prepare",
-        "request n: it is a NIC (physical function), a kind that this version cannot prepare",
+def test_a_configuration_of_a_nic_cannot_be_prepared() -> None:
+    ((path, text),) = [
+        (one.path, one.text) for one in judge(claim(exactly("n", "nic"), config=[config("NicConfig")]))
     ]
+
+    assert path == "spec.devices.config[0].opaque.parameters"
+    assert text.endswith("this version cannot prepare the interface of a NIC; leave the NicConfig out")
 
 
 def test_admin_access_can_be_prepared() -> None:
@@ -222,10 +226,11 @@ def test_an_allocated_claim_is_judged_by_its_allocation() -> None:
 
 
 def test_allocated_devices_that_cannot_be_prepared_are_told() -> None:
-    device = {"request": "v", "driver": "tangram.dev", "pool": "n", "device": "vf-0"}
+    device = {"request": "n", "driver": "tangram.dev", "pool": "n", "device": "nic-0"}
     status = {"allocation": {"devices": {"results": [device]}}}
+    nic = slice_of(("nic-0", {"type": "nic", "rdmaCapable": False}))
 
-    (found,) = judge(SLICE, claim(exactly("v", "vf")) | {"status": status})
+    (found,) = judge(nic, claim(exactly("n", "nic")) | {"status": status})
 
     assert found.path == "status.allocation.devices.results"
-    assert "device tangram.dev/n/vf-0: it is a NIC's virtual function" in found.text
+    assert "device tangram.dev/n/nic-0: it has no RDMA device" in found.text

@@ -1,0 +1,30 @@
+"""Waiting for what the kernel makes a moment after a change: a driver's probe is asynchronous.
+
+A question enters; its answer leaves, or None where the time is up. Nothing here reads the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+_LOOK_AGAIN_S: Final = 0.05
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How long one call waits for the machine. Units: ``most_s`` seconds of ``clock``."""
+
+    most_s: float
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+
+    def until(self, look: Callable[[], T | None]) -> T | None:
+        """Ask again until there is an answer or the time is up, and return what there is then."""
+        ends_at = self.clock() + self.most_s
+        while (found := look()) is None and self.clock() < ends_at:
+            self.sleep(_LOOK_AGAIN_S)
+        return found
