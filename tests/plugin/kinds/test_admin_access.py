@@ -235,7 +235,7 @@ def test_a_look_waits_for_no_claim_that_works_on_the_gpu(bench: Any) -> None:
 def test_a_kind_without_admin_access_refuses_it_by_name() -> None:
     nothing: Any = None
 
-    with pytest.raises(ClaimUnusable, match="device vf-1: this version gives no admin access to devices of its kind"):
+    with pytest.raises(ClaimUnusable, match="device vf-1: this version gives no admin access"):
         VfKind({}, []).find_for_admin(nothing, [vf(1)])
 
 
