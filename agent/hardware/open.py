@@ -30,7 +30,7 @@ from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
-from agent.hardware.simulated.doors.kernel import SimulatedKernel
+from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
 from agent.hardware.simulated.state_changes import StateChanges
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Bdf
@@ -103,7 +103,7 @@ def this_machine() -> Readers:
 
 
 def _nics(reader: NicReader, files: AttributeFiles, network: NetworkKernel) -> Nics:
-    """Return everything above the two doors, which is the same on every machine."""
+    """Return everything above the two kernel interfaces, which is the same on every machine."""
     return Nics(
         reader, SysfsFunctions(reader, files), PfSettings(reader, network), MovableInterfaces(network)
     )

@@ -1,6 +1,6 @@
-"""The two raw doors to the kernel through which NICs are changed: files of sysfs, and rtnetlink.
+"""The two interfaces to the kernel through which NICs are changed: files of sysfs, and rtnetlink.
 
-Each raises ``OSError`` with the kernel's number; callers translate it once (``refusals.py``). The real doors
+Each raises ``OSError`` with the kernel's number; callers translate it once (``refusals.py``). The real interfaces
 are in ``sysfs_files.py`` and ``rtnetlink.py``.
 """
 

@@ -17,12 +17,12 @@ from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.damage import machine_of
 from agent.hardware.simulated.devices import Nic
-from agent.hardware.simulated.doors.kernel import SimulatedKernel
 from agent.hardware.simulated.errors import InvalidFault, NoMachine
 from agent.hardware.simulated.fault_text import missing_device, parse_fault
 from agent.hardware.simulated.faults import Fault, Held, Lost
 from agent.hardware.simulated.first_state import first_state
 from agent.hardware.simulated.gpus import SimulatedGpus
+from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
 from agent.hardware.simulated.nics.binding import made
 from agent.hardware.simulated.nics.functions import with_function, with_vfs
 from agent.hardware.simulated.node import NodeFile
@@ -38,7 +38,7 @@ class SimulatedMachine:
     """One machine. ``open`` it with a node file, or ``attach`` to one that exists.
 
     Shape: ``root`` is the root folder for readers of sysfs, /proc and /dev; ``gpus`` implements ``Gpus``;
-           ``kernel`` the raw doors through which NICs are changed.
+           ``kernel`` the interfaces through which NICs are changed.
     """
 
     __slots__ = ("_store", "directory", "gpus", "kernel", "node", "root")

@@ -201,7 +201,7 @@ def test_the_settings_of_a_claim_outlast_a_restart_and_are_made_again_where_they
 
 
 class RefusingKernel:
-    """The door of rtnetlink whose driver does not do one setting."""
+    """An rtnetlink whose driver does not do one setting."""
 
     def __init__(
         self, machine: Machine, field: str, *, is_silent: bool = False, is_mute: bool = False

@@ -25,7 +25,7 @@ from devices_of_kinds import EXAMPLES, allocated_device, told
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
-from agent.hardware.simulated.doors.kernel import SimulatedKernel
+from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
 from agent.inventory.model import LinkedGpus, SharedGpus
 from plugin.assembly import assemble
 from plugin.base import files
@@ -38,7 +38,7 @@ PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore":
 
 
 class WatchedKernel:
-    """The doors to the kernel, with a step before and after each change."""
+    """The interfaces to the kernel, with a step before and after each change."""
 
     def __init__(self, kernel: SimulatedKernel, step: Callable[[], None]) -> None:
         self._kernel = kernel
@@ -78,7 +78,7 @@ class Steps:
         return told(machine, lambda _: self.take(), lambda _: self.take())
 
     def watched_kernel(self, kernel: SimulatedKernel) -> Any:
-        """Return the doors to the NICs with each change of one as two steps: a port's call makes several."""
+        """Return the kernel interfaces of NICs with each change of one as two steps: a port's call makes several."""
         return WatchedKernel(kernel, self.take)
 
     def watch(self) -> None:

@@ -1,4 +1,4 @@
-"""The real doors: files below a root, this kernel's rtnetlink and devlink."""
+"""The real interfaces: files below a root, this kernel's rtnetlink and devlink."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEVICES = "sys/bus/pci/devices"
 
 @pytest.fixture(params=["simulated", "files"])
 def files(request: pytest.FixtureRequest, host) -> AttributeFiles:
-    """Both doors over the same tree: the files alone do not answer with a kernel's work."""
+    """Both interfaces over the same tree: the files alone do not answer with a kernel's work."""
     return host.kernel if request.param == "simulated" else SysfsFiles(host.root)
 
 

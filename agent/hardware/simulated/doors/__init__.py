@@ -1,1 +1,0 @@
-"""The raw doors to a simulated machine's kernel: files of sysfs that can be written, and rtnetlink."""
