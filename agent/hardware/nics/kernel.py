@@ -1,7 +1,7 @@
 """The two interfaces to the kernel through which NICs are changed: files of sysfs, and rtnetlink.
 
-Each raises ``OSError`` with the kernel's number; callers translate it once (``refusals.py``). The real interfaces
-are in ``sysfs_files.py`` and ``rtnetlink.py``.
+Each raises ``OSError`` with the kernel's number; callers translate it once (``refusals.py``). The real
+interfaces are in ``sysfs_files.py`` and ``rtnetlink.py``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from agent.hardware.types import Bdf
 
 @dataclass(frozen=True, slots=True)
 class SimulatedKernel:
-    """The kernel interfaces of one machine. A network namespace is a file, as in ``/run/netns``, and ends with it."""
+    """The kernel interfaces of one machine. A network namespace is a file that ends with it."""
 
     calls: Calls
 

@@ -78,7 +78,7 @@ class Steps:
         return told(machine, lambda _: self.take(), lambda _: self.take())
 
     def watched_kernel(self, kernel: SimulatedKernel) -> Any:
-        """Return the kernel interfaces of NICs with each change of one as two steps: a port's call makes several."""
+        """Return the kernel interfaces of NICs with each change as two steps: a call makes several."""
         return WatchedKernel(kernel, self.take)
 
     def watch(self) -> None:
