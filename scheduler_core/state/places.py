@@ -130,14 +130,14 @@ class Trial:
         held = self._held(component, position)
         if not _admits(component, position, state, held, share):
             return False
-        if share is not None:
+        if _is_shareable(component, position):
             self._consumed[component, position] = _sum(component, position, held, share, 1)
         self._states[component] = state | 1 << position
         self._times[component, position] += 1
         return True
 
     def _vacate(self, component: Component, position: int, share: Share | None) -> None:
-        if share is not None:
+        if _is_shareable(component, position):
             held = self._held(component, position)
             self._consumed[component, position] = _sum(component, position, held, share, -1)
         self._times[component, position] -= 1
@@ -170,9 +170,20 @@ def _admits(
     return True
 
 
-def _sum(component: Component, position: int, held: Consumed | None, share: Share, sign: int) -> Consumed:
-    """Return what is held of a device after a share of it was taken (``sign`` 1) or given back (-1)."""
+def _is_shareable(component: Component, position: int) -> bool:
+    return bool(component.template.structure_class.shareable >> position & 1)
+
+
+def _sum(
+    component: Component, position: int, held: Consumed | None, share: Share | None, sign: int
+) -> Consumed:
+    """Return what is held of a shareable device after a take (``sign`` 1) or a return (-1).
+
+    Shape: ``share`` is None where all of it is taken or given back.
+    """
     capacity = component.template.structure_class.device_facts[position].capacity
     whole, *sums = held or (0, *[0] * len(capacity))
+    if share is None:
+        return (whole + sign, *sums)
     more = [share[name].nano if name in share else 0 for name in capacity]
     return (whole, *[used + sign * amount for used, amount in zip(sums, more, strict=True)])

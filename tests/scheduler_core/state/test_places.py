@@ -76,6 +76,7 @@ TWENTY, EIGHTY = step("shared", 20), step("shared", 80)
 @example({"part"}, [(TWENTY, TAKE), (TWENTY, TAKE), (TWENTY, TAKE)])
 @example(set(), [(TWENTY, TAKE), (TWENTY, TAKE), (TWENTY, BACK), (EIGHTY, TAKE), (TWENTY, TAKE)])
 @example(set(), [(TWENTY, TAKE), (TWENTY, TAKE), (TWENTY, BACK), (step("shared", None), TAKE)])
+@example(set(), [(TWENTY, TAKE), (TWENTY, BACK), (step("shared", None), TAKE), (TWENTY, TAKE)])
 def test_tables_and_ledgers_take_and_give_back_alike(held, moves):
     both, taken = Both(sorted(held)), []
     on_tables, on_ledger = Trial("t"), Trial("t")
