@@ -1,6 +1,6 @@
 """The API server as the agent needs it: adapters from ``kube_api`` to the ports of ``agent.publishing``.
 
-No other module of the agent names ``kube_api``. Every failure leaves as a ``ServerError``.
+No other module of the agent names ``kube_api``. Every failure is raised as a ``ServerError``.
 """
 
 from __future__ import annotations

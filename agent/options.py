@@ -1,6 +1,6 @@
 """The options of the agent, checked once: a value of this type can be used without further checks.
 
-A command line enters, a value or one error leaves. Nothing is opened or made here.
+Takes a command line; returns a value or one error. Nothing is opened or made here.
 """
 
 from __future__ import annotations

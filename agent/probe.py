@@ -1,7 +1,7 @@
 """A kubelet's probe of the agent in the same pod: ``python3 -m agent.probe SOCKET PATH``.
 
-The unix socket that ``--probe-socket`` names and a path such as ``/readyz`` enter. The answer is printed;
-the exit status is 0 for HTTP status 200, else 1. It runs every few seconds, so it imports little.
+Takes the unix socket that ``--probe-socket`` names and a path such as ``/readyz``. The answer is printed; the
+exit status is 0 for HTTP status 200, else 1. It runs every few seconds, so it imports little.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads YAML or JSON into plain values: only what JSON can express, within limits of size and depth.
 
-A name and bytes enter, documents leave, each with its place. Any text, however broken or hostile, gives
+Takes a name and bytes; returns documents, each with its place. Any text, however broken or hostile, gives
 documents or a ``NotReadable``, no other error. Never interprets a document.
 """
 

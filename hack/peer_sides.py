@@ -1,4 +1,4 @@
-"""The two sides of a comparison. Questions enter, answers leave in their order; both have one form.
+"""The two sides of a comparison. Takes questions; returns answers in their order; both have one form.
 
 The upstream side is the program in hack/upstream-allocator, ours is ``tangram bench --input``: each one
 process for all questions that it is asked. README.md of the former has the fields of an answer.

@@ -1,7 +1,7 @@
 """Turns the answers of an API server that are no success into errors.
 
-A status and a body enter, an error leaves. Only this module knows HTTP codes.
-Source: meta/v1 Status; the Kubernetes API conventions, "HTTP Status codes".
+Takes a status and a body; returns an error. Only this module knows HTTP codes. Source: meta/v1 Status; the
+Kubernetes API conventions, "HTTP Status codes".
 """
 
 from __future__ import annotations

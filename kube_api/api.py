@@ -1,7 +1,7 @@
 """The calls that a program can make to an API server.
 
-Kinds, names and documents enter, objects and events leave; every failure is one of our errors. All calls are
-bounded in time and size, paced, and repeated only where that cannot do harm. Safe between threads.
+Takes kinds, names and documents; returns objects and events; every failure is one of our errors. All calls
+are bounded in time and size, paced, and repeated only where that cannot do harm. Safe between threads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes calls no faster than allowed, and repeats them where that may help and cannot do harm.
 
-Calls enter, bodies leave. A call has one deadline for all its attempts and the waits between them.
+Takes calls; returns bodies. A call has one deadline for all its attempts and the waits between them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds the API server's address and our credentials, in the same places as other Kubernetes programs.
 
-Options, environment and mounted files enter, a configuration of the ``kubernetes`` package leaves. It is
+Takes options, environment and mounted files; returns a configuration of the ``kubernetes`` package. It is
 loaded again when the server refuses the credentials, since tokens and certificates are replaced on disk.
 """
 

@@ -1,7 +1,7 @@
 """Reads what an API server sends: objects, pages of a list, lines of a watch.
 
-Bytes enter, values leave. What is not as the API promises raises Malformed. One object of a page that cannot
-be read spoils no other: it becomes an Unreadable.
+Takes bytes; returns values. What is not as the API promises raises Malformed. One object of a page that
+cannot be read spoils no other: it becomes an Unreadable.
 """
 
 from __future__ import annotations

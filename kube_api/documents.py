@@ -1,6 +1,6 @@
 """Asks for one document or object and reads the answer.
 
-A call enters and is made; what the server answers leaves as a document or an object. What to ask is decided
+Makes calls and returns what the server answers, as documents or objects. What to ask is decided
 by the caller.
 """
 

@@ -1,7 +1,7 @@
 """Makes Event objects of occurrences, and counts equal occurrences as a series.
 
-Occurrences and the time enter, writes leave. Nothing is sent here. Equal occurrences about one object are one
-event with a count: the first is written at once, the count at most once a minute.
+Takes occurrences and the time; returns writes. Nothing is sent here. Equal occurrences about one object are
+one event with a count: the first is written at once, the count at most once a minute.
 
 Source: events.k8s.io/v1; KEP-383, "Redesign Event API".
 """

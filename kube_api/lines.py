@@ -1,4 +1,4 @@
-"""Splits what arrives over a connection into lines. Pure: pieces of bytes enter, whole lines leave.
+"""Splits what arrives over a connection into lines. Pure: takes pieces of bytes; returns whole lines.
 
 Every byte is read once and copied at most once, however many pieces a line has. A line has a limit.
 """

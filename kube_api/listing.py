@@ -1,6 +1,6 @@
 """Reads all objects of a kind at one moment, page by page.
 
-A selection enters, a listing leaves. The server is asked for its newest state, never for a cached one that
+Takes a selection; returns a listing. The server is asked for its newest state, never for a cached one that
 may be old, so a version that was seen once is never followed by an older one.
 """
 

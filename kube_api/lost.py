@@ -1,6 +1,6 @@
 """Turns broken connections into errors.
 
-Failures of urllib3 enter, errors leave. Only this module distinguishes them.
+Takes failures of urllib3; returns errors. Only this module distinguishes them.
 """
 
 from __future__ import annotations

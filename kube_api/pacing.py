@@ -1,6 +1,6 @@
 """How fast this program calls an API server, and how long it waits before it tries again.
 
-Limits enter, delays leave. Clock, sleep and randomness are arguments. Nothing here sends anything.
+Takes limits; returns delays. Clock, sleep and randomness are arguments. Nothing here sends anything.
 """
 
 from __future__ import annotations

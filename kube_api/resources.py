@@ -1,6 +1,6 @@
 """The kinds of objects of an API server, and their URL paths.
 
-Names enter, paths leave. Whether a server has a kind is known only by asking it.
+Takes names; returns paths. Whether a server has a kind is known only by asking it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The objects of a kind as they are at the server: one copy, kept by a watch and by our own writes.
 
-Watch events and answers to our writes enter, changes leave. They may come in any order: an event that is
+Takes watch events and answers to our writes; returns changes. They may come in any order: an event that is
 older than what the store has does not turn it back, and an object that we deleted does not come back by a
 late event. Nothing here asks a server. Safe between threads.
 

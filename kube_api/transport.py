@@ -1,6 +1,6 @@
 """Sends bytes to an API server and reads its answers, over the connection pool of the ``kubernetes`` package.
 
-Calls enter, bodies and lines leave; every failure is one of our errors. Size and time of an answer are
+Takes calls; returns bodies and lines; every failure is one of our errors. Size and time of an answer are
 limited. One call is one attempt: ``kube_api.caller`` paces and repeats. The package's models, Watch and
 informers are never used.
 """

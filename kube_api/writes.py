@@ -1,6 +1,6 @@
 """Requests that change something, as values.
 
-Documents and conditions enter, calls leave. Each says whether it may be sent twice. Nothing is sent here.
+Takes documents and conditions; returns calls. Each says whether it may be sent twice. Nothing is sent here.
 """
 
 from __future__ import annotations

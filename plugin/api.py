@@ -1,6 +1,6 @@
 """The API server as the plugin needs it: adapters from ``kube_api`` to its ports.
 
-No other module of the plugin names ``kube_api``. Every failure leaves as one of the plugin's errors.
+No other module of the plugin names ``kube_api``. Every failure is raised as one of the plugin's errors.
 """
 
 from __future__ import annotations

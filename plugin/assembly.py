@@ -1,6 +1,6 @@
 """Builds a driver from its parts; only this module knows all of them.
 
-A machine, options and the process's clock and sleep enter; a driver leaves. Nothing is opened or read.
+Takes a machine, options and the process's clock and sleep; returns a driver. Nothing is opened or read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The options of the plugin, checked once: a value of this type can be used without further checks.
 
-Texts and paths enter; the paths of all files leave. Nothing is opened or made here.
+Takes texts and paths; returns the paths of all files. Nothing is opened or made here.
 """
 
 from __future__ import annotations

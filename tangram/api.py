@@ -1,6 +1,6 @@
 """The API server as the ``tangram`` command needs it: adapters from ``kube_api`` to the command's ports.
 
-No other module of the command names ``kube_api``. Every failure leaves as ``BadInput``.
+No other module of the command names ``kube_api``. Every failure is raised as ``BadInput``.
 """
 
 from __future__ import annotations

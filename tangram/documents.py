@@ -1,6 +1,6 @@
 """Reads a user's files into plain documents, each with the place it came from.
 
-Paths of YAML or JSON files with one or more documents enter; ``-`` is standard input. Mappings leave that
+Takes paths of YAML or JSON files with one or more documents; ``-`` is standard input. Returns mappings that
 hold only strings, numbers, booleans, lists and mappings with string keys, as an API server would read them.
 """
 

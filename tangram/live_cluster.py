@@ -1,6 +1,6 @@
 """A running cluster as a port: its objects are listed, created, deleted and watched.
 
-Kinds, names and documents enter; documents and changes leave. Every failure is a BadInput with its reason.
+Takes kinds, names and documents; returns documents and changes. Every failure is a BadInput with its reason.
 """
 
 from __future__ import annotations

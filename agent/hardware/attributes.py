@@ -1,6 +1,6 @@
 """Reads small files of sysfs and procfs.
 
-A path enters, its text or number leaves, None if the kernel gives no value. Nothing is cached: a value may
+Takes a path; returns its text or number, None if the kernel gives no value. Nothing is cached: a value may
 change between two reads, and a device may disappear after it was listed.
 """
 

@@ -1,8 +1,8 @@
 """The device nodes and files that an installed NVIDIA driver offers to containers.
 
-A root folder enters: ``/``, or the root of a driver container, as this process sees it. Paths leave, as this
-process sees them. This module creates nothing: a device node that does not exist is described by its numbers,
-and the container runtime creates it.
+Takes a root folder: ``/``, or the root of a driver container, as this process sees it. Returns paths, as
+this process sees them. This module creates nothing: a device node that does not exist is described by its
+numbers, and the container runtime creates it.
 """
 
 from __future__ import annotations

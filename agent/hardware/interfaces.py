@@ -1,6 +1,6 @@
 """The network and RDMA devices of PCI functions.
 
-One pass over ``/sys/class/net`` and ``/sys/class/infiniband`` enters; answers by PCI address leave. Only
+Takes one pass over ``/sys/class/net`` and ``/sys/class/infiniband``; returns answers by PCI address. Only
 devices in the reader's network namespace are visible: a VF whose netdev was moved into a pod seems to have
 none. So these names never identify a function.
 """

@@ -1,6 +1,6 @@
 """GPUs of a node whose driver may be loaded later, be replaced, or never exist.
 
-A function that opens the driver enters, a ``Gpus`` leaves. While there is no driver, every call raises
+Takes a function that opens the driver; returns a ``Gpus``. While there is no driver, every call raises
 ``DriverMissing`` and the next call tries to open it again. Only the open driver is kept.
 """
 

@@ -1,6 +1,6 @@
 """The options that say which machine a program works on: this one, or a simulated one.
 
-A command line enters, a checked value leaves. Nothing is opened or read here.
+Takes a command line; returns a checked value. Nothing is opened or read here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Opens the machine that the options name. The only module of the programs that names the adapters.
 
-Options enter, an open machine leaves. A missing driver is no failure here: it may be loaded later.
+Takes options; returns an open machine. A missing driver is no failure here: it may be loaded later.
 """
 
 from __future__ import annotations

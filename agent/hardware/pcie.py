@@ -1,6 +1,6 @@
 """The place of a function in the PCIe tree, from its sysfs path and its bridges' configuration spaces.
 
-Pure: the parts of a resolved path and bytes enter, a ``PciePath`` leaves. It never opens a file.
+Pure: takes the parts of a resolved path and bytes; returns a ``PciePath``. It never opens a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kernel's boot id, read from procfs. A root folder enters, the id leaves."""
+"""The kernel's boot id, read from procfs. Takes a root folder; returns the id."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """PCI functions and NICs, read from sysfs.
 
-A root folder enters, values leave. A device that disappears while it is read is left out; one that exists but
-cannot be read is an ``Unreadable``. Neither affects other devices. This module never writes.
+Takes a root folder; returns values. A device that disappears while it is read is left out; one that exists
+but cannot be read is an ``Unreadable``. Neither affects other devices. This module never writes.
 """
 
 from __future__ import annotations

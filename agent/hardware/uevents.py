@@ -1,6 +1,6 @@
 """Events about devices that are added, removed or changed, through libudev.
 
-A short text about each event leaves. If udevd runs, its events are used, because device names are final by
+Returns a short text about each event. If udevd runs, its events are used, because device names are final by
 then; in a container without udevd, the kernel's own events are used.
 """
 

@@ -1,8 +1,7 @@
 """Reads the vital product data of PCI functions: the serial number of the card and vendors' own keywords.
 
-An address or bytes enter, text by keyword leaves. Anything malformed ends the reading; what was read before
-counts.
-Source: PCI Local Bus Specification 2.2, Appendix I.
+Takes an address or bytes; returns text by keyword. Anything malformed ends the reading; what was read before
+counts. Source: PCI Local Bus Specification 2.2, Appendix I.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Caches the description of a node while its inventory is unchanged.
 
-Inventories enter, the devices to publish leave. Claims create and destroy MIG instances all the time; that
+Takes inventories; returns the devices to publish. Claims create and destroy MIG instances all the time; that
 changes which devices are in use, not which devices there are, so it does not count as a change.
 """
 

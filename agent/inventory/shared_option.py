@@ -1,6 +1,6 @@
 """Reads ``--shared-gpus``: which GPUs of a node several claims may share.
 
-The text of the option enters; a value leaves, or one error. The option may name GPUs that the node does not
+Takes the text of the option; returns a value, or one error. The option may name GPUs that the node does not
 have yet: the description of the node lists what it leaves out.
 """
 

@@ -1,7 +1,7 @@
 """Reads ``--partitions`` and ``--partition-policy``: a table of NVLink partitions, shipped or from a file.
 
-The texts of the two options enter; the table leaves, or one error. The table may name GPUs that the node does
-not have yet: the description of the node lists the partitions that it leaves out.
+Takes the texts of the two options; returns the table, or one error. The table may name GPUs that the node
+does not have yet: the description of the node lists the partitions that it leaves out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Keeps one kind of slice published: decides when to write and when to try again.
 
-The result of a discovery and the time enter; writes go out through the publisher. Each failure is logged
+Takes the result of a discovery and the time; writes go out through the publisher. Each failure is logged
 once, counted and retried; no failure ends the agent.
 """
 

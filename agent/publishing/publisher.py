@@ -1,6 +1,6 @@
 """Writes the wanted slices of one kind: plans, applies, and compares what the server stored.
 
-Documents enter; writes go out, one after the other. A failed deletion does not stop the other writes; all
+Takes documents; writes go out, one after the other. A failed deletion does not stop the other writes; all
 failures are raised together at the end, and the caller retries. What is wanted is decided elsewhere.
 """
 

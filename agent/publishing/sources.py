@@ -1,6 +1,6 @@
 """The wanted slices of each kind, as far as the API server accepts them.
 
-The result of a discovery enters, documents leave. A source remembers which form the server accepts, and
+Takes the result of a discovery; returns documents. A source remembers which form the server accepts, and
 reports each change of it. It writes nothing to the server.
 """
 

@@ -1,6 +1,6 @@
 """Durable files: replaced whole or not at all, or appended to.
 
-A path and bytes enter. A process that dies at any moment leaves the old file or the new one, and at most a
+Takes a path and bytes. A process that dies at any moment leaves the old file or the new one, and at most a
 temporary file beside it, which no reader takes for a record or a CDI document. A process that dies while it
 appends may leave half of the appended bytes. A file that must survive a power cut is on the disk when the
 call returns; waiting for the disk is most of what such a call costs.

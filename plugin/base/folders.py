@@ -1,6 +1,6 @@
 """The folders that a start creates, and removes again where the start fails.
 
-Paths enter, folders exist afterwards. A folder that existed before is never removed. A folder that the start
+Takes paths; folders exist afterwards. A folder that existed before is never removed. A folder that the start
 created is removed only while it is empty, unless its content comes from the start, too.
 """
 

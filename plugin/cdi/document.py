@@ -1,9 +1,9 @@
 """PURE: prepared devices to the CDI document that a container runtime reads.
 
-What a container needs of each device enters; a document leaves. Its version is the lowest that its fields
+Takes what a container needs of each device; returns a document. Its version is the lowest that its fields
 allow, because a runtime skips a document whose version it does not know. The document is checked against the
-rules of the specification: the published JSON schema accepts nearly everything.
-Source: Container Device Interface specification 1.1.0, its rules for names and minimum versions.
+rules of the specification: the published JSON schema accepts nearly everything. Source: Container Device
+Interface specification 1.1.0, its rules for names and minimum versions.
 """
 
 from __future__ import annotations

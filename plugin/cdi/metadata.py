@@ -1,6 +1,6 @@
 """PURE: what containers read of the devices of one request, and the CDI document that mounts it.
 
-Devices and a claim's names enter; the bytes of files leave. A file is a stream of JSON objects: the same
+Takes devices and a claim's names; returns the bytes of files. A file is a stream of JSON objects: the same
 content in every version of the format, the newest first, so that every reader finds one that it knows.
 Source: KEP-5304 and k8s.io/dynamic-resource-allocation v0.37, packages api/metadata and kubeletplugin.
 """

@@ -1,6 +1,6 @@
 """Claims from a folder of YAML files.
 
-A namespace and a name enter; a claim leaves as a plain document, in the form of the API. The folder is read
+Takes a namespace and a name; returns a claim as a plain document, in the form of the API. The folder is read
 anew at each call, because people edit files. A file that cannot be read does not hide the claims of other
 files: it is logged once and not read again until it changes.
 """

@@ -1,6 +1,6 @@
 """Prepare and unprepare one claim, and repair at the start what a crash left.
 
-Allocated claims enter, CDI devices leave. Locks are per claim and per lock target (a GPU), taken in that
+Takes allocated claims; returns CDI devices. Locks are per claim and per lock target (a GPU), taken in that
 order; no lock for all claims is held while hardware works. What happens under the locks is in
 ``plugin.claim.steps``.
 """

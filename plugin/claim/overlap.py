@@ -1,6 +1,6 @@
 """PURE: whether a plan's devices are free of every other claim's, counted as the scheduler counts.
 
-Records, the node's devices and a plan enter; nothing or an error with the holder's name leaves. A scheduler
+Takes records, the node's devices and a plan; returns nothing or an error with the holder's name. A scheduler
 race or a force-deleted pod can allocate a device that is still prepared: the plugin refuses it here. A device
 with admin access is held by nobody and refused to nobody.
 """

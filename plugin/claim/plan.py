@@ -1,6 +1,6 @@
 """PURE: an allocated claim and the node's devices to what has to be prepared.
 
-A claim enters; a record in the state ``started`` leaves, in which no instance is known yet: plan and record
+Takes a claim; returns a record in the state ``started``, in which no instance is known yet: plan and record
 are the same type. Results of other drivers and other pools are skipped. Every device of this driver that
 cannot be prepared is refused by name. The same input gives the same plan, also after a restart.
 """

@@ -1,6 +1,6 @@
 """PURE: which repairs are due at the start, from the records and what is on the machine.
 
-Records, boot id and CDI files enter; repairs leave, which the driver does under the locks of each claim. An
+Takes records, boot id and CDI files; returns repairs, which the driver does under the locks of each claim. An
 instance that no record names is logged and never destroyed, because another program created it.
 """
 

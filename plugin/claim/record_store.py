@@ -1,6 +1,6 @@
 """The durable records of claims: one file per claim, readable with ``cat`` and ``jq``.
 
-Records enter and leave. Each line of a file is the record in one more state, and the last whole line counts:
+Each line of a file is the record in one more state, and the last whole line counts:
 text after the last newline was cut off by the end of a process. Any other file that cannot be read is set
 aside and logged; it never stops the plugin. Writers of one claim exclude each other by its lock; readers need
 none.

@@ -1,6 +1,6 @@
 """The life of a claim on its node, as a table.
 
-States and events enter, states leave. This table alone decides about transitions; it knows no hardware, no
+Takes states and events; returns states. This table alone decides about transitions; it knows no hardware, no
 files and no gRPC. An event that a state does not allow is an error.
 """
 

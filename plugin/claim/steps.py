@@ -1,8 +1,8 @@
 """The steps of a claim's life that change something: begin, confirm, undo, forget.
 
-Plans and records enter, records in their next state leave. Every step is recorded before the machine changes,
-so that a crash at any moment leaves a record from which the next call reaches the right end. The caller holds
-the locks of the claim and of its lock targets.
+Takes plans and records; returns records in their next state. Every step is recorded before the machine
+changes, so that a crash at any moment leaves a record from which the next call reaches the right end. The
+caller holds the locks of the claim and of its lock targets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which devices work: every device that this process ever described, checked on the machine now by its kind.
 
-The node and its readers enter, one entry per device leaves. The snapshot that claims are resolved with does
+Takes the node and its readers; returns one entry per device. The snapshot that claims are resolved with does
 not change.
 """
 

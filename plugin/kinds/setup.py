@@ -1,6 +1,6 @@
 """The devices of a claim, set up on the machine and taken down again, kind by kind.
 
-Claimed devices enter, devices with all that is known of them leave, for the caller to record. What a kind
+Takes claimed devices; returns devices with all that is known of them, for the caller to record. What a kind
 needs to be durable earlier is handed over at once. Nothing here decides about a claim's state. The caller
 holds the locks of the claim and of its lock targets.
 

@@ -1,6 +1,6 @@
 """The kubelet's calls about claims, whatever version of its contract they came in.
 
-The names of claims enter; an entry for each of them leaves, so one claim's failure affects no other. Claims
+Takes the names of claims; returns an entry for each of them, so one claim's failure affects no other. Claims
 are read here, and refused where they are not allocated or their UID is not the one that the kubelet gave.
 """
 

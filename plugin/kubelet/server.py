@@ -1,6 +1,6 @@
 """The two sockets of a plugin, opened in the order that the kubelet needs and closed in reverse.
 
-A driver, a reader of claims and paths enter; a running plugin leaves, to be used in a ``with`` block. The
+Takes a driver, a reader of claims and paths; returns a running plugin, to be used in a ``with`` block. The
 kubelet may call as soon as the registration socket exists, so the DRA socket is served before it.
 """
 

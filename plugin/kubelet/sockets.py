@@ -1,8 +1,8 @@
 """PURE: the names of a plugin's sockets, so that two versions of it can serve side by side.
 
-A folder, a driver and perhaps the UID of the plugin's pod enter, a path leaves. With a UID every instance has
-its own sockets; the kubelet calls the instance that registered last.
-Source: k8s.io/dynamic-resource-allocation, kubeletplugin, rolling updates; unix(7), sun_path.
+Takes a folder, a driver and perhaps the UID of the plugin's pod; returns a path. With a UID every instance
+has its own sockets; the kubelet calls the instance that registered last. Source:
+k8s.io/dynamic-resource-allocation, kubeletplugin, rolling updates; unix(7), sun_path.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What containers need of GPUs, read from the machine once for all devices of a claim.
 
-GPUs by UUID enter, device nodes and the driver's files leave, checked and as the host names them.
+Takes GPUs by UUID; returns device nodes and the driver's files, checked and as the host names them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A cache of the driver's libraries: searching all library folders takes longer than preparing a claim.
 
-The port of a machine's files enters; the same port leaves, with its answer about libraries cached as long as
+Takes the port of a machine's files; returns the same port, with its answer about libraries cached as long as
 the driver's version is the same and every file still exists.
 """
 

@@ -1,6 +1,6 @@
 """The devices of this node: the agent's inventory, read once and again where it must be.
 
-Readers enter, a snapshot leaves. Reading touches every GPU, a slow one too. So no claim waits for it, unless
+Takes readers; returns a snapshot. Reading touches every GPU, a slow one too. So no claim waits for it, unless
 the claim names a device that the last snapshot lacks.
 """
 

@@ -1,6 +1,6 @@
 """What a container gets of one device: nodes and files, as the host names them.
 
-What the machine's ports found enters, with paths as this process sees them. Nothing is made here. A device
+Takes what the machine's ports found; with paths as this process sees them. Nothing is made here. A device
 node that is missing and cannot be made from its numbers is refused before a container fails on it.
 """
 

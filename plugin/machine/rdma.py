@@ -1,7 +1,7 @@
 """What containers need of RDMA devices: found by the function that has them, awaited while a driver starts.
 
-Addresses enter, device nodes leave, checked and as the host names them. The numbers of nodes are read, never
-computed, because majors are dynamic.
+Takes addresses; returns device nodes, checked and as the host names them. The numbers of nodes are read,
+never computed, because majors are dynamic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Waiting for what the kernel makes a moment after a change: a driver's probe is asynchronous.
 
-A question enters; its answer leaves, or None where the time is up. Nothing here reads the machine.
+Takes a question; returns its answer, or None where the time is up. Nothing here reads the machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The status of claims and events on them, written on a thread of their own, so that no call waits for them.
 
-Claims that changed enter. A claim's status is made from its record when it is written, so the last state is
+Takes claims that changed. A claim's status is made from its record when it is written, so the last state is
 written, whatever was missed before. A claim that could not be prepared has no record: its error is kept here.
 A write that fails is repeated with a growing delay of up to a minute, unless repeating it cannot help.
 """

@@ -1,6 +1,6 @@
 """PURE: a claim's record, or its failure, to the entries of ``status.devices``.
 
-A record and the time at which it was completed enter, or the error that kept a claim from being prepared.
+Takes a record and the time at which it was completed; or the error that kept a claim from being prepared.
 Source: resource.k8s.io/v1, AllocatedDeviceStatus.
 """
 

@@ -1,8 +1,8 @@
 """What keeps a device from being allocated, as a value with the amounts and the holders.
 
-The usage of a pool and the name of a device enter, an obstacle or None leaves. Nothing changes here. The
-order of the questions is the order in which a reader wants the answers: the device itself, its relatives,
-the amounts, compatibility, its own capacity.
+Takes the usage of a pool and the name of a device; returns an obstacle or None. Nothing changes here. The
+order of the questions is the order in which a reader wants the answers: the device itself, its relatives, the
+amounts, compatibility, its own capacity.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Why ``best-fit`` took a device and not another one: by what each of them leaves for later claims.
 
-An answer of policy ``best-fit``, the claims and the cluster enter. For each device of the answer and each
-other device that matches its request leaves the obstacle, or the price of taking that device instead. The
-rest of the answer stays as it is. Nothing is decided here.
+Takes an answer of policy ``best-fit``, the claims and the cluster. Returns, for each device of the answer and
+each other device that matches its request, the obstacle, or the price of taking that device instead. The rest
+of the answer stays as it is. Nothing is decided here.
 """
 
 from __future__ import annotations

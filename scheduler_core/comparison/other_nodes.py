@@ -1,6 +1,6 @@
 """Why a node was chosen and not another one: the price of the claims there, or why they do not fit.
 
-The chosen answer and the answers of other nodes enter, a comparison with each leaves. Nothing is decided
+Takes the chosen answer and the answers of other nodes; returns a comparison with each. Nothing is decided
 here.
 """
 

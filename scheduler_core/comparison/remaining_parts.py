@@ -1,6 +1,6 @@
 """How many parts of each kind still fit in a cluster, after one answer or after another.
 
-Pools and the devices in use enter. The number of parts that still fit leaves, with its price by policy
+Takes pools and the devices in use. Returns the number of parts that still fit, with its price by policy
 ``best-fit``. Pools that the tables do not cover are not counted and cost nothing.
 """
 

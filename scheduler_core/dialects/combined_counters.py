@@ -1,8 +1,8 @@
 """The combined counter set: counters of several sources in one set, for devices with many sources.
 
 v1 allows two counter sets per device. A dimension of a source may move to another counter set without any
-change of meaning, if every device that draws it draws it from there, and so does the source itself when it
-is allocated whole. A pool enters, the dimensions that have to move leave.
+change of meaning, if every device that draws it draws it from there, and so does the source itself when it is
+allocated whole. Takes a pool; returns the dimensions that have to move.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Allocates claims with the plain search, the reference for the engine.
 
-Claims, a cluster and a node enter; an ``Allocation``, an ``Unallocatable`` or an ``Undecided`` leaves. The
+Takes claims, a cluster and a node; returns an ``Allocation``, an ``Unallocatable`` or an ``Undecided``. The
 claims of one call are allocated together or not at all. Users of the core call
 ``scheduler_core.api.allocate``, which gives the same answers from tables.
 """

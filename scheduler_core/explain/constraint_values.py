@@ -1,6 +1,6 @@
 """Counts the free devices of each value of a constraint's attribute.
 
-Demands and the cluster enter. Per constraint leave the number of devices under it and the number of free
+Takes demands and the cluster. Returns, per constraint, the number of devices under it and the number of free
 devices of each value.
 """
 

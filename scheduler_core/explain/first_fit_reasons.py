@@ -1,7 +1,7 @@
 """Why ``first-fit`` took a device and none of the devices before it; and what each request matches.
 
-Claims, a cluster and a node enter, and an allocation for ``first_fit_choices``. For each earlier device its
-obstacle leaves. Nothing is decided or searched here.
+Takes claims, a cluster and a node; and an allocation for ``first_fit_choices``. Returns for each earlier
+device its obstacle. Nothing is decided or searched here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The details of a refusal beyond its reasons. Each is computed at the first access and then kept.
 
-The claims, the cluster at that time and a function that says whether claims fit in it enter. Values of
-``scheduler_core.model.refusal`` leave.
+Takes the claims, the cluster at that time and a function that says whether claims fit in it. Returns values
+of ``scheduler_core.model.refusal``.
 """
 
 from __future__ import annotations

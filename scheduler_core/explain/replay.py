@@ -1,6 +1,6 @@
 """The ledgers of all pools while the devices of an answer are taken and released one by one.
 
-Claims, a cluster and a node enter. At each point a replay answers which devices match a request and which
+Takes claims, a cluster and a node. At each point a replay answers which devices match a request and which
 obstacle each of them has. Nothing is searched here.
 """
 

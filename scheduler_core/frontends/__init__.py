@@ -1,5 +1,5 @@
 """Front ends: annotated pods and claims, GPU partitions and resource classes, answered by the same core.
 
-JSON values enter, values leave. Users write names of vendors here, so this is the only package of the core
+Takes JSON values; returns values. Users write names of vendors here, so this is the only package of the core
 that knows some.
 """

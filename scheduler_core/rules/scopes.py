@@ -1,8 +1,8 @@
 """Constraints on topology scopes, as rules of the search.
 
-A scope is the value of an attribute, such as a PCIe switch, a root complex or a NUMA node. Values and pools
-enter, rules leave. A device without the attribute is in no scope, so it never shares one.
-Source: docs/decisions/0020-scopes.md.
+A scope is the value of an attribute, such as a PCIe switch, a root complex or a NUMA node. Takes values and
+pools; returns rules. A device without the attribute is in no scope, so it never shares one. Source:
+docs/decisions/0020-scopes.md.
 """
 
 from __future__ import annotations

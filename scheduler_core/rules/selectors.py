@@ -1,6 +1,6 @@
 """Selectors: CEL expressions that choose devices. Only this module uses the CEL engine.
 
-A text and a device enter, a bool leaves, the same as from Kubernetes' API server and scheduler. Compiled
+Takes a text and a device; returns a bool, the same as from Kubernetes' API server and scheduler. Compiled
 selectors are cached by their text. A device is prepared for evaluation once, as a ``DeviceView``.
 """
 

@@ -1,6 +1,6 @@
 """Measures the programs on a node: time until slices are visible, requests at rest, memory.
 
-A cluster with Tangram enters, rows leave. Everything created here is deleted here.
+Takes a cluster with Tangram; returns rows. Everything created here is deleted here.
 """
 
 from __future__ import annotations

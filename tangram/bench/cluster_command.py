@@ -1,6 +1,6 @@
 """``tangram bench cluster``: reads the options of the benchmark in a cluster.
 
-Options enter, a ``Bench`` leaves. This module finds the cluster and checks that kubectl exists.
+Takes options; returns a ``Bench``. This module finds the cluster and checks that kubectl exists.
 """
 
 from __future__ import annotations

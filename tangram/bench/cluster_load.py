@@ -1,6 +1,6 @@
 """How many pods per second kube-scheduler places on nodes without a kubelet, each with four partitions.
 
-A cluster with such nodes enters, a row leaves. No pod runs: a pod counts as placed when it is bound.
+Takes a cluster with such nodes; returns a row. No pod runs: a pod counts as placed when it is bound.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figures from a server's metrics page: what was counted between two readings of it.
 
-Text in Prometheus' exposition format enters, counts and sums leave. Nothing here asks a server.
+Takes text in Prometheus' exposition format; returns counts and sums. Nothing here asks a server.
 """
 
 from __future__ import annotations

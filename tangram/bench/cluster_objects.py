@@ -1,4 +1,4 @@
-"""The objects that the cluster benchmark creates. Names enter, documents leave."""
+"""The objects that the cluster benchmark creates. Takes names; returns documents."""
 
 from __future__ import annotations
 

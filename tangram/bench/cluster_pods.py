@@ -1,6 +1,6 @@
 """Pods one after the other, with a claim and without: time until they run, and the kubelet's own figures.
 
-A cluster with Tangram enters, rows leave. Each pod is deleted before the next one is created.
+Takes a cluster with Tangram; returns rows. Each pod is deleted before the next one is created.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs the benchmark in a cluster, in a namespace that is deleted afterwards.
 
-A cluster enters, a report leaves. If a node runs Tangram, that node is measured. If there are nodes without a
+Takes a cluster; returns a report. If a node runs Tangram, that node is measured. If there are nodes without a
 kubelet, the scheduler is measured.
 """
 

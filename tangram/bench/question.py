@@ -1,7 +1,7 @@
 """One input of ``tangram bench --input``: from JSON to values.
 
-A JSON object enters, in the form that hack/upstream-allocator also reads. The state for an engine and the
-claims to allocate leave. Unknown fields are ignored, because a case file has its expectation in the same
+Takes a JSON object; in the form that hack/upstream-allocator also reads. Returns the state for an engine and
+the claims to allocate. Unknown fields are ignored, because a case file has its expectation in the same
 object. Nothing is allocated here.
 """
 

@@ -1,4 +1,4 @@
-"""Runs cases from files against this core: files enter, a verdict per case leaves.
+"""Runs cases from files against this core: takes files; returns a verdict per case.
 
 A case has an input and the expected answer. Its keys say of which kind it is. No code here depends on the
 name of a case, a file or a folder.

@@ -1,6 +1,6 @@
 """Checks what one claim got against its requests, counts and constraints.
 
-A claim and its results enter, a sentence for each broken rule leaves. It is written from the rules alone and
+Takes a claim and its results; returns a sentence for each broken rule. It is written from the rules alone and
 shares no code with the allocators. Rules S9 and S12 to S16 of docs/semantics.md.
 """
 

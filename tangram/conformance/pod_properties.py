@@ -1,6 +1,7 @@
 """What cases of annotated pods accept: properties of the devices that a pod got.
 
-Each property is a table of ``kind`` and the values it needs. A sentence leaves for each property not met.
+Each property is a table of ``kind`` and the values it needs. Returns a sentence for each
+property that is not met.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks the set of devices in use of one pool against every rule.
 
-A state enters, a sentence for each rule leaves that is broken now and was not before. It is written from the
+Takes a state; returns a sentence for each rule that is broken now and was not before. It is written from the
 rules alone and shares no code with the search, the ledger or the engine. Rules S2 to S11 of
 docs/semantics.md.
 """

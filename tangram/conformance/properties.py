@@ -1,6 +1,7 @@
 """What a case accepts besides the one answer that it prints: properties of an answer.
 
-Each property is a table of ``kind`` and the values it needs. A sentence leaves for each property not met.
+Each property is a table of ``kind`` and the values it needs. Returns a sentence for each
+property that is not met.
 """
 
 from __future__ import annotations

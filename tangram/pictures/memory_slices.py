@@ -1,6 +1,6 @@
 """Draws what is cut from a GPU, as KEP-4815 does: a column per memory slice, a row per profile.
 
-A pool and the holders of its devices enter. One layout and its picture leave per source that has memory
+Takes a pool and the holders of its devices. Returns one layout and its picture per source that has memory
 slices. It reads counted dimensions only, so it draws both dialects.
 """
 

@@ -1,6 +1,6 @@
 """Changes how many VFs a PF has, and which driver a function has.
 
-Addresses enter; what is true afterwards leaves. Every call first reads what is, so it may be repeated. A
+Takes addresses; returns what is true afterwards. Every call first reads what is, so it may be repeated. A
 write to sysfs returns when the driver has finished, which may take seconds.
 """
 
@@ -113,7 +113,7 @@ class SysfsFunctions:
         return before
 
     def restore(self, bdf: Bdf, original: DriverBinding) -> None:
-        """Give a function back what it had: its driver, or none, and its override."""
+        """Restore a function's driver, or its lack of one, and its driver override."""
         present = self.reader.binding(bdf)
         if present == original:
             return

@@ -1,6 +1,6 @@
 """Moves the interfaces of PCI functions between network namespaces, step by planned step.
 
-Addresses of PCI functions, namespaces and wishes enter. Every call may be repeated: it reads what is, plans
+Takes addresses of PCI functions, namespaces and wishes. Every call may be repeated: it reads what is, plans
 what is left (``movements.py``) and does that.
 """
 

@@ -1,6 +1,6 @@
 """Reads links, addresses and routes from pyroute2's messages.
 
-A socket enters, links leave. An address of the link itself (fe80::/10) and a route that the kernel made are
+Takes a socket; returns links. An address of the link itself (fe80::/10) and a route that the kernel made are
 left out: nobody configured them.
 """
 

@@ -1,7 +1,7 @@
 """Plans how an interface gets into a pod's network namespace and back: what to do from what is.
 
-Pure: a wish and the links of two namespaces enter, the steps that are left to do leave. A second container of
-the pod, a restart and a crash in between need no record: what is done already is not planned again.
+Pure: takes a wish and the links of two namespaces; returns the steps that are left to do. A second container
+of the pod, a restart and a crash in between need no record: what is done already is not planned again.
 Functions are found by PCI address, never by name: when a namespace ends, the kernel gives a link back under
 the name that it had there, or as ``dev<index>``.
 """

@@ -1,4 +1,4 @@
-"""The real sysfs: its attributes as files. A root folder enters; text is written."""
+"""The real sysfs: its attributes as files. Takes a root folder; text is written."""
 
 from __future__ import annotations
 

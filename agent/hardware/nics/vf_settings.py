@@ -1,6 +1,6 @@
 """What PFs set for their VFs: read, written field by field, restored.
 
-A PF's address and a VF's index enter. Only what differs is written: writing VLAN 0 over VLAN 0 would break
+Takes a PF's address and a VF's index. Only what differs is written: writing VLAN 0 over VLAN 0 would break
 the trunk policy of some switches, and some drivers refuse what they already have.
 """
 

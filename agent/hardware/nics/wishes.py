@@ -1,6 +1,6 @@
 """What somebody wants of a network interface, checked before anything is changed.
 
-Pure: a wish enters; ``InvalidArgument`` leaves with the field, its value and the rule that it breaks.
+Pure: takes a wish; raises ``InvalidArgument`` with the field, its value and the rule that it breaks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Implements the ``Gpus`` port with NVML.
 
-UUIDs and specs enter, values and errors leave. Only handles are cached; the state of a GPU is read each time,
-because other processes change it too. Each GPU has a lock of its own, which every change of the GPU holds, so
-a slow GPU does not delay calls to other GPUs.
+Takes UUIDs and specs; returns values and errors. Only handles are cached; the state of a GPU is read each
+time, because other processes change it too. Each GPU has a lock of its own, which every change of the GPU
+holds, so a slow GPU does not delay calls to other GPUs.
 """
 
 from __future__ import annotations

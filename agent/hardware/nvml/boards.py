@@ -1,4 +1,4 @@
-"""Reads one GPU: a device handle enters, a ``Gpu`` leaves. Changes nothing."""
+"""Reads one GPU: takes a device handle; returns a ``Gpu``. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The only module that sees NVML's return codes.
 
-A function of pynvml and its arguments enter; its result leaves, or a ``HardwareError``. The caller decides
+Takes a function of pynvml and its arguments; returns its result, or a ``HardwareError``. The caller decides
 which errors are expected.
 """
 

@@ -1,7 +1,7 @@
 """Reads the MIG instances of a GPU: its GIs, their CIs and the CIs' MIG devices.
 
-Handles enter, values leave. GIs are listed by profile, not by MIG device: a GI without a CI has none, but it
-occupies its placement.
+Takes handles; returns values. GIs are listed by profile, not by MIG device: a GI without a CI has none, but
+it occupies its placement.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks a node file beyond its form: addresses, references, uniqueness.
 
-A document enters; the first broken rule leaves as ``InvalidNodeFile``. MIG's rules are not checked here: the
+Takes a document; raises ``InvalidNodeFile`` for the first broken rule. MIG's rules are not checked here: the
 machine's first state is made by the same rules as every later state.
 """
 

@@ -1,6 +1,6 @@
 """Checks that a machine's stored state fits its node file; files may be damaged or edited by hand.
 
-A ``State`` enters, its ``NodeFile`` leaves, or ``NoMachine`` with what does not fit. All later code relies on
+Takes a ``State``; returns its ``NodeFile``, or ``NoMachine`` with what does not fit. All later code relies on
 this check: every GPU and NIC has an entry, every instance a profile.
 """
 

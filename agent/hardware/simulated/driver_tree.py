@@ -1,8 +1,7 @@
 """Renders the NVIDIA driver's part of a tree: /proc/driver/nvidia, device nodes, libraries.
 
-GPUs and their instances enter, files are created and removed. Capability minors are those of the driver's
-fixed table.
-Source: NVIDIA MIG User Guide, "Device Nodes and Capabilities".
+Takes GPUs and their instances; files are created and removed. Capability minors are those of the driver's
+fixed table. Source: NVIDIA MIG User Guide, "Device Nodes and Capabilities".
 """
 
 from __future__ import annotations

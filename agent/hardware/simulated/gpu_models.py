@@ -1,6 +1,6 @@
 """GPU products: reads the data files in ``models/`` into typed values.
 
-A file enters, a ``GpuModel`` leaves. Nothing is estimated: a profile with an unknown figure is left out and
+Takes a file; returns a ``GpuModel``. Nothing is estimated: a profile with an unknown figure is left out and
 named in ``left_out``. See models/PROVENANCE.md.
 """
 

@@ -1,6 +1,6 @@
 """Node files: one YAML text per machine, shipped in ``nodes/`` or written by a user.
 
-A name or path enters, a checked ``NodeFile`` leaves.
+Takes a name or path; returns a checked ``NodeFile``.
 """
 
 from __future__ import annotations

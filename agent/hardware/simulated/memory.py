@@ -1,6 +1,6 @@
 """Caches the state of a machine while its file is unchanged.
 
-The identity of a file enters, the state that was read from it leaves. The file stays open, so no newer file
+Takes the identity of a file; returns the state that was read from it. The file stays open, so no newer file
 can get its inode number: another inode number means another state.
 """
 

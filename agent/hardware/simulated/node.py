@@ -1,6 +1,6 @@
 """Reads a node file: the parts of a machine, with their models.
 
-A text enters, a ``NodeFile`` leaves. It has everything that never changes; the rest is the machine's state.
+Takes a text; returns a ``NodeFile``. It has everything that never changes; the rest is the machine's state.
 """
 
 from __future__ import annotations

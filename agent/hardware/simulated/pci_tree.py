@@ -1,4 +1,4 @@
-"""Renders the PCI part of sysfs: bridges, GPUs, NUMA nodes. Sites enter, files are created.
+"""Renders the PCI part of sysfs: bridges, GPUs, NUMA nodes. Takes sites; files are created.
 
 Bridges have the ids of QEMU's virtual ports (root port 1b36:000c, switch 104c:8232 and 8233), because a node
 file does not say the models of its bridges.

@@ -1,7 +1,7 @@
 """The rules of MIG hardware: pure functions from one GPU's state to the next.
 
-A ``Card`` and a ``GpuState`` enter; the next state leaves, or a ``HardwareError``.
-Source: NVIDIA MIG User Guide; nvml.h; NVML return codes as drivers and tools report them.
+Takes a ``Card`` and a ``GpuState``; returns the next state, or a ``HardwareError``. Source: NVIDIA MIG User
+Guide; nvml.h; NVML return codes as drivers and tools report them.
 """
 
 from __future__ import annotations

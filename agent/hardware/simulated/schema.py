@@ -1,4 +1,4 @@
-"""The form of a node file. Text enters, structs leave; every error is one ``InvalidNodeFile``.
+"""The form of a node file. Takes text; returns structs; every error is one ``InvalidNodeFile``.
 
 The tree is written from the root down: root complexes, their root ports, and below each port switches (with
 ports of their own), GPUs and NICs. Only defaults are filled in here.

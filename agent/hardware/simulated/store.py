@@ -1,6 +1,6 @@
 """Changes a machine's state and its rendered tree together.
 
-A decision (state in, state out) enters. The new state is written first, then the tree is rendered. A process
+Takes a decision (state in, state out). The new state is written first, then the tree is rendered. A process
 that is killed in between leaves a stale tree; the next attach or change renders it again.
 """
 

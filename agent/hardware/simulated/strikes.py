@@ -1,4 +1,4 @@
-"""Which faults affect a call, and which remain after it. Pure: a state enters, a state leaves."""
+"""Which faults affect a call, and which remain after it. Pure: takes a state; returns a state."""
 
 from __future__ import annotations
 

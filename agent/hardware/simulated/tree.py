@@ -1,6 +1,6 @@
 """The PCIe tree of a node file, laid out flat: one ``Site`` per function, from the root down.
 
-A document enters, sites leave, each with its folder in sysfs and its place in the node file. ``checks.py``
+Takes a document; returns sites, each with its folder in sysfs and its place in the node file. ``checks.py``
 checks the form and uniqueness of their values.
 """
 

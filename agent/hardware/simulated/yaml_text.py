@@ -1,4 +1,4 @@
-"""Reads YAML with few types, for node files. Text enters, plain values leave.
+"""Reads YAML with few types, for node files. Takes text; returns plain values.
 
 The only types are strings, whole numbers, true, false and null. YAML 1.1 would read the PCI address
 0000:07:00.0 as a number in base 60 and the version 12.6 as a fraction. Refused are keys given twice, and

@@ -1,6 +1,6 @@
 """The instances of MIG partitions: created with their own undo, destroyed only where they are provably ours.
 
-A claimed MIG partition and the instances of its GPU enter. The driver reuses the ids of instances, never
+Takes a claimed MIG partition and the instances of its GPU. The driver reuses the ids of instances, never
 their UUIDs, so nothing is destroyed or taken over by id alone. The caller holds the GPU's lock, so a listing
 of the instances stays true until the caller changes them.
 """

@@ -1,6 +1,6 @@
 """The driver of a claim's VF: what keeps it from VFIO, and how it gets its own driver back.
 
-Claimed VFs enter; refusals leave, or the machine changes. The caller holds the NIC's lock.
+Takes claimed VFs. Changes the machine, or returns why it was refused. The caller holds the NIC's lock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the PF sets for a claim's VF: from its configuration, recorded before the first change, and restored.
 
-Claimed VFs enter; the machine and what is known of the VFs change. The caller holds the NIC's lock.
+Takes claimed VFs; the machine and what is known of the VFs change. The caller holds the NIC's lock.
 """
 
 from __future__ import annotations

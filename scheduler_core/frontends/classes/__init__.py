@@ -1,5 +1,5 @@
 """Resource classes: names for kinds of hardware, defined by selectors over the properties of devices.
 
-Objects as JSON and events enter. The selected devices, the grants of pods and a status per class leave. A
+Takes objects as JSON and events. Returns the selected devices, the grants of pods and a status per class. A
 class also compiles to a DeviceClass, so that claims can use it.
 """

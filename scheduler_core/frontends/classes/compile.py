@@ -1,6 +1,6 @@
 """Compiles a resource class to a DeviceClass: one CEL expression that selects the same devices.
 
-A class enters, an API object leaves. An expression that is too long or too expensive for API servers is
+Takes a class; returns an API object. An expression that is too long or too expensive for API servers is
 refused here.
 """
 

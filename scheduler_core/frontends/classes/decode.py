@@ -1,6 +1,6 @@
 """Reads ResourceClass objects and lists of a node's devices.
 
-JSON values enter. Refused are unknown fields and operators, and values that the operator does not take. The
+Takes JSON values. Refused are unknown fields and operators, and values that the operator does not take. The
 error names the object, the field, the value and what is allowed.
 """
 

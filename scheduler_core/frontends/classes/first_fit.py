@@ -1,6 +1,6 @@
 """First fit: the first devices of one node that serve all requests of a pod.
 
-Requests and free amounts enter. Uses leave, or None where the node cannot serve all requests. A request
+Takes requests and free amounts. Returns uses, or None where the node cannot serve all requests. A request
 takes the first device with enough for all of it; it is split over several devices where none has enough. It
 leaves a device to a later request of the same pod that has no other device.
 """

@@ -1,6 +1,6 @@
 """The state of classes, nodes and pods, and how each event changes it.
 
-A state and an event enter, a new state and the outcome leave. A refused event changes nothing. Every number
+Takes a state and an event; returns a new state and the outcome. A refused event changes nothing. Every number
 is computed from the stored facts, so no amount can leak: a pod that ends releases its devices, and a node
 that returns has its pods again.
 """

@@ -1,8 +1,8 @@
 """The values of properties and of requirements: amounts, versions and texts.
 
-Texts enter. An amount is a Kubernetes quantity (``30G``, ``1536Mi``), or a number with a prefix and a unit
-word (``40GBPS``), where upper and lower case are equal. Everything that is neither an amount nor a version
-is a text, and texts have no order.
+Takes texts. An amount is a Kubernetes quantity (``30G``, ``1536Mi``), or a number with a prefix and a unit
+word (``40GBPS``), where upper and lower case are equal. Everything that is neither an amount nor a version is
+a text, and texts have no order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables of partitions: which GPUs of a node may be allocated together, as in the node's annotation.
 
-Annotation text enters. A ``PartitionTable`` with warnings leaves, or an error that names the entry: a bad
+Takes annotation text. Returns a ``PartitionTable`` with warnings, or an error that names the entry: a bad
 table never counts as "no table". Source: Koordinator's proposal "GPU Partitioning APIs", whose Go structure
 is the reference; docs/decisions/0024-partition-tables.md lists the other spellings that are read.
 """

@@ -1,7 +1,7 @@
 """The device amounts of a pod: which resource names may be combined, and how many devices they mean.
 
-Amounts are percentages of a device; a GPU's memory is also given in bytes. Amounts by resource name enter,
-one ``Ask`` per type leaves. Source: Koordinator, apis/extension and the deviceshare plug-in.
+Amounts are percentages of a device; a GPU's memory is also given in bytes. Takes amounts by resource name;
+returns one ``Ask`` per type. Source: Koordinator, apis/extension and the deviceshare plug-in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Judges documents: every claim, class and pod, by the rules of the API, of the core and of the plugin.
 
-Documents enter, findings leave. Slices and classes among the documents say which devices and classes there
+Takes documents; returns findings. Slices and classes among the documents say which devices and classes there
 are; what they leave open is not judged.
 """
 

@@ -1,6 +1,6 @@
 """Asks a PF's driver for the mode of its embedded switch, through devlink.
 
-An address enters; ``legacy``, ``switchdev`` or None leaves. None is normal: most drivers have no devlink, and
+Takes an address; returns ``legacy``, ``switchdev`` or None. None is normal: most drivers have no devlink, and
 many kernels do not have it loaded. pyroute2 knows the messages; its socket for devlink stays open if the
 kernel has no devlink, so the socket here is a plain one.
 """

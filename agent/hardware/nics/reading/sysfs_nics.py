@@ -1,6 +1,6 @@
 """The ``NicReader`` of real and of simulated machines: what preparing a NIC or VF must know, from files.
 
-A root folder and PCI addresses enter, values leave. Nothing is cached and nothing is written.
+Takes a root folder and PCI addresses; returns values. Nothing is cached and nothing is written.
 """
 
 from __future__ import annotations

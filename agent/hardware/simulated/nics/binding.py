@@ -1,6 +1,6 @@
 """The kernel's rules for the number of VFs and the drivers of functions.
 
-Pure: a state and what is written to a file of sysfs enter; the next state leaves, or ``Refused`` with the
+Pure: takes a state and what is written to a file of sysfs; returns the next state, or ``Refused`` with the
 number that the kernel would answer. Source: Linux, drivers/pci/iov.c, drivers/base/bus.c and dd.c.
 """
 

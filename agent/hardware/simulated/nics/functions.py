@@ -1,6 +1,6 @@
 """The functions of a machine's NICs in one state: which there are, and what each one is.
 
-Pure: a node file and a state enter. A function that the state does not list is as its driver first makes it.
+Pure: takes a node file and a state. A function that the state does not list is as its driver first makes it.
 """
 
 from __future__ import annotations

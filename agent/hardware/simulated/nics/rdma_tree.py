@@ -1,4 +1,4 @@
-"""Renders RDMA devices and their character devices. A function enters, files are created or removed."""
+"""Renders RDMA devices and their character devices. Takes a function; files are created or removed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Renders the NICs of a tree: functions, their drivers and network devices.
 
-Views enter, files are created and removed. Values that the node file does not have (hardware addresses,
+Takes views; files are created and removed. Values that the node file does not have (hardware addresses,
 GUIDs) are derived from the PCI address, so they never change.
 """
 

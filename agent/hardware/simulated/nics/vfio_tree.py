@@ -1,4 +1,4 @@
-"""Renders IOMMU groups and the nodes of VFIO. Views enter, files are created and removed."""
+"""Renders IOMMU groups and the nodes of VFIO. Takes views; files are created and removed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the files of each NIC function show in a state: compared to find what must be rendered again.
 
-Pure: a machine and a state enter, one view per function leaves.
+Pure: takes a machine and a state; returns one view per function.
 """
 
 from __future__ import annotations
