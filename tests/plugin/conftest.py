@@ -21,7 +21,8 @@ from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -183,12 +184,16 @@ def machine_of(simulated: SimulatedMachine) -> Machine:
     return simulated_hardware(simulated)
 
 
+ALL_MODES = GpuModes(ModesOfGpu(shared=100, mps=100))
+"""Every GPU in every mode; the modes take turns."""
+
+
 def make_bench(
     folder: Path,
     node: str,
     sleep: Callable[[float], None] | None,
     linked: LinkedGpus | None = None,
-    shared: SharedGpus | None = None,
+    modes: GpuModes | None = None,
     *,
     has_metadata: bool = False,
 ) -> Bench:
@@ -201,7 +206,7 @@ def make_bench(
         cdi_dir=folder / "cdi",
         linked=linked,
         has_metadata=has_metadata,
-        shared=shared,
+        modes=modes or GpuModes(),
     )
     return Bench(simulated, options, clock)
 
@@ -234,7 +239,7 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
     """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, ALL_MODES)
 
 
 @pytest.fixture
