@@ -18,7 +18,7 @@ RAIL = QualifiedName(f"{DRIVER}/rail")
 
 
 def search_of(found, effort, may_fit=None):
-    """A search for the claims of ``found``; ``may_fit`` None asks the relaxed claims."""
+    """Return a search for the claims of ``found``; without ``may_fit`` it prunes as the engine does."""
     return BacktrackingSearch(
         found.space,
         found.rules,
