@@ -9,7 +9,7 @@ from typing import Any
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.matrix import Matrix, contradictions, matrix
 from scheduler_core.codec import composite
-from scheduler_core.codec.composite import encode_slice
+from scheduler_core.codec.composite_encoding import encode_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
