@@ -16,9 +16,10 @@ from scheduler_core.dialects.project import project
 from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from tangram.cluster_options import documents_of
-from tangram.documents import read_documents, read_objects
+from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.objects import read_objects
 from tangram.pictures.compatibility import compatibility_picture
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.sizes import sizes_table
