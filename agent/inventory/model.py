@@ -102,6 +102,13 @@ class SharedGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class MpsGpu:
+    """A whole GPU on which programs of several claims run at once, under MPS, each claim with a share."""
+
+    gpu: Gpu
+
+
+@dataclass(frozen=True, slots=True)
 class GpuPartition:
     """An NVLink partition: whole GPUs, allocated together. Shape: ``gpus`` by minor, at least two."""
 
@@ -152,7 +159,7 @@ class NicFunction:
     vf: Bdf | None = None
 
 
-PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf
+PublishedDevice = WholeGpu | SharedGpu | MpsGpu | GpuPartition | MigPartition | WholeNic | NicVf
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +169,23 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | InShares | NicFunction | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, a function of a NIC, or
-whole GPUs.
+@dataclass(frozen=True, slots=True)
+class UnderMps:
+    """A whole GPU of which claims have shares under MPS."""
+
+    gpu: GpuUuid
+
+
+Hardware = MigSpec | InShares | UnderMps | NicFunction | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, one under MPS, a
+function of a NIC, or whole GPUs.
 """
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
-        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu):
+        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MpsGpu(gpu=gpu) | MigPartition(gpu=gpu):
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
@@ -186,6 +200,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return frozenset(gpu.uuid for gpu in gpus_of(device))
         case SharedGpu(gpu=gpu):
             return InShares(gpu.uuid)
+        case MpsGpu(gpu=gpu):
+            return UnderMps(gpu.uuid)
         case MigPartition() as partition:
             return partition.spec
         case WholeNic(pf=pf):

@@ -15,6 +15,7 @@ from agent.hardware.types import GpuInstance
 from agent.inventory.model import (
     GpuPartition,
     MigPartition,
+    MpsGpu,
     NicVf,
     NodeDevices,
     SharedGpu,
@@ -47,7 +48,7 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
             case WholeGpu(gpu=gpu):
                 is_fixed = gpu.uuid not in gone
                 gone.add(gpu.uuid)
-            case SharedGpu():
+            case SharedGpu() | MpsGpu():
                 is_fixed = False  # nothing would keep it apart from the whole GPU
             case GpuPartition(gpus=gpus):
                 # Single GPUs come first, then small partitions: the first to claim a GPU is its device.

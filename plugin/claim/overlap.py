@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import MigSpec
-from agent.inventory.model import Hardware, InShares, NicFunction, NodeDevices, gpus_of
+from agent.inventory.model import Hardware, InShares, NicFunction, NodeDevices, UnderMps, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
@@ -99,7 +99,7 @@ def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
     if isinstance(hardware, MigSpec | NicFunction):
         return set()
-    uuids = {hardware.gpu} if isinstance(hardware, InShares) else hardware
+    uuids = {hardware.gpu} if isinstance(hardware, InShares | UnderMps) else hardware
     return {
         gpu_name(gpu.minor)
         for published in node.by_name.values()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET
 
-from agent.inventory.model import NodeDevices, PublishedDevice, SharedGpu
+from agent.inventory.model import MpsGpu, NodeDevices, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.cdi import names
@@ -164,7 +164,7 @@ def _share(
 ) -> Share | None:
     """Return the share of a result. Only a device that is published for it has shares, and always has."""
     remedy = "allocate the claim anew"
-    if not isinstance(published, SharedGpu):
+    if not isinstance(published, SharedGpu | MpsGpu):
         if has_share(result):
             raise ClaimUnusable("prepare", subject, NO_SHARE, remedy)
         return None

@@ -7,6 +7,7 @@ from typing import Final
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.mps_gpu import MpsGpuKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
@@ -18,6 +19,7 @@ from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
 KINDS: Final = KindTable(
     WholeGpuKind(),
     SharedGpuKind(),
+    MpsGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
     RdmaNicKind(),

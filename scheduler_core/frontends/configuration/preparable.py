@@ -22,9 +22,10 @@ from scheduler_core.frontends.configuration.values import (
 from scheduler_core.model.claim import AllocatedDevice
 
 NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
+NO_MPS_GPU: Final = "this version cannot prepare a GPU under MPS"
 NIC_WITHOUT_RDMA: Final = "it has no RDMA device, and this version prepares whole NICs for RDMA only"
 
-IN_SHARES: Final = frozenset({"gpu-shared"})
+IN_SHARES: Final = frozenset({"gpu-shared", "gpu-mps"})
 """The types of published devices of which claims have shares."""
 NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
 WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf"})

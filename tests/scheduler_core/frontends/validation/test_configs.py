@@ -119,7 +119,9 @@ def test_slices_say_which_type_a_class_selects() -> None:
 
     ((_, text),) = told(SLICE, by_name, claim(request, config=[config("GpuConfig", "r")]))
 
-    assert text.endswith("is for devices of type gpu or gpu-partition or gpu-shared; the claim has none")
+    assert text.endswith(
+        "is for devices of type gpu or gpu-partition or gpu-shared or gpu-mps; the claim has none"
+    )
 
 
 @pytest.mark.parametrize("source", ["claim", "class"])
