@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import allocated_device
+from devices_of_kinds import allocated_device, offer_mps
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
@@ -18,7 +18,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import GpuInstance, GpuUuid
+from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
@@ -144,6 +144,12 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
+        found += [
+            f"{card.index} has compute mode {mode}"
+            for card in self.simulated.node.cards
+            if (mode := self.simulated.gpus.compute_mode(card.uuid)) is not ComputeMode.DEFAULT
+        ]
+        found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
         new = FunctionState()
         found += [
             f"{bdf}: {function}"
@@ -192,6 +198,7 @@ def make_bench(
     *,
     has_metadata: bool = False,
 ) -> Bench:
+    offer_mps()
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
     options = Options(

@@ -6,11 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
+from agent.inventory.describe import describe
+from agent.inventory.model import Inventory, MpsGpu, NodeDevices, SharedGpu
+from agent.inventory.names import mps_name
 from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.gpus_under_mps.share import MpsGpuKind
+from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.mig_partition.under_mps import MigUnderMpsKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
@@ -18,12 +25,13 @@ from plugin.kinds.registry import KINDS
 from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.machine import node
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
-from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
 
-_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
+_READERS = (BootReader, DriverFiles, GpuReader, MpsReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read"}
 """The methods of a machine that change nothing."""
 
@@ -74,7 +82,7 @@ def allocated_device(
 ) -> AllocatedDevice:
     """Return a result for a device; of a GPU that claims share, a share of its memory."""
     name = DeviceId(driver, node, DeviceName(device))
-    if not device.endswith("-shared"):
+    if not device.endswith(("-shared", "-mps")):
         return AllocatedDevice(request, name, admin_access)
     consumed = {"memory": Quantity.parse(memory), f"{driver}/multiprocessors": Quantity.of(0)}
     return AllocatedDevice(request, name, admin_access, share_id=SHARE_ID, consumed=consumed)
@@ -91,8 +99,20 @@ VF_SETTINGS: Mapping[str, Any] = {
 }
 """All settings that a PF keeps of a VF, each other than what a new VF has."""
 
+MPS_SHARING: Mapping[str, Any] = {
+    "strategy": "MPS",
+    "mpsConfig": {"defaultActiveThreadPercentage": 50, "defaultPinnedDeviceMemoryLimit": "2Gi"},
+}
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
+    GpuUnderMpsKind: Example(
+        "gpu-0", in_mig_mode=(0,), parameters={"kind": "GpuConfig", "sharing": MPS_SHARING}
+    ),
+    MigUnderMpsKind: Example(
+        "gpu-0-mig-3g-20gb-4-7", parameters={"kind": "MigConfig", "sharing": MPS_SHARING}, has_facts=True
+    ),
+    MpsGpuKind: Example("gpu-0-mps", in_mig_mode=(0,)),
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
@@ -185,3 +205,25 @@ class _Port:
 def waiting_of(bench: Any) -> Waiting:
     """Return how long a call waits for the machine of a bench."""
     return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)
+
+
+def offer_mps() -> None:
+    """Have every plugin of this process offer each GPU in shares under MPS, too, with the same draws."""
+    node.describe = _with_mps
+
+
+def _with_mps(inventory: Inventory, driver: str) -> NodeDevices:
+    found = describe(inventory, driver)
+    offered = {name: one for name, one in found.by_name.items() if isinstance(one, SharedGpu)}
+    twin_of = {name: mps_name(one.gpu.minor) for name, one in offered.items()}
+    twins = {twin_of[name]: MpsGpu(one.gpu) for name, one in offered.items()}
+    kind = QualifiedName(f"{driver}/type")
+    devices = tuple(
+        replace(
+            one, name=mps_name(offered[one.name].gpu.minor), attributes={**one.attributes, kind: "gpu-mps"}
+        )
+        for one in found.pool.devices
+        if one.name in offered
+    )
+    pool = replace(found.pool, devices=(*found.pool.devices, *devices))
+    return replace(found, by_name={**found.by_name, **twins}, pool=pool)

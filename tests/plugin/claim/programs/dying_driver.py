@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from devices_of_kinds import EXAMPLES, allocated_device, told
+from devices_of_kinds import EXAMPLES, allocated_device, offer_mps, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
@@ -116,6 +116,7 @@ class Steps:
 
 
 def run(folder: Path, deed: str, kind: str, step: int) -> None:
+    offer_mps()
     simulated = SimulatedMachine.attach(folder / "machine")
     node = simulated.node.name
     options = Options(
