@@ -19,7 +19,7 @@ from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import HardwareError, HardwareFault, InvalidArgument, NotFound, TimedOut
 from agent.hardware.mps.launching import Launching
 from agent.hardware.mps.ports import MpsFolders, MpsLimits
-from agent.hardware.mps.processes import PIPE_VARIABLE, running_process
+from agent.hardware.mps.processes import PIPE_VARIABLE, is_daemon, running_process
 from agent.hardware.mps.runs import Done, run
 from agent.hardware.mps.shared_memory import SharedMemory
 
@@ -108,10 +108,14 @@ class MpsProgram:
             self._told(name, "quit")
         except HardwareError as error:
             _log.warning("MPS daemon %s cannot be told to quit: %s", name, error)
-        if self._until(lambda: not self.is_running(name)):
+
+        def is_over() -> bool:  # its file goes a moment before it does
+            return not is_daemon(self.launching.proc, pid, self.folders(name).pipe)
+
+        if self._until(is_over):
             return
         run(self.launching.killing(name, pid), {})
-        if not self._until(lambda: not self.is_running(name)):
+        if not self._until(is_over):
             raise TimedOut("end", f"MPS daemon {name}", f"process {pid} still runs after {self.wait_s:g} s")
 
     def remove_folders(self, name: str) -> None:

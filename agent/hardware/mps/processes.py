@@ -17,8 +17,16 @@ def running_process(proc: Path, pipe: Path) -> int | None:
     """Return the number of the daemon whose pipes are in a folder, None where it does not run."""
     try:
         pid = int((pipe / _PID_FILE).read_text())
-        environment = (proc / str(pid) / "environ").read_bytes()
     except (OSError, ValueError):
         return None
+    return pid if is_daemon(proc, pid, pipe) else None
+
+
+def is_daemon(proc: Path, pid: int, pipe: Path) -> bool:
+    """Whether a process is alive and is the daemon of a folder."""
+    try:
+        environment = (proc / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
     # The environment of a process that has ended and was not collected yet is empty.
-    return pid if f"{PIPE_VARIABLE}={pipe}".encode() in environment.split(b"\0") else None
+    return f"{PIPE_VARIABLE}={pipe}".encode() in environment.split(b"\0")
