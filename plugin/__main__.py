@@ -21,7 +21,7 @@ import daemon.early_end  # noqa: F401 - first, since what follows takes long to 
 from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
-from agent.inventory.shared_option import read_shared_gpus
+from agent.inventory.mode_option import read_gpu_modes
 from agent.inventory.table_files import BadTable, read_table
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.logs import log_to_standard_error
@@ -77,7 +77,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         host_root=chosen.options.host_root,
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
-        shared=read_shared_gpus(arguments.shared_gpus),
+        modes=read_gpu_modes(arguments.gpu_modes),
     )
 
 

@@ -6,10 +6,11 @@ Takes texts and paths; returns the paths of all files. Nothing is opened or made
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.inventory.model import LinkedGpus, SharedGpus
+from agent.inventory.model import LinkedGpus
+from agent.inventory.modes import GpuModes
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets
@@ -24,7 +25,7 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, ``shared`` the GPUs that claims may share, None without any;
+           node's table of partitions, ``modes`` in which the GPUs are offered;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -43,7 +44,7 @@ class Options:
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
     has_metadata: bool = False
-    shared: SharedGpus | None = None
+    modes: GpuModes = field(default_factory=GpuModes)
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)

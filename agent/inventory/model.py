@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from agent.hardware.nics.types import VFIO_PCI
@@ -21,6 +21,7 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from agent.inventory.modes import GpuModes
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -57,24 +58,13 @@ class LinkedGpus:
     is_honored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SharedGpus:
-    """Which GPUs of the node several claims may share. Shape: ``minors`` is None for all GPUs."""
-
-    minors: frozenset[int] | None = None
-
-    def has(self, minor: int) -> bool:
-        """Whether claims may share the GPU of a minor."""
-        return self.minors is None or minor in self.minors
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
-           that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares.
+           that exist but could not be read; ``linked`` is None without a table of partitions; ``modes`` in
+           which the GPUs are offered.
     """
 
     node: str
@@ -84,7 +74,7 @@ class Inventory:
     nics: tuple[PhysicalFunction, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
-    shared: SharedGpus | None = None
+    modes: GpuModes = field(default_factory=GpuModes)
 
 
 @dataclass(frozen=True, slots=True)

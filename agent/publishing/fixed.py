@@ -22,6 +22,7 @@ from agent.inventory.model import (
     WholeGpu,
     WholeNic,
 )
+from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.dialects.project import project, spellings
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
@@ -35,7 +36,7 @@ def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:
     """
     names = spellings(devices.pool).devices
     chosen = {names[name] for name in _chosen(devices, instances) if name in names}
-    projected = project(devices.pool)
+    projected = project(with_groups(devices.pool))
     kept = tuple(replace(one, draws=()) for one in projected.devices if one.name in chosen)
     return replace(projected, devices=kept, sources={})
 

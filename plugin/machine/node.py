@@ -14,7 +14,8 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.modes import GpuModes
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -40,7 +41,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares; both as the agent has them.
+    Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered; both as the
+           agent has them.
     """
 
     def __init__(
@@ -49,13 +51,13 @@ class Node:
         name: str,
         driver: str,
         linked: LinkedGpus | None = None,
-        shared: SharedGpus | None = None,
+        modes: GpuModes | None = None,
     ) -> None:
         self._readers = readers
         self._name = name
         self._driver = driver
         self._linked = linked
-        self._shared = shared
+        self._modes = modes or GpuModes()
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -68,7 +70,7 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, shared=self._shared)
+            inventory = replace(inventory, linked=self._linked, modes=self._modes)
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},

@@ -12,10 +12,11 @@ from tangram.demo import act, decide, request
 from tangram.demo.station import STATIONS, Station
 from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.gpu_modes import add_gpu_modes, gpu_modes
 from tangram.machines import SimulatedNode
 from tangram.options import add_driver_name
-from tangram.shared_gpus import add_shared_gpus, shared_gpus
-from tangram.throwaway import throwaway_folder
+from tangram.program.throwaway import throwaway_folder
+from tangram.summaries import SUMMARIES
 
 
 def add(parsers: Subparsers) -> None:
@@ -23,7 +24,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "demo",
-        "follow a claim from hardware to what a container gets, on a simulated machine",
+        SUMMARIES["demo"],
         "tangram demo --node a100x2 --until allocation",
         _run,
     )
@@ -38,18 +39,18 @@ def add(parsers: Subparsers) -> None:
     )
     parser.add_argument("--until", metavar="STATION", choices=STATIONS, help=f"one of {', '.join(STATIONS)}")
     add_driver_name(parser)
-    add_shared_gpus(parser)
+    add_gpu_modes(parser)
 
 
 def _run(options: Namespace, face: Face) -> int:
     driver = options.driver_name or DEFAULT_DRIVER
-    asked, shared = _asked(options.claim, driver), shared_gpus(options)
+    asked, modes = _asked(options.claim, driver), gpu_modes(options)
     found: dict[str, Any] = {}
     is_end = False
     with throwaway_folder() as folder:
         workspace = act.Workspace(folder)
         node = face.machines.simulated(options.node, workspace.root / "machine")
-        for station in _stations(node, workspace, decide.Decision(node.name, asked, shared), driver, face):
+        for station in _stations(node, workspace, decide.Decision(node.name, asked, modes), driver, face):
             found[station.name] = station.value
             is_end = station.is_end
             if not options.json:
@@ -71,7 +72,7 @@ def _asked(path: str | None, driver: str) -> request.Asked | None:
 def _stations(
     node: SimulatedNode, workspace: act.Workspace, decision: decide.Decision, driver: str, face: Face
 ) -> Iterator[Station]:
-    options = workspace.options(driver, node.name, decision.shared)
+    options = workspace.options(driver, node.name, decision.modes)
     yield from decide.stations(node.machine.readers, decision, driver, face.out.width)
     if isinstance(decision.answer, Allocation) and decision.asked is not None:
         decided = (decision.asked, decision.answer)

@@ -15,17 +15,17 @@ from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
 from agent.inventory.model import Inventory, NodeDevices
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.commands import show_files
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.gpu_modes import add_gpu_modes, with_gpu_modes
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
-from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
+from tangram.program.throwaway import throwaway_folder
 from tangram.sizes import FORMS, sizes_of
-from tangram.throwaway import throwaway_folder
+from tangram.summaries import SUMMARIES
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -40,9 +40,7 @@ class Shown:
 
 def add(parsers: Subparsers) -> None:
     """Add the subcommand."""
-    parser = add_command(
-        parsers, "show", "show what a node publishes", "tangram show --node dgx-a100 --as v1", _run
-    )
+    parser = add_command(parsers, "show", SUMMARIES["show"], "tangram show --node dgx-a100 --as v1", _run)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--node", metavar="NODE", help="a shipped simulated machine, or the path of a node file"
@@ -60,7 +58,7 @@ def add(parsers: Subparsers) -> None:
     )
     add_driver_name(parser)
     add_partitions(parser)
-    add_shared_gpus(parser)
+    add_gpu_modes(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -74,13 +72,17 @@ def _run(options: Namespace, face: Face) -> int:
     check_cluster(options, ("machine", "real", "files", "sizes", "driver_name"))
     _check(options)
     if options.cluster:
+        from tangram.commands import show_files
+
         return show_files.run_cluster(options, face)
     if options.sizes:
         return _sizes(options, face)
     if options.files:
+        from tangram.commands import show_files
+
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
-        found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = with_gpu_modes(with_partitions(discover(readers, name), options), options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
@@ -95,9 +97,8 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
-    if options.shared_gpus is not None and (options.sizes or options.files or options.cluster):
-        rule = "has no effect with --sizes, --file and --cluster"
-        raise bad_argument("--shared-gpus", options.shared_gpus, rule)
+    if options.gpu_modes is not None and (options.files or options.cluster):
+        raise bad_argument("--gpu-modes", options.gpu_modes[0], "has no effect with --file and --cluster")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
@@ -159,7 +160,8 @@ def _sizes(options: Namespace, face: Face) -> int:
     for summary in face.machines.shipped():
         with throwaway_folder() as folder:
             node = face.machines.simulated(summary.name, folder / "machine")
-            shown = shown_of(node.machine.readers, node.name, options.driver_name or DEFAULT_DRIVER)
+            inventory = with_gpu_modes(discover(node.machine.readers, node.name), options)
+            shown = described(inventory, options.driver_name or DEFAULT_DRIVER)
             found[summary.name] = (len(shown.devices.pool.devices), list(sizes_of(shown.devices)))
     if options.json:
         face.out.json({name: {"devices": count, "sizes": sizes} for name, (count, sizes) in found.items()})

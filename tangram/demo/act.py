@@ -20,7 +20,7 @@ from rich.text import Text
 from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import GpuReader, Machine
 from agent.hardware.types import Gpu, GpuInstance
-from agent.inventory.model import SharedGpus
+from agent.inventory.modes import GpuModes
 from agent.inventory.names import memory_slice_range
 from plugin.options import Options
 from scheduler_core.codec.allocations import claim_status
@@ -32,10 +32,10 @@ from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
 from tangram.machines import Serve
-from tangram.output import yaml_text
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain
+from tangram.program.output import yaml_text
 
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}
 
@@ -51,14 +51,14 @@ class Workspace:
         """Return where claims are read from."""
         return self.root / "claims"
 
-    def options(self, driver: str, node: str, shared: SharedGpus | None = None) -> Options:
+    def options(self, driver: str, node: str, modes: GpuModes | None = None) -> Options:
         """Return the options of the plugin. Raises: InvalidOption where a socket's path is too long."""
         return Options(
             driver_name=driver,
             node_name=node,
             kubelet_dir=self.root / "kubelet",
             cdi_dir=self.root / "cdi",
-            shared=shared,
+            modes=modes or GpuModes(),
         )
 
 

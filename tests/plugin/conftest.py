@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import allocated_device, offer_mps
+from devices_of_kinds import allocated_device
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
@@ -21,7 +21,8 @@ from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -189,16 +190,19 @@ def machine_of(simulated: SimulatedMachine) -> Machine:
     return simulated_hardware(simulated)
 
 
+ALL_MODES = GpuModes(ModesOfGpu(shared=100, mps=100))
+"""Every GPU in every mode; the modes take turns."""
+
+
 def make_bench(
     folder: Path,
     node: str,
     sleep: Callable[[float], None] | None,
     linked: LinkedGpus | None = None,
-    shared: SharedGpus | None = None,
+    modes: GpuModes | None = None,
     *,
     has_metadata: bool = False,
 ) -> Bench:
-    offer_mps()
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
     options = Options(
@@ -208,7 +212,7 @@ def make_bench(
         cdi_dir=folder / "cdi",
         linked=linked,
         has_metadata=has_metadata,
-        shared=shared,
+        modes=modes or GpuModes(),
     )
     return Bench(simulated, options, clock)
 
@@ -241,7 +245,7 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
     """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, ALL_MODES)
 
 
 @pytest.fixture

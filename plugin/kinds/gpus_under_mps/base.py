@@ -1,7 +1,7 @@
 """GPUs that are used whole, by programs under MPS: what the kinds for one claim and for several share.
 
-The GPU is made whole and exclusive to one process, which is the server of its daemon: a program that goes
-past the daemon is refused by the driver. The daemon is started, and ended with the last claim.
+The GPU is made whole, and where nobody else shares it, exclusive to one process, which is the server of its
+daemon: a program that goes past the daemon is refused by the driver. The daemon ends with the last claim.
 """
 
 from __future__ import annotations
@@ -33,11 +33,6 @@ class ClaimedUnderMps(ClaimedOneGpu, frozen=True, kw_only=True):
         """Return the GPU, whose daemon the device needs."""
         return self.gpu_uuid
 
-    @property
-    @abstractmethod
-    def daemon(self) -> Daemon:
-        """Return the daemon that the device needs."""
-
 
 P = TypeVar("P", bound=PublishedDevice)
 M = TypeVar("M", bound=ClaimedUnderMps)
@@ -45,6 +40,10 @@ M = TypeVar("M", bound=ClaimedUnderMps)
 
 class GpusUnderMpsKind(WholeGpusKind[P, M]):
     """A GPU with a daemon."""
+
+    @abstractmethod
+    def daemon(self, context: Context, device: M) -> Daemon:
+        """Return the daemon that a device needs."""
 
     @abstractmethod
     def limits(self, context: Context, device: M) -> RecordedLimits:
@@ -57,7 +56,7 @@ class GpusUnderMpsKind(WholeGpusKind[P, M]):
         """
         super().set_up(context, devices, progress)
         for device in devices:
-            context.mps.ensure(device.daemon)
+            context.mps.ensure(self.daemon(context, device))
 
     def refuse_dead(self, context: Context, devices: Sequence[M]) -> None:
         """Check that the daemons run. Raises: NotReady."""

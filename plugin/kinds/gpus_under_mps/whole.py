@@ -18,18 +18,6 @@ from plugin.machine.mps_daemon import Daemon
 class ClaimedGpuUnderMps(ClaimedUnderMps, frozen=True, kw_only=True, tag="gpu-under-mps"):
     """A whole GPU of a claim, under MPS."""
 
-    @property
-    def daemon(self) -> Daemon:
-        """Return the daemon, which serves this claim alone and has its limits."""
-        return Daemon(
-            device=self.device,
-            uuid=self.gpu_uuid,
-            gpu_uuid=self.gpu_uuid,
-            is_exclusive=True,
-            active_thread_percentage=self.limits.active_thread_percentage,
-            memory_mib=self.limits.memory_mib,
-        )
-
 
 class GpuUnderMpsKind(GpusUnderMpsKind[WholeGpu, ClaimedGpuUnderMps]):
     """A GPU that one claim has to itself, under MPS."""
@@ -51,6 +39,17 @@ class GpuUnderMpsKind(GpusUnderMpsKind[WholeGpu, ClaimedGpuUnderMps]):
         uuid = wanted.published.gpu.uuid
         limits = mps.limits_of(mps.sharing_of(wanted.config), wanted.config_index, uuid)
         return ClaimedGpuUnderMps(**wanted.common, gpu_uuid=uuid, limits=limits)
+
+    def daemon(self, context: Context, device: ClaimedGpuUnderMps) -> Daemon:  # noqa: ARG002
+        """Return the daemon, which serves this claim alone and has its limits."""
+        return Daemon(
+            device=device.device,
+            uuid=device.gpu_uuid,
+            gpu_uuid=device.gpu_uuid,
+            is_exclusive=True,
+            active_thread_percentage=device.limits.active_thread_percentage,
+            memory_mib=device.limits.memory_mib,
+        )
 
     def limits(self, context: Context, device: ClaimedGpuUnderMps) -> RecordedLimits:  # noqa: ARG002
         """Return the limits of the configuration."""

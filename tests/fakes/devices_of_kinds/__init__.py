@@ -9,9 +9,6 @@ from typing import Any
 from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
-from agent.inventory.describe import describe
-from agent.inventory.model import Inventory, MpsGpu, NodeDevices, SharedGpu
-from agent.inventory.names import mps_name
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.gpus_under_mps.share import MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind
@@ -25,11 +22,10 @@ from plugin.kinds.registry import KINDS
 from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
-from plugin.machine import node
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
-from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
+from scheduler_core.model.device import DeviceId, DeviceName
 
 _READERS = (BootReader, DriverFiles, GpuReader, MpsReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read"}
@@ -205,25 +201,3 @@ class _Port:
 def waiting_of(bench: Any) -> Waiting:
     """Return how long a call waits for the machine of a bench."""
     return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)
-
-
-def offer_mps() -> None:
-    """Have every plugin of this process offer each GPU in shares under MPS, too, with the same draws."""
-    node.describe = _with_mps
-
-
-def _with_mps(inventory: Inventory, driver: str) -> NodeDevices:
-    found = describe(inventory, driver)
-    offered = {name: one for name, one in found.by_name.items() if isinstance(one, SharedGpu)}
-    twin_of = {name: mps_name(one.gpu.minor) for name, one in offered.items()}
-    twins = {twin_of[name]: MpsGpu(one.gpu) for name, one in offered.items()}
-    kind = QualifiedName(f"{driver}/type")
-    devices = tuple(
-        replace(
-            one, name=mps_name(offered[one.name].gpu.minor), attributes={**one.attributes, kind: "gpu-mps"}
-        )
-        for one in found.pool.devices
-        if one.name in offered
-    )
-    pool = replace(found.pool, devices=(*found.pool.devices, *devices))
-    return replace(found, by_name={**found.by_name, **twins}, pool=pool)

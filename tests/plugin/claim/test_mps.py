@@ -15,6 +15,7 @@ from devices_of_kinds import MPS_SHARING, allocated_device, told
 
 from agent.hardware.mps.ports import daemon_name
 from agent.hardware.types import ComputeMode
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.base.errors import ClaimUnusable, DeviceHeld, HardwareFailed, PlacementTaken
 from plugin.kinds.health import Health
@@ -119,6 +120,35 @@ def test_each_claim_gets_its_own_limits_and_all_get_the_pipes_of_one_daemon(benc
     assert writable(bench, "u1") == writable(bench, "u2") == shared
     assert (folders.pipe / "control").is_socket()
     assert len(bench.machine.mps.names()) == 1
+
+
+def offering(bench: Any, **modes: Any) -> None:
+    """Have the bench's plugin offer GPUs in other modes."""
+    bench.options = replace(bench.options, modes=GpuModes(ModesOfGpu(**modes)))
+    bench.restart()
+
+
+def test_a_percentage_is_of_the_whole_gpu_also_where_that_is_not_offered(bench: Any) -> None:
+    offering(bench, whole=False, mig=False, mps=100)
+
+    bench.driver.prepare(share(bench, "u1", "10Gi", "49"))
+
+    assert variables(bench, "u1")["ACTIVE_THREAD_PERCENTAGE"] == "50"
+
+
+def test_programs_without_mps_are_not_locked_out_where_they_have_a_part_of_the_gpu(bench: Any) -> None:
+    offering(bench, shared=50, mps=50)
+    turns = allocated_device("gpu-0-shared", bench.node)
+
+    bench.driver.prepare(share(bench, "u1", "10Gi", "49"))
+    bench.driver.prepare(replace(bench.claim("u2"), results=(turns,)))
+
+    assert is_running(bench, bench.uuid(0))
+    assert mode(bench) is ComputeMode.DEFAULT
+    assert variables(bench, "u1")["ACTIVE_THREAD_PERCENTAGE"] == "50"
+    bench.unprepare("u1")
+    bench.unprepare("u2")
+    assert bench.leftovers() == []
 
 
 def test_a_small_share_of_the_multiprocessors_is_one_percent_and_never_none(bench: Any) -> None:

@@ -101,7 +101,7 @@ def test_a_configuration_without_any_effect_leaves_the_plan_as_it_is(
             {"kind": "GpuConfig", "sharing": {"strategy": "TimeSlicing"}},
             "cannot prepare time slicing",
         ),
-        ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig; the claim has none"),
+        ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig; the claim requests no such device"),
     ],
 )
 def test_a_configuration_that_this_version_cannot_carry_out_is_refused(

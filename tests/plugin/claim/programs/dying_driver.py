@@ -20,13 +20,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from devices_of_kinds import EXAMPLES, allocated_device, offer_mps, told
+from devices_of_kinds import EXAMPLES, allocated_device, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
-from agent.inventory.model import LinkedGpus, SharedGpus
+from agent.inventory.model import LinkedGpus
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.base import files
 from plugin.options import Options
@@ -116,7 +117,6 @@ class Steps:
 
 
 def run(folder: Path, deed: str, kind: str, step: int) -> None:
-    offer_mps()
     simulated = SimulatedMachine.attach(folder / "machine")
     node = simulated.node.name
     options = Options(
@@ -126,7 +126,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         cdi_dir=folder / "cdi",
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
-        shared=SharedGpus(),
+        modes=GpuModes(ModesOfGpu(shared=100, mps=100)),
     )
     deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)
