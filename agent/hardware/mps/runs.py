@@ -6,7 +6,6 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 from typing import Final
 
 from agent.hardware.errors import HardwareFault
@@ -33,8 +32,9 @@ class Done:
 def run(command: Sequence[str], environment: Mapping[str, str], text: str = "") -> Done:
     """Run a command to its end. Raises: HardwareFault where it cannot be run, or does not end."""
     known = {"PATH": os.environ.get("PATH", os.defpath), **environment}
-    # A file, since a daemon that keeps a pipe open would keep us waiting for the pipe's end.
-    with TemporaryFile() as output:
+    # No pipe: a daemon that keeps it open would keep us waiting for its end. And no file on a disk: a
+    # container may have none to write to.
+    with open(os.memfd_create("output", os.MFD_CLOEXEC), "w+b") as output:
         try:
             done = subprocess.run(  # noqa: S603 - the driver's program, with our words
                 command,
