@@ -15,6 +15,9 @@ from typing import Protocol, Self
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.late import LateGpus
 from agent.hardware.machine_options import MachineOptions
+from agent.hardware.mps.adapter import RUN_FOLDER, MpsProgram
+from agent.hardware.mps.launching import Launching
+from agent.hardware.mps.shared_memory import MountedMemory, PlainFolder
 from agent.hardware.nics.functions import SysfsFunctions
 from agent.hardware.nics.interfaces import MovableInterfaces
 from agent.hardware.nics.kernel import AttributeFiles, NetworkKernel
@@ -79,7 +82,8 @@ class ChosenMachine:
                 SysfsFiles(self.options.host_root),
                 Rtnetlink(),
             )
-            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics)
+            mps = MpsProgram(files, RUN_FOLDER, MountedMemory(), Launching(self.options.host_root))
+            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics, mps)
         finally:
             gpus.close()
 
@@ -94,7 +98,9 @@ def simulated_hardware(simulated: SimulatedMachine) -> Machine:
     """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it."""
     root = simulated.root
     nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, simulated.kernel)
-    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root), nics)
+    files = DriverRoot(root)
+    mps = MpsProgram(files, root / RUN_FOLDER.relative_to("/"), PlainFolder())
+    return Machine(simulated.gpus, Sysfs(root), files, ProcBoot(root), nics, mps)
 
 
 def this_machine() -> Readers:

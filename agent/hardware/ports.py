@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.hardware.mps.ports import MpsControl
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.types import (
     Bdf,
     ComputeInstance,
+    ComputeMode,
     DeviceNode,
     DriverVersions,
     Gpu,
@@ -53,6 +55,10 @@ class GpuReader(Protocol):
 
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG."""
+        ...
+
+    def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
+        """Return which programs may compute on a GPU. Raises: NotSupported."""
         ...
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
@@ -101,8 +107,19 @@ class MigWriter(Protocol):
         ...
 
 
-class Gpus(GpuReader, MigWriter, Protocol):
-    """Both."""
+class ComputeModeWriter(Protocol):
+    """Changes compute modes."""
+
+    def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
+        """Set which programs may compute on a GPU from now on. A reboot sets it back.
+
+        Raises: NotSupported in MIG mode, which knows no other than the default.
+        """
+        ...
+
+
+class Gpus(GpuReader, MigWriter, ComputeModeWriter, Protocol):
+    """All of these."""
 
 
 class PciReader(Protocol):
@@ -173,6 +190,7 @@ class Machine:
     files: DriverFiles
     boot: BootReader
     nics: Nics
+    mps: MpsControl
 
     @property
     def readers(self) -> Readers:

@@ -62,6 +62,15 @@ class ModeChange(StrEnum):
     PENDING_RESET = "pending: the GPU must be reset from outside"
 
 
+class ComputeMode(StrEnum):
+    """Which programs may compute on a GPU at once. Source: nvml.h, nvmlComputeMode_t."""
+
+    DEFAULT = "Default"
+    EXCLUSIVE_THREAD = "Exclusive_Thread"
+    PROHIBITED = "Prohibited"
+    EXCLUSIVE_PROCESS = "Exclusive_Process"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """One GPU as the driver reports it.

@@ -22,6 +22,7 @@ from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.attribution import attributed
+from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
@@ -33,6 +34,7 @@ from plugin.claim.steps import ClaimSteps
 from plugin.kinds.health import HealthReader
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
+from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
@@ -59,7 +61,9 @@ class Driver:
     ) -> None:
         self.name = name
         self.holder_waits = holder_waits
-        self.health = HealthReader(machine.readers, node)
+        daemons = MpsDaemons(machine.mps, machine.gpus)
+        self.health = HealthReader(machine.readers, node, daemons.gone)
+        self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
         self._boot = machine.boot
         self._node = node
         self._store = store
@@ -161,6 +165,7 @@ class Driver:
             except (PluginError, HardwareError) as error:
                 _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
         self._write_metadata_again(boot_id)
+        self.care.look_after()
         return found
 
     def _write_metadata_again(self, boot_id: str) -> None:

@@ -30,4 +30,6 @@ def _injection(context: Context, uid: ClaimUid, device: Claimed) -> Injection:
         nodes=parts.nodes,
         files=parts.files,
         told=parts.told,
+        folders=parts.folders,
+        variables=parts.variables,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
+from plugin.kinds.gpus_under_mps.share import ClaimedMpsShare, MpsGpuKind
+from plugin.kinds.gpus_under_mps.whole import ClaimedGpuUnderMps, GpuUnderMpsKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
-from plugin.kinds.mps_gpu import MpsGpuKind
+from plugin.kinds.mig_partition.under_mps import ClaimedMigUnderMps, MigUnderMpsKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
@@ -17,10 +19,12 @@ from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
 
 KINDS: Final = KindTable(
+    GpuUnderMpsKind(),
     WholeGpuKind(),
     SharedGpuKind(),
     MpsGpuKind(),
     GpuPartitionKind(),
+    MigUnderMpsKind(),
     MigPartitionKind(),
     RdmaNicKind(),
     WholeNicKind(),
@@ -30,9 +34,12 @@ KINDS: Final = KindTable(
 )
 ClaimedDevice = (
     ClaimedGpu
+    | ClaimedGpuUnderMps
     | ClaimedGpuShare
+    | ClaimedMpsShare
     | ClaimedGpuPartition
     | ClaimedMigPartition
+    | ClaimedMigUnderMps
     | ClaimedRdmaVf
     | ClaimedVfioVf
     | ClaimedRdmaNic

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -45,15 +45,24 @@ _log = logging.getLogger(__name__)
 class Running:
     """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
 
-    def __init__(self, dra: Endpoint, registration: Endpoint, streams: HealthStreams) -> None:
+    def __init__(
+        self,
+        dra: Endpoint,
+        registration: Endpoint,
+        streams: HealthStreams,
+        care: AbstractContextManager[None],
+    ) -> None:
         self._dra = dra
         self._registration = registration
         self._streams = streams
+        self._care = ExitStack()
+        self._care.enter_context(care)
 
     def stop(self) -> None:
         """Deregister first, so that the kubelet calls no server that is going away."""
         self._registration.close()
         self._streams.close()
+        self._care.close()
         self._dra.close()
         _log.info("stopped serving %s", self._dra.path)
 
@@ -94,7 +103,8 @@ def start(
         _remove_dead_sockets(paths)
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
-        return _served(Service(driver, claims, observer or NoObserver()), streams, paths)
+        service = Service(driver, claims, observer or NoObserver())
+        return _served(service, streams, paths, driver.care.repeated())
 
 
 def refuse_unusable(paths: PluginPaths) -> None:
@@ -133,7 +143,9 @@ def _remove_dead_sockets(paths: PluginPaths) -> None:
                 refuse_taken(path)
 
 
-def _served(service: Service, streams: HealthStreams, paths: PluginPaths) -> Running:
+def _served(
+    service: Service, streams: HealthStreams, paths: PluginPaths, care: AbstractContextManager[None]
+) -> Running:
     dra = serve(_dra_server(service, streams), paths.dra_socket)
     try:
         registration = serve(_registration_server(paths), paths.registration_socket)
@@ -142,7 +154,7 @@ def _served(service: Service, streams: HealthStreams, paths: PluginPaths) -> Run
         dra.close()
         raise
     _log.info("driver %s serves %s", paths.driver_name, paths.dra_socket)
-    return Running(dra, registration, streams)
+    return Running(dra, registration, streams, care)
 
 
 def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
+from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.waiting import Waiting
 
@@ -16,13 +18,20 @@ from plugin.machine.waiting import Waiting
 class Context:
     """The context of one call for one claim; one thread uses it.
 
-    Shape: ``host_root`` where the host's files are seen from here.
+    Shape: ``host_root`` where the host's files are seen from here; ``others_under_mps`` the UUIDs of devices
+           that other claims have under MPS.
     """
 
     machine: Machine
     node: NodeSnapshot
     host_root: Path
     waiting: Waiting
+    others_under_mps: Callable[[], frozenset[str]] = frozenset
+
+    @cached_property
+    def mps(self) -> MpsDaemons:
+        """Return the node's MPS daemons."""
+        return MpsDaemons(self.machine.mps, self.machine.gpus)
 
     @cached_property
     def gpu_parts(self) -> GpuParts:

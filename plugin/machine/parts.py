@@ -22,11 +22,14 @@ class Parts:
     """What a container gets of one device, as the host names it.
 
     Shape: ``told`` are names and values; the container's variables are the device's with ``_NAME`` behind it.
+           ``folders`` are those that programs write to; ``variables`` have the name that programs know.
     """
 
     nodes: tuple[DeviceNode, ...] = ()
     files: tuple[HostFile, ...] = ()
     told: tuple[tuple[str, str], ...] = ()
+    folders: tuple[HostFile, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 def usable_nodes(nodes: Sequence[DeviceNode], host_root: Path) -> tuple[DeviceNode, ...]:

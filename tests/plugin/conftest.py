@@ -18,7 +18,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import GpuInstance, GpuUuid
+from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices
@@ -145,6 +145,12 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
+        found += [
+            f"{card.index} has compute mode {mode}"
+            for card in self.simulated.node.cards
+            if (mode := self.simulated.gpus.compute_mode(card.uuid)) is not ComputeMode.DEFAULT
+        ]
+        found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
         new = FunctionState()
         found += [
             f"{bdf}: {function}"

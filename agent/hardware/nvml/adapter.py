@@ -17,12 +17,20 @@ from typing import Any, Self
 import pynvml
 
 from agent.hardware.errors import DriverMissing, HardwareError, InUse, NotSupported
-from agent.hardware.nvml.boards import read_gpu, read_memory_bytes, read_mig_mode, read_minor
+from agent.hardware.nvml.boards import (
+    read_compute_mode,
+    read_gpu,
+    read_memory_bytes,
+    read_mig_mode,
+    read_minor,
+    write_compute_mode,
+)
 from agent.hardware.nvml.calls import call, refusal
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
 from agent.hardware.nvml.profiles import compute_profiles, full_width, read_profiles
 from agent.hardware.types import (
     ComputeInstance,
+    ComputeMode,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -91,6 +99,15 @@ class Nvml:
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG. Raises: HardwareError."""
         return read_mig_mode(self._handle(gpu), f"GPU {gpu}")
+
+    def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
+        """Return which programs may compute on a GPU. Raises: HardwareError."""
+        return read_compute_mode(self._handle(gpu), f"GPU {gpu}")
+
+    def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
+        """Set which programs may compute on a GPU. Raises: NotSupported in MIG mode."""
+        with self._lock(gpu):
+            write_compute_mode(self._handle(gpu), f"GPU {gpu}", mode)
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the GPU-instance profiles by name, empty on a model without MIG. Raises: HardwareError."""

@@ -7,9 +7,12 @@ fixed table. Source: NVIDIA MIG User Guide, "Device Nodes and Capabilities".
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Final
 
+from agent.hardware.simulated import mps_control
 from agent.hardware.simulated.checks import LAST_MINOR
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.files import Files
@@ -61,6 +64,7 @@ def render_driver(files: Files, node: NodeFile) -> None:
         files.write(f"{_LIBRARIES}/{library}.{driver.version}", f"simulated {library} {driver.version}\n")
         files.link(f"{_LIBRARIES}/{library}.1", f"{_LIBRARIES}/{library}.{driver.version}")
     files.program("usr/bin/nvidia-smi", f"#!/bin/sh\necho 'simulated NVIDIA driver {driver.version}'\n")
+    files.program("usr/bin/nvidia-cuda-mps-control", _mps_program())
 
 
 def render_instances(files: Files, card: Card, instances: tuple[InstanceState, ...]) -> None:
@@ -121,6 +125,12 @@ def _capability(files: Files, path: str, minor: int, mode: int) -> None:
 def _forget(files: Files, folder: str, minor: int) -> None:
     files.remove(f"dev/nvidia-caps/nvidia-cap{minor}")
     files.remove(folder)
+
+
+@cache
+def _mps_program() -> str:
+    """Return the program, which needs nothing but the Python that runs this."""
+    return f"#!{sys.executable} -IS\n{Path(mps_control.__file__).read_text()}"
 
 
 @cache

@@ -37,6 +37,8 @@ class Call(StrEnum):
     CREATE_COMPUTE_INSTANCE = "create-compute-instance"
     DESTROY_COMPUTE_INSTANCE = "destroy-compute-instance"
     DESTROY_GPU_INSTANCE = "destroy-gpu-instance"
+    COMPUTE_MODE = "compute-mode"
+    SET_COMPUTE_MODE = "set-compute-mode"
     SET_VFS = "set-vfs"
     OVERRIDE = "override-driver"
     UNBIND = "unbind"

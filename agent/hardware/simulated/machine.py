@@ -6,6 +6,7 @@ processes may attach to it; all see the same hardware.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -111,8 +112,9 @@ class SimulatedMachine:
 
         All instances are gone and the VFs are those of the node file, as new. An Ampere GPU keeps its MIG
         mode (a pending one takes effect), later models lose it. Lost GPUs are back, clients are gone; faults
-        of calls and troubles of NICs stay.
+        of calls and troubles of NICs stay. What is in /run is gone, and daemons of MPS with it.
         """
+        shutil.rmtree(self.root / "run", ignore_errors=True)
 
         def decide(state: State) -> tuple[State, str]:
             gpus = {card.uuid: rules.after_reboot(card, state.gpus[card.uuid]) for card in self.node.cards}

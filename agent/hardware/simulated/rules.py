@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent.hardware.errors import InsufficientResources, InUse, InvalidArgument, NotFound, NotSupported
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.state import GpuState, InstanceState
-from agent.hardware.types import MigProfile, ModeChange, Placement
+from agent.hardware.types import ComputeMode, MigProfile, ModeChange, Placement
 
 COMPUTE_INSTANCE_ID = 0
 """The id of the only compute instance of a GPU instance, which fills it."""
@@ -32,7 +32,15 @@ def set_mode(
         return replace(state, mig_pending=enabled), ModeChange.PENDING_IN_USE
     if card.model.changes_mode_by_reset and is_passthrough:
         return replace(state, mig_pending=enabled), ModeChange.PENDING_RESET
-    return replace(state, mig_current=enabled, mig_pending=enabled), ModeChange.ACTIVE
+    changed = replace(state, mig_current=enabled, mig_pending=enabled)
+    return replace(changed, compute_mode=ComputeMode.DEFAULT), ModeChange.ACTIVE
+
+
+def set_compute_mode(card: Card, state: GpuState, mode: ComputeMode) -> GpuState:
+    """Set a compute mode. In MIG mode there is the default one alone. Source: nvml.h."""
+    if state.mig_current and mode is not ComputeMode.DEFAULT:
+        raise NotSupported(f"set compute mode {mode}", str(card), "its MIG mode is on")
+    return replace(state, compute_mode=mode)
 
 
 def after_reset(state: GpuState) -> GpuState:

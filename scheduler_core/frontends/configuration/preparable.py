@@ -11,7 +11,6 @@ from typing import Final
 from scheduler_core.frontends.configuration.values import (
     Config,
     GpuConfig,
-    MigConfig,
     Mps,
     NicConfig,
     TimeSlicing,
@@ -22,8 +21,9 @@ from scheduler_core.frontends.configuration.values import (
 from scheduler_core.model.claim import AllocatedDevice
 
 NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
-NO_MPS_GPU: Final = "this version cannot prepare a GPU under MPS"
 NIC_WITHOUT_RDMA: Final = "it has no RDMA device, and this version prepares whole NICs for RDMA only"
+
+ONE_DAEMON: Final = "a program can use one MPS daemon only; ask for one device under MPS in each request"
 
 IN_SHARES: Final = frozenset({"gpu-shared", "gpu-mps"})
 """The types of published devices of which claims have shares."""
@@ -32,6 +32,16 @@ WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf"})
 """The types of published devices that nobody can look at."""
 NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
 NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"
+
+
+NO_MPS_FOR_PARTITIONS: Final = (
+    "this version cannot prepare MPS for GPUs that NVLink joins; leave the field out"
+)
+_WITHOUT_MPS: Final = {
+    "gpu-shared": "its claims take turns without MPS; ask for a device of type gpu-mps",
+    "gpu-partition": NO_MPS_FOR_PARTITIONS,
+}
+"""Why MPS cannot be asked for on devices of a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +55,18 @@ class Unprepared:
     reason: str
 
 
-def preparable(config: Config | None) -> Unprepared | None:
+def preparable(config: Config | None, device_type: str) -> Unprepared | None:
     """Return what the plugin cannot do under a configuration, None for nothing.
 
-    Shape: ``config`` is None where none was given for the device.
+    Shape: ``config`` is None where none was given for the device; ``device_type`` is empty where it is not
+           known.
     """
     kind = type(config).__name__
     match config:
         case GpuConfig(sharing=TimeSlicing()):
             return _missing(kind, "time slicing")
-        case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
-            return _missing(kind, "MPS")
+        case GpuConfig(sharing=Mps()) if device_type in _WITHOUT_MPS:
+            return Unprepared(f"{kind}.sharing", _WITHOUT_MPS[device_type])
         case VfConfig():
             return _missing_for_vf(config)
         case NicConfig():

@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.gpus_under_mps.share import MpsGpuKind
+from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.mig_partition.under_mps import MigUnderMpsKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
@@ -23,7 +27,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
+_READERS = (BootReader, DriverFiles, GpuReader, MpsReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read"}
 """The methods of a machine that change nothing."""
 
@@ -74,7 +78,7 @@ def allocated_device(
 ) -> AllocatedDevice:
     """Return a result for a device; of a GPU that claims share, a share of its memory."""
     name = DeviceId(driver, node, DeviceName(device))
-    if not device.endswith("-shared"):
+    if not device.endswith(("-shared", "-mps")):
         return AllocatedDevice(request, name, admin_access)
     consumed = {"memory": Quantity.parse(memory), f"{driver}/multiprocessors": Quantity.of(0)}
     return AllocatedDevice(request, name, admin_access, share_id=SHARE_ID, consumed=consumed)
@@ -91,8 +95,20 @@ VF_SETTINGS: Mapping[str, Any] = {
 }
 """All settings that a PF keeps of a VF, each other than what a new VF has."""
 
+MPS_SHARING: Mapping[str, Any] = {
+    "strategy": "MPS",
+    "mpsConfig": {"defaultActiveThreadPercentage": 50, "defaultPinnedDeviceMemoryLimit": "2Gi"},
+}
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
+    GpuUnderMpsKind: Example(
+        "gpu-0", in_mig_mode=(0,), parameters={"kind": "GpuConfig", "sharing": MPS_SHARING}
+    ),
+    MigUnderMpsKind: Example(
+        "gpu-0-mig-3g-20gb-4-7", parameters={"kind": "MigConfig", "sharing": MPS_SHARING}, has_facts=True
+    ),
+    MpsGpuKind: Example("gpu-0-mps", in_mig_mode=(0,)),
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),

@@ -101,12 +101,6 @@ def test_a_configuration_without_any_effect_leaves_the_plan_as_it_is(
             {"kind": "GpuConfig", "sharing": {"strategy": "TimeSlicing"}},
             "cannot prepare time slicing",
         ),
-        ("gpu-0", {"kind": "GpuConfig", "sharing": {"strategy": "MPS"}}, "cannot prepare MPS"),
-        (
-            "gpu-0-mig-3g-20gb-4-7",
-            {"kind": "MigConfig", "sharing": {"strategy": "MPS"}},
-            "cannot prepare MPS",
-        ),
         ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig; the claim requests no such device"),
     ],
 )
