@@ -24,7 +24,8 @@ TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for al
          (the only target of versions and read-links)
 CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
          create-gpu-instance, create-compute-instance,
-         destroy-compute-instance, destroy-gpu-instance
+         destroy-compute-instance, destroy-gpu-instance,
+         compute-mode, set-compute-mode
          of NICs: set-vfs, override-driver, unbind, probe, read-rdma,
          read-vf-settings, set-vf-settings, read-links, change-link
 REFUSAL  of GPUs: not-supported, not-found, invalid-argument, no-permission, in-use,

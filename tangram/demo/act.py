@@ -68,7 +68,7 @@ def stations(
     """Yield the stations from prepare to unprepare."""
     claims = tuple(_store(workspace.claims, *decided))
     kubelet = Kubelet()
-    before = _cut(machine.gpus)
+    before = _cut(machine)
     with serve(machine, options, workspace.claims):
         endpoint = kubelet.register(options.registration_socket)
         prepared = kubelet.prepare(endpoint, claims)
@@ -81,7 +81,7 @@ def stations(
         yield _cdi(options.cdi_dir)
         kubelet.exchanges.clear()
         kubelet.unprepare(endpoint, claims)
-        yield _unprepare(kubelet, _cut(machine.gpus) - before, options)
+        yield _unprepare(kubelet, _cut(machine) - before, options)
 
 
 def _store(folder: Path, asked: Asked, answer: Allocation) -> Iterator[AllocatedClaim]:
@@ -140,10 +140,12 @@ def _cdi(folder: Path) -> Station:
     return Station("cdi", "plugin.cdi.document.claim_document", cdi_picture(documents), documents)
 
 
-def _cut(gpus: GpuReader) -> Counter[str]:
-    """Count what preparing changes on the hardware."""
+def _cut(machine: Machine) -> Counter[str]:
+    """Count what preparing changes on the machine."""
+    gpus, daemons = machine.gpus, len(machine.mps.names())
     in_mode = sum(gpu.mig is not None and gpu.mig.current for gpu in _readable(gpus))
-    return Counter({"GPU instance": len(list(_instances(gpus))), "GPU in MIG mode": in_mode})
+    instances = len(list(_instances(gpus)))
+    return Counter({"GPU instance": instances, "GPU in MIG mode": in_mode, "MPS daemon": daemons})
 
 
 def _unprepare(kubelet: Kubelet, cut: Counter[str], options: Options) -> Station:
@@ -151,6 +153,7 @@ def _unprepare(kubelet: Kubelet, cut: Counter[str], options: Options) -> Station
     left = {
         "GPU instance": cut["GPU instance"],
         "GPU in MIG mode": cut["GPU in MIG mode"],
+        "MPS daemon": cut["MPS daemon"],
         "CDI document": _count(options.cdi_dir),
         "record": _count(options.claims_dir),
     }

@@ -1,30 +1,34 @@
-"""Claims under MPS: one daemon for a GPU or MIG device, from the first claim to the last."""
+"""Claims under MPS: limits and pipes of their containers, and who may share a GPU."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from devices_of_kinds import MPS_SHARING, allocated_device, told
+from claims_under_mps import (
+    MIG,
+    SHARE,
+    health_of,
+    is_running,
+    mode,
+    offering,
+    pid,
+    share,
+    under_mps,
+    variables,
+    writable,
+)
+from devices_of_kinds import MPS_SHARING, allocated_device
 
 from agent.hardware.mps.ports import daemon_name
 from agent.hardware.types import ComputeMode
-from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
-from plugin.base.errors import ClaimUnusable, DeviceHeld, HardwareFailed, PlacementTaken
+from plugin.base.errors import ClaimUnusable, DeviceHeld, PlacementTaken
 from plugin.kinds.health import Health
-from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid, OpaqueConfig
-
-SHARE = "gpu-0-mps"
-MIG = "gpu-0-mig-3g-20gb-4-7"
-PROGRAM = "usr/bin/nvidia-cuda-mps-control"
 
 
 @pytest.fixture
@@ -33,73 +37,6 @@ def bench(linked_bench: Any) -> Iterator[Any]:
     yield linked_bench
     for name in linked_bench.machine.mps.names():
         linked_bench.machine.mps.end_daemon(name)
-
-
-def share(bench: Any, uid: str, memory: str = "10Gi", processors: str = "0", **more: Any) -> AllocatedClaim:
-    """A claim with a share of the first GPU under MPS."""
-    amounts = {"memory": Quantity.parse(memory), "multiprocessors": Quantity.parse(processors)}
-    result = replace(allocated_device(SHARE, bench.node), consumed=amounts)
-    return replace(bench.claim(uid, **more), results=(result,))
-
-
-def under_mps(kind: str = "GpuConfig", **sharing: Any) -> tuple[OpaqueConfig, ...]:
-    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": kind, "sharing": sharing or MPS_SHARING}
-    return (OpaqueConfig(driver="tangram.dev", parameters=parameters),)
-
-
-def edits(bench: Any, uid: str) -> dict[str, Any]:
-    (device,) = json.loads(bench.document(uid).read_text())["devices"]
-    found: dict[str, Any] = device["containerEdits"]
-    return found
-
-
-def variables(bench: Any, uid: str) -> dict[str, str]:
-    """What programs under MPS read of their environment."""
-    given = dict(one.split("=", 1) for one in edits(bench, uid)["env"])
-    return {name.removeprefix("CUDA_MPS_"): text for name, text in given.items() if name.startswith("CUDA")}
-
-
-def writable(bench: Any, uid: str) -> dict[str, Path]:
-    """The folders of the host that a container may write to, by its own names for them."""
-    mounts = edits(bench, uid)["mounts"]
-    return {one["containerPath"]: Path(one["hostPath"]) for one in mounts if "rw" in one["options"]}
-
-
-def pid(bench: Any, uuid: str) -> int:
-    folders = bench.machine.mps.folders(daemon_name(uuid))
-    return int((folders.pipe / "nvidia-cuda-mps-control.pid").read_text())
-
-
-def killed(bench: Any, uuid: str) -> int:
-    """Kill a daemon as a crash would, and return the number that it had."""
-    number = pid(bench, uuid)
-    os.kill(number, signal.SIGKILL)
-    while bench.machine.mps.is_running(daemon_name(uuid)):
-        pass
-    return number
-
-
-def is_running(bench: Any, uuid: str) -> bool:
-    found: bool = bench.machine.mps.is_running(daemon_name(uuid))
-    return found
-
-
-def has_environment(number: int) -> bool:
-    """Whether a process is alive: one that has ended has none, until it is collected."""
-    try:
-        return bool(Path(f"/proc/{number}/environ").read_bytes())
-    except OSError:
-        return False
-
-
-def mode(bench: Any, minor: int = 0) -> ComputeMode:
-    found: ComputeMode = bench.simulated.gpus.compute_mode(bench.uuid(minor))
-    return found
-
-
-def health_of(bench: Any, device: str) -> tuple[Health, str]:
-    (found,) = (one for one in bench.driver.health.read() if one.device == device)
-    return found.health, found.message
 
 
 def test_each_claim_gets_its_own_limits_and_all_get_the_pipes_of_one_daemon(bench: Any) -> None:
@@ -120,12 +57,6 @@ def test_each_claim_gets_its_own_limits_and_all_get_the_pipes_of_one_daemon(benc
     assert writable(bench, "u1") == writable(bench, "u2") == shared
     assert (folders.pipe / "control").is_socket()
     assert len(bench.machine.mps.names()) == 1
-
-
-def offering(bench: Any, **modes: Any) -> None:
-    """Have the bench's plugin offer GPUs in other modes."""
-    bench.options = replace(bench.options, modes=GpuModes(ModesOfGpu(**modes)))
-    bench.restart()
 
 
 def test_a_percentage_is_of_the_whole_gpu_also_where_that_is_not_offered(bench: Any) -> None:
@@ -166,43 +97,6 @@ def test_lower_limits_of_the_configuration_count_and_higher_ones_do_not_widen_a_
 
     limits = [variables(bench, uid)["PINNED_DEVICE_MEM_LIMIT"] for uid in ("u1", "u2")]
     assert limits == ["0=1024M", "0=10240M"]
-
-
-def test_the_daemon_of_several_claims_ends_with_the_last_of_them(bench: Any) -> None:
-    for uid in ("u1", "u2"):
-        bench.driver.prepare(share(bench, uid))
-    number = pid(bench, bench.uuid(0))
-
-    bench.unprepare("u1")
-    assert pid(bench, bench.uuid(0)) == number
-    assert mode(bench) is ComputeMode.EXCLUSIVE_PROCESS
-
-    bench.unprepare("u2")
-    assert not has_environment(number)
-    assert bench.leftovers() == []
-
-
-@pytest.mark.parametrize("before", [ComputeMode.PROHIBITED, ComputeMode.EXCLUSIVE_PROCESS])
-def test_the_compute_mode_is_as_it_was_once_the_last_claim_has_ended(bench: Any, before: ComputeMode) -> None:
-    bench.simulated.gpus.set_compute_mode(bench.uuid(0), before)
-    bench.driver.prepare(share(bench, "u1"))
-    bench.restart()
-    bench.driver.prepare(share(bench, "u2"))
-    assert mode(bench) is ComputeMode.EXCLUSIVE_PROCESS
-
-    bench.unprepare("u1")
-    bench.unprepare("u2")
-
-    assert mode(bench) is before
-
-
-def test_a_compute_mode_that_somebody_set_meanwhile_stays(bench: Any) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    bench.simulated.gpus.set_compute_mode(bench.uuid(0), ComputeMode.PROHIBITED)
-
-    bench.unprepare("u1")
-
-    assert mode(bench) is ComputeMode.PROHIBITED
 
 
 def test_shares_beyond_the_memory_are_refused_as_the_scheduler_counts_them(bench: Any) -> None:
@@ -282,163 +176,6 @@ def test_a_mig_partition_under_mps_has_a_daemon_for_its_mig_device(bench: Any) -
     assert f"CUDA_VISIBLE_DEVICES={uuid}" in environment
     assert mode(bench) is ComputeMode.DEFAULT
     assert health_of(bench, MIG) == (Health.HEALTHY, "")
-
-
-def test_the_daemon_of_a_mig_partition_ends_before_its_instance(bench: Any) -> None:
-    bench.driver.prepare(bench.claim("u1", MIG, configs=under_mps("MigConfig")))
-    calls: list[str] = []
-    machine = told(bench.machine, calls.append, lambda _: None)
-    driver = assemble(machine, bench.options, clock=bench.clock, sleep=bench.clock.sleep)
-
-    driver.unprepare(ClaimUid("u1"), ClaimRef("default", "claim-u1"))
-
-    assert calls.index("end_daemon") < calls.index("destroy_compute_instance")
-    assert bench.leftovers() == []
-
-
-def test_a_mig_device_that_was_made_anew_gets_a_daemon_and_the_old_one_ends(bench: Any) -> None:
-    claim = bench.claim("u1", MIG, configs=under_mps("MigConfig"))
-    bench.driver.prepare(claim)
-    (instance,) = bench.instances()
-    (old,) = (compute.uuid for compute in instance.compute_instances)
-    bench.simulated.gpus.destroy_compute_instance(bench.uuid(0), instance.gi_id, 0)
-    bench.simulated.gpus.destroy_gpu_instance(bench.uuid(0), instance.gi_id)
-
-    bench.driver.prepare(claim)
-
-    (new,) = (compute.uuid for found in bench.instances() for compute in found.compute_instances)
-    assert bench.machine.mps.names() == (daemon_name(new),)
-    assert (is_running(bench, old), is_running(bench, new)) == (False, True)
-
-
-def test_instances_under_mps_are_ours_at_the_start(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
-    bench.driver.prepare(bench.claim("u1", MIG, configs=under_mps("MigConfig")))
-
-    bench.restart()
-
-    assert "no claim created" not in caplog.text
-
-
-def test_a_daemon_that_runs_is_adopted_by_the_next_plugin(bench: Any) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    number = pid(bench, bench.uuid(0))
-
-    bench.restart()
-    bench.driver.prepare(share(bench, "u1"))
-    bench.driver.prepare(share(bench, "u2"))
-
-    assert pid(bench, bench.uuid(0)) == number
-
-
-def revived_by_a_start(bench: Any) -> None:
-    bench.restart()
-
-
-def revived_by_looking(bench: Any) -> None:
-    bench.driver.care.look_after()
-
-
-def revived_by_the_kubelet(bench: Any) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-
-
-@pytest.mark.parametrize("revive", [revived_by_a_start, revived_by_looking, revived_by_the_kubelet])
-def test_a_daemon_that_died_is_reported_and_started_again(bench: Any, revive: Callable[[Any], None]) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    killed(bench, bench.uuid(0))
-    assert health_of(bench, SHARE) == (
-        Health.UNHEALTHY,
-        "its MPS daemon does not run; it is started again",
-    )
-
-    revive(bench)
-
-    assert is_running(bench, bench.uuid(0))
-    assert health_of(bench, SHARE) == (Health.HEALTHY, "")
-    assert mode(bench) is ComputeMode.EXCLUSIVE_PROCESS
-
-
-def test_a_daemon_that_cannot_be_started_again_is_told_once_and_its_claim_still_ends(
-    bench: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    killed(bench, bench.uuid(0))
-    (bench.simulated.root / PROGRAM).unlink()
-
-    for _ in range(3):
-        bench.driver.care.look_after()
-
-    assert caplog.text.count("cannot be kept") == 1
-    assert "the operator must install the driver's MPS programs" in caplog.text
-    assert health_of(bench, SHARE)[0] is Health.UNHEALTHY
-    bench.unprepare("u1")
-    assert bench.leftovers() == []
-
-
-def test_a_daemon_whose_claim_has_no_record_any_more_is_ended(bench: Any) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    (bench.options.claims_dir / "u1.json").write_text("damaged")
-
-    bench.restart()
-
-    assert bench.machine.mps.names() == ()
-    assert mode(bench) is ComputeMode.DEFAULT
-
-
-def test_the_daemon_of_a_claim_that_is_well_is_left_alone(bench: Any) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    calls: list[str] = []
-    machine = told(bench.machine, calls.append, lambda _: None)
-    driver = assemble(machine, bench.options, clock=bench.clock, sleep=bench.clock.sleep)
-
-    driver.care.look_after()
-
-    assert calls == []
-
-
-def test_after_a_reboot_nothing_is_left_of_claims_under_mps(bench: Any) -> None:
-    bench.driver.prepare(share(bench, "u1"))
-    bench.simulated.reboot()
-
-    bench.restart()
-
-    assert bench.leftovers() == []
-    bench.driver.prepare(share(bench, "u2"))
-    assert is_running(bench, bench.uuid(0))
-
-
-def test_without_the_program_prepare_is_refused_and_leaves_nothing(bench: Any) -> None:
-    (bench.simulated.root / PROGRAM).unlink()
-
-    with pytest.raises(HardwareFailed, match="nvidia-cuda-mps-control"):
-        bench.driver.prepare(share(bench, "u1"))
-
-    assert bench.leftovers() == []
-
-
-@pytest.mark.parametrize("call", ["set-compute-mode", "compute-mode"])
-def test_a_gpu_that_fails_while_it_is_made_exclusive_leaves_nothing(bench: Any, call: str) -> None:
-    bench.inject(f"gpu-0:{call}:hardware-fault:1")
-
-    with pytest.raises(HardwareFailed):
-        bench.driver.prepare(share(bench, "u1"))
-
-    assert bench.leftovers() == []
-    assert len(bench.driver.prepare(share(bench, "u1"))) == 1
-
-
-def test_a_gpu_without_compute_modes_is_used_all_the_same(
-    bench: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench.inject("gpu-0:compute-mode:not-supported")
-
-    bench.driver.prepare(share(bench, "u1"))
-
-    assert is_running(bench, bench.uuid(0))
-    assert "programs may go past the MPS daemon of gpu-0-mps" in caplog.text
-    bench.simulated.clear_faults()
-    bench.unprepare("u1")
-    assert bench.leftovers() == []
 
 
 def test_a_gpu_that_is_cut_is_not_put_under_mps(bench: Any) -> None:
