@@ -29,6 +29,7 @@ from agent.hardware.nics.rtnetlink import Rtnetlink
 from agent.hardware.nics.sysfs_files import SysfsFiles
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.nics.vf_settings import PfSettings
+from agent.hardware.nvidia_smi import NvidiaSmi
 from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
@@ -82,8 +83,10 @@ class ChosenMachine:
                 SysfsFiles(self.options.host_root),
                 Rtnetlink(),
             )
-            mps = MpsProgram(files, RUN_FOLDER, MountedMemory(), Launching(self.options.host_root))
-            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics, mps)
+            launching = Launching(self.options.host_root)
+            mps = MpsProgram(files, RUN_FOLDER, MountedMemory(), launching)
+            slices = NvidiaSmi(files, launching)
+            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics, mps, slices)
         finally:
             gpus.close()
 
@@ -100,7 +103,7 @@ def simulated_hardware(simulated: SimulatedMachine) -> Machine:
     nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, simulated.kernel)
     files = DriverRoot(root)
     mps = MpsProgram(files, root / RUN_FOLDER.relative_to("/"), PlainFolder())
-    return Machine(simulated.gpus, Sysfs(root), files, ProcBoot(root), nics, mps)
+    return Machine(simulated.gpus, Sysfs(root), files, ProcBoot(root), nics, mps, simulated.gpus)
 
 
 def this_machine() -> Readers:

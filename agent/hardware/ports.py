@@ -28,6 +28,7 @@ from agent.hardware.types import (
     ModeChange,
     PciFunction,
     PhysicalFunction,
+    TimeSlice,
     Unreadable,
 )
 
@@ -118,6 +119,17 @@ class ComputeModeWriter(Protocol):
         ...
 
 
+class TimeSlices(Protocol):
+    """Changes how long programs take turns on GPUs. Nothing that NVIDIA documents reads it."""
+
+    def set_time_slice(self, gpu: GpuUuid, interval: TimeSlice) -> None:
+        """Set the interval of a GPU from now on. A reset or a reboot sets it back to the default.
+
+        Raises: NotFound without the driver's program, or for an unknown GPU; NotSupported.
+        """
+        ...
+
+
 class Gpus(GpuReader, MigWriter, ComputeModeWriter, Protocol):
     """All of these."""
 
@@ -191,6 +203,7 @@ class Machine:
     boot: BootReader
     nics: Nics
     mps: MpsControl
+    time_slices: TimeSlices
 
     @property
     def readers(self) -> Readers:

@@ -33,6 +33,7 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
         _record_all(ledger, record, node)
     for device in _own(plan):
         _refuse_held_nic(plan, device, others)
+        _refuse_other_interval(plan, device, others)
         try:
             ledger.take(DeviceName(device.device), f"claim {plan.ref}", _amounts(device))
         except Overdrawn as error:
@@ -51,6 +52,22 @@ def _refuse_held_nic(plan: Record, device: Claimed, others: Iterable[Record]) ->
             if _share_nic(wanted, held.hardware):
                 subject = f"device {device.device} for claim {plan.ref}"
                 reason = f"claim {record.ref} ({record.state}) holds {held.device}, of the same NIC"
+                raise DeviceHeld("prepare", subject, reason)
+
+
+def _refuse_other_interval(plan: Record, device: Claimed, others: Iterable[Record]) -> None:
+    """Keep claims that share a GPU to one interval of time slicing: it is one setting of the GPU."""
+    if device.interval is None:
+        return
+    for record in others:
+        for held in _own(record):
+            is_shared = held.hardware == device.hardware
+            if is_shared and held.interval is not None and held.interval != device.interval:
+                subject = f"device {device.device} for claim {plan.ref}"
+                reason = (
+                    f"its interval {device.interval} differs from {held.interval}, "
+                    f"which claim {record.ref} ({record.state}) has of this GPU"
+                )
                 raise DeviceHeld("prepare", subject, reason)
 
 

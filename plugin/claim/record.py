@@ -81,3 +81,11 @@ def under_mps(records: Iterable[Record]) -> frozenset[str]:
     """Return the UUIDs of the devices that records have under MPS: these daemons are needed."""
     devices = (device for record in records for device in record.devices)
     return frozenset(uuid for device in devices if (uuid := device.mps_uuid) is not None)
+
+
+def with_interval(records: Iterable[Record]) -> frozenset[str]:
+    """Return the UUIDs of the GPUs for which records have an interval of time slicing."""
+    devices = (device for record in records for device in record.devices)
+    return frozenset(
+        target.address for device in devices if device.interval for target in device.lock_targets
+    )

@@ -22,7 +22,7 @@ from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
 from plugin.claim.preparation import Plan
-from plugin.claim.record import Record, under_mps
+from plugin.claim.record import Record, under_mps, with_interval
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.kinds.claimed import Claimed
@@ -179,10 +179,17 @@ class ClaimSteps:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
     def _context(self, node: NodeSnapshot, record: Record) -> Context:
-        def others_under_mps() -> frozenset[str]:
-            return under_mps(one for one in self.store.census().records if one.uid != record.uid)
+        def others() -> list[Record]:
+            return [one for one in self.store.census().records if one.uid != record.uid]
 
-        return Context(self.machine, node, self.host_root, self.waiting, others_under_mps)
+        return Context(
+            self.machine,
+            node,
+            self.host_root,
+            self.waiting,
+            lambda: under_mps(others()),
+            lambda: with_interval(others()),
+        )
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

@@ -93,6 +93,11 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         return None
 
     @property
+    def interval(self) -> str | None:
+        """Return the interval of time slicing that the claim asks for, None where it asks for none."""
+        return None
+
+    @property
     def mps_uuid(self) -> str | None:
         """Return the UUID of the GPU or MIG device whose MPS daemon the device needs, None without one.
 

@@ -17,9 +17,11 @@ from plugin.kinds.rdma_nic import ClaimedRdmaNic, RdmaNicKind
 from plugin.kinds.shared_gpu import ClaimedGpuShare, SharedGpuKind
 from plugin.kinds.table import KindTable
 from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
+from plugin.kinds.whole_gpu_in_turns import ClaimedGpuInTurns, GpuInTurnsKind
 
 KINDS: Final = KindTable(
     GpuUnderMpsKind(),
+    GpuInTurnsKind(),
     WholeGpuKind(),
     SharedGpuKind(),
     MpsGpuKind(),
@@ -34,6 +36,7 @@ KINDS: Final = KindTable(
 )
 ClaimedDevice = (
     ClaimedGpu
+    | ClaimedGpuInTurns
     | ClaimedGpuUnderMps
     | ClaimedGpuShare
     | ClaimedMpsShare

@@ -19,7 +19,8 @@ class Context:
     """The context of one call for one claim; one thread uses it.
 
     Shape: ``host_root`` where the host's files are seen from here; ``others_under_mps`` the UUIDs of devices
-           that other claims have under MPS.
+           that other claims have under MPS; ``others_with_interval`` those of the GPUs for which other claims
+           have an interval of time slicing.
     """
 
     machine: Machine
@@ -27,6 +28,7 @@ class Context:
     host_root: Path
     waiting: Waiting
     others_under_mps: Callable[[], frozenset[str]] = frozenset
+    others_with_interval: Callable[[], frozenset[str]] = frozenset
 
     @cached_property
     def mps(self) -> MpsDaemons:

@@ -39,6 +39,7 @@ class Call(StrEnum):
     DESTROY_GPU_INSTANCE = "destroy-gpu-instance"
     COMPUTE_MODE = "compute-mode"
     SET_COMPUTE_MODE = "set-compute-mode"
+    SET_TIME_SLICE = "set-time-slice"
     SET_VFS = "set-vfs"
     OVERRIDE = "override-driver"
     UNBIND = "unbind"

@@ -29,6 +29,7 @@ from agent.hardware.types import (
     MigUuid,
     ModeChange,
     Placement,
+    TimeSlice,
     Unreadable,
 )
 
@@ -71,6 +72,14 @@ class SimulatedGpus:
             return with_gpu(state, gpu, rules.set_compute_mode(card, state.gpus[gpu], mode)), None
 
         self.calls.change(Call.SET_COMPUTE_MODE, gpu, "set the compute mode", decide)
+
+    def set_time_slice(self, gpu: GpuUuid, interval: TimeSlice) -> None:
+        """Set how long programs take turns on a GPU. Raises: NotSupported in MIG mode."""
+
+        def decide(card: Card, state: State) -> tuple[State, None]:
+            return with_gpu(state, gpu, rules.set_time_slice(card, state.gpus[gpu], interval)), None
+
+        self.calls.change(Call.SET_TIME_SLICE, gpu, "set the interval of time slicing", decide)
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the profiles whose figures are known, by name."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent.hardware.errors import InsufficientResources, InUse, InvalidArgument, NotFound, NotSupported
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.state import GpuState, InstanceState
-from agent.hardware.types import ComputeMode, MigProfile, ModeChange, Placement
+from agent.hardware.types import ComputeMode, MigProfile, ModeChange, Placement, TimeSlice
 
 COMPUTE_INSTANCE_ID = 0
 """The id of the only compute instance of a GPU instance, which fills it."""
@@ -41,6 +41,13 @@ def set_compute_mode(card: Card, state: GpuState, mode: ComputeMode) -> GpuState
     if state.mig_current and mode is not ComputeMode.DEFAULT:
         raise NotSupported(f"set compute mode {mode}", str(card), "its MIG mode is on")
     return replace(state, compute_mode=mode)
+
+
+def set_time_slice(card: Card, state: GpuState, interval: TimeSlice) -> GpuState:
+    """Set an interval. It is for programs that use the whole GPU, so a GPU in MIG mode takes none."""
+    if state.mig_current:
+        raise NotSupported(f"set the interval {interval.name.title()}", str(card), "its MIG mode is on")
+    return replace(state, time_slice=interval)
 
 
 def after_reset(state: GpuState) -> GpuState:

@@ -21,7 +21,7 @@ from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.memory import Memory
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.parts import Part
-from agent.hardware.types import ComputeMode
+from agent.hardware.types import ComputeMode, TimeSlice
 
 FORMAT: Final = 1
 _NAME: Final = "machine.json"
@@ -47,6 +47,7 @@ class GpuState(Part, frozen=True):
     mig_pending: bool = False
     instances: tuple[InstanceState, ...] = ()
     compute_mode: ComputeMode = ComputeMode.DEFAULT
+    time_slice: TimeSlice = TimeSlice.DEFAULT
 
 
 class State(Part, frozen=True):

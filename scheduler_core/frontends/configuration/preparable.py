@@ -42,6 +42,11 @@ _WITHOUT_MPS: Final = {
     "gpu-partition": NO_MPS_FOR_PARTITIONS,
 }
 """Why MPS cannot be asked for on devices of a type."""
+_WITHOUT_TIME_SLICING: Final = {
+    "gpu-mps": "its programs run at once; ask for a device of type gpu-shared",
+    "gpu-partition": "this version sets no interval for GPUs that NVLink joins; leave the field out",
+}
+"""Why time slicing cannot be asked for on devices of a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,8 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
     """
     kind = type(config).__name__
     match config:
-        case GpuConfig(sharing=TimeSlicing()):
-            return _missing(kind, "time slicing")
+        case GpuConfig(sharing=TimeSlicing()) if device_type in _WITHOUT_TIME_SLICING:
+            return Unprepared(f"{kind}.sharing", _WITHOUT_TIME_SLICING[device_type])
         case GpuConfig(sharing=Mps()) if device_type in _WITHOUT_MPS:
             return Unprepared(f"{kind}.sharing", _WITHOUT_MPS[device_type])
         case VfConfig():
@@ -87,7 +92,3 @@ def _missing_for_vf(config: VfConfig) -> Unprepared | None:
     if config.vlan is not None and config.vlan.protocol is VlanProtocol.PROVIDER:
         return Unprepared("VfConfig.vlan.protocol", f"this version cannot prepare {VlanProtocol.PROVIDER}")
     return None
-
-
-def _missing(kind: str, feature: str) -> Unprepared:
-    return Unprepared(f"{kind}.sharing", f"this version cannot prepare {feature}; leave the field out")

@@ -22,6 +22,7 @@ from plugin.kinds.registry import KINDS
 from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpu_in_turns import GpuInTurnsKind
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
@@ -100,6 +101,11 @@ MPS_SHARING: Mapping[str, Any] = {
     "mpsConfig": {"defaultActiveThreadPercentage": 50, "defaultPinnedDeviceMemoryLimit": "2Gi"},
 }
 
+SHORT_TURNS: Mapping[str, Any] = {
+    "kind": "GpuConfig",
+    "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Short"}},
+}
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
     GpuUnderMpsKind: Example(
@@ -109,7 +115,8 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
         "gpu-0-mig-3g-20gb-4-7", parameters={"kind": "MigConfig", "sharing": MPS_SHARING}, has_facts=True
     ),
     MpsGpuKind: Example("gpu-0-mps", in_mig_mode=(0,)),
-    SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
+    SharedGpuKind: Example("gpu-0-shared", parameters=SHORT_TURNS, in_mig_mode=(0,)),
+    GpuInTurnsKind: Example("gpu-0", parameters=SHORT_TURNS, in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
     RdmaVfKind: Example(
