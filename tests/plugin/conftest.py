@@ -18,7 +18,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid
+from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid, TimeSlice
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices
@@ -149,6 +149,11 @@ class Bench:
             f"{card.index} has compute mode {mode}"
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.compute_mode(card.uuid)) is not ComputeMode.DEFAULT
+        ]
+        found += [
+            f"GPU {uuid} has interval {state.time_slice.name}"
+            for uuid, state in StateFile(self.simulated.directory).read().gpus.items()
+            if state.time_slice is not TimeSlice.DEFAULT
         ]
         found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
         new = FunctionState()

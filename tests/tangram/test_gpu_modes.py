@@ -117,21 +117,26 @@ def test_the_example_gets_two_shares_of_one_gpu_without_a_warning(tangram, files
     ]
 
 
-def test_the_example_is_valid_and_time_slicing_of_it_is_refused_by_name(tangram, files, written, examples):
+def test_the_example_is_valid_also_with_an_interval_and_with_mps_it_is_refused_by_name(
+    tangram, files, written, examples
+):
     assert tangram("validate", *files).status == 0
 
-    parameters = {
-        "apiVersion": "tangram.dev/v1alpha1",
-        "kind": "GpuConfig",
-        "sharing": {"strategy": "TimeSlicing"},
-    }
-    config = {"opaque": {"driver": "tangram.dev", "parameters": parameters}}
-    text = (examples / EXAMPLE).read_text()
-    sliced = text.replace("  devices:\n", f"  devices:\n    config: [{json.dumps(config)}]\n", 1)
-    answer = tangram("validate", *files[:-1], written("sliced.yaml", sliced))
+    def with_sharing(strategy):
+        parameters = {
+            "apiVersion": "tangram.dev/v1alpha1",
+            "kind": "GpuConfig",
+            "sharing": {"strategy": strategy},
+        }
+        config = {"opaque": {"driver": "tangram.dev", "parameters": parameters}}
+        text = (examples / EXAMPLE).read_text()
+        return text.replace("  devices:\n", f"  devices:\n    config: [{json.dumps(config)}]\n", 1)
 
-    assert answer.status == 2
-    assert "GpuConfig.sharing: this version cannot prepare time slicing" in answer.out
+    in_turns = tangram("validate", *files[:-1], written("turns.yaml", with_sharing("TimeSlicing")))
+    under_mps = tangram("validate", *files[:-1], written("mps.yaml", with_sharing("MPS")))
+
+    assert (in_turns.status, under_mps.status) == (0, 2)
+    assert "GpuConfig.sharing: its claims take turns without MPS" in under_mps.out
 
 
 def test_the_demo_prepares_the_example_and_leaves_nothing(tangram, examples):

@@ -28,8 +28,6 @@ WRONG = {
     "out of range": gpu_config(**mps(defaultActiveThreadPercentage=101)),
     "above the memory": gpu_config(**mps(defaultPinnedDeviceMemoryLimit="41Gi")),
     "another kind": {"apiVersion": V1, "kind": "VfConfig"},
-    "not prepared": gpu_config(sharing={"strategy": "TimeSlicing"}),
-    "NVIDIA's, not prepared": gpu_config(NVIDIA, sharing={"strategy": "TimeSlicing"}),
     "NVIDIA's, above the memory": gpu_config(NVIDIA, **mps(defaultPinnedDeviceMemoryLimit="41Gi")),
     "NVIDIA's, no counterpart": gpu_config(NVIDIA, **mps(multiUser=True)),
     "NVIDIA's other kind": {"apiVersion": NVIDIA, "kind": "VfioDeviceConfig"},

@@ -217,9 +217,15 @@ def test_an_overridden_configuration_is_not_compared() -> None:
 def test_what_cannot_be_prepared_is_told_once_for_each_configuration() -> None:
     one = config("GpuConfig", sharing={"strategy": "TimeSlicing"})
 
-    assert told({"g": ["gpu-0", "gpu-1"]}, one) == [
-        "all requests: GpuConfig.sharing: this version cannot prepare time slicing; leave the field out"
+    assert told({"g": ["pair", "pair"]}, one) == [
+        "all requests: GpuConfig.sharing: this version sets no interval for GPUs that NVLink joins; "
+        "leave the field out"
     ]
+
+
+@pytest.mark.parametrize("device", ["gpu-0", "shared-0"])
+def test_time_slicing_can_be_prepared_on_gpus_and_their_shares(device: str) -> None:
+    assert told({"r": [device]}, config("GpuConfig", sharing={"strategy": "TimeSlicing"})) == []
 
 
 @pytest.mark.parametrize(("device", "kind"), [("gpu-0", "GpuConfig"), ("mig-0", "MigConfig")])
