@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from agent.hardware.errors import NotFound, NotSupported
+from agent.hardware.errors import NotFound, NotSupported, TimedOut
 from agent.hardware.mps.ports import MpsControl, MpsFolders, MpsLimits, daemon_name
 from agent.hardware.ports import Gpus
 from agent.hardware.types import ComputeMode
@@ -68,9 +68,9 @@ class MpsDaemons:
             known = msgspec.structs.replace(wanted, before=self._mode_before(wanted))
             files.replace(self._path(wanted.name), msgspec.json.encode(known), _MODE, synced=False)
         self._make_exclusive(known)
-        if self.is_running(known.uuid) and not self.control.answers(known.name):
-            self.control.end_daemon(known.name)
-        if not self.is_running(known.uuid):
+        if self.is_running(known.uuid):
+            self._refuse_silent(known)
+        else:
             self.control.start_daemon(known.name, known.uuid)
             _log.info("the MPS daemon of %s (%s) runs", known.device, known.uuid)
         if known.limits != MpsLimits():
@@ -90,6 +90,13 @@ class MpsDaemons:
             self._restore_mode(known)
         self.control.remove_folders(name)
         _log.info("the MPS daemon of %s is ended", uuid)
+
+    def _refuse_silent(self, daemon: Daemon) -> None:
+        """Check that a daemon which runs answers. It is not ended: programs of other claims may use it."""
+        if not self.control.answers(daemon.name):
+            log = self.control.folders(daemon.name).log
+            reason = f"it runs and does not answer; its log is in {log}"
+            raise TimedOut("use", f"the MPS daemon of {daemon.device}", reason)
 
     def _mode_before(self, wanted: Daemon) -> ComputeMode | None:
         if not wanted.is_exclusive:

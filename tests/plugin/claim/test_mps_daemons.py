@@ -120,6 +120,22 @@ def test_a_daemon_that_runs_is_adopted_by_the_next_plugin(bench: Any) -> None:
     assert pid(bench, bench.uuid(0)) == number
 
 
+def test_a_daemon_that_does_not_answer_is_left_to_the_claims_that_use_it(bench: Any) -> None:
+    bench.driver.prepare(share(bench, "u1"))
+    number = pid(bench, bench.uuid(0))
+    program = bench.simulated.root / PROGRAM
+    text = program.read_text()
+    program.write_text("#!/bin/sh\nexit 1\n")
+
+    with pytest.raises(HardwareFailed, match="it runs and does not answer; its log is in"):
+        bench.driver.prepare(share(bench, "u2"))
+
+    assert pid(bench, bench.uuid(0)) == number
+    assert has_environment(number)
+    program.write_text(text)
+    assert len(bench.driver.prepare(share(bench, "u2"))) == 1
+
+
 def revived_by_a_start(bench: Any) -> None:
     bench.restart()
 
