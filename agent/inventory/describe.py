@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from agent.inventory.gpus import GpuDescriber
-from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
-from agent.inventory.names import shared_name
+from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice, SplitGpus
+from agent.inventory.names import gpu_name, shared_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
 from scheduler_core.dialects.mixins import flatten
+from scheduler_core.dialects.nested_counters import nested_counters_of
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import NOWHERE, OnNode
@@ -22,9 +23,24 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
-    Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
-           ones first; then NICs by address, each before its VFs.
+    Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
+    Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
+           then NVLink partitions, small ones first; then NICs by address, each before its VFs.
     """
+    found = _described(inventory, driver)
+    if inventory.split is None:
+        return found
+    problems = nested_counters_of(found.pool).problems
+    if not problems:
+        return found
+    unsayable = {entry.gpu.minor for entry in inventory.gpus if gpu_name(entry.gpu.minor) in problems}
+    split = {entry.gpu.minor for entry in inventory.gpus if inventory.split.has(entry.gpu.minor)} - unsayable
+    told = tuple(f"compute instances of {name}: none, {'; '.join(reasons)}" for name, reasons in problems.items())
+    rest = _described(replace(inventory, split=SplitGpus(frozenset(split))), driver)
+    return replace(rest, left_out=(*rest.left_out, *told))
+
+
+def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
@@ -33,11 +49,17 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
         has_shares = inventory.linked is not None
-        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, shared=inventory.shared)
+        gpus = GpuDescriber(
+            driver,
+            inventory.versions,
+            has_shares=has_shares,
+            shared=inventory.shared,
+            split=inventory.split,
+        )
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += [*gpus.left_out, *_not_shared(inventory)]
+        left_out += [*gpus.left_out, *_not_shared(inventory), *_not_split(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
@@ -68,6 +90,15 @@ def _not_shared(inventory: Inventory) -> list[str]:
     known = {entry.gpu.minor for entry in inventory.gpus}
     missing = sorted(inventory.shared.minors - known)
     return [f"{shared_name(minor)}: GPU {minor} is missing" for minor in missing]
+
+
+def _not_split(inventory: Inventory) -> list[str]:
+    """Return a sentence for each GPU whose GPU instances were to be offered in parts and that is missing."""
+    if inventory.split is None or inventory.split.minors is None:
+        return []
+    known = {entry.gpu.minor for entry in inventory.gpus}
+    missing = sorted(inventory.split.minors - known)
+    return [f"compute instances of {gpu_name(minor)}: GPU {minor} is missing" for minor in missing]
 
 
 def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:
