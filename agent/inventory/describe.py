@@ -35,7 +35,9 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         return found
     unsayable = {entry.gpu.minor for entry in inventory.gpus if gpu_name(entry.gpu.minor) in problems}
     split = {entry.gpu.minor for entry in inventory.gpus if inventory.split.has(entry.gpu.minor)} - unsayable
-    told = tuple(f"compute instances of {name}: none, {'; '.join(reasons)}" for name, reasons in problems.items())
+    told = tuple(
+        f"compute instances of {name}: none, {'; '.join(reasons)}" for name, reasons in problems.items()
+    )
     rest = _described(replace(inventory, split=SplitGpus(frozenset(split))), driver)
     return replace(rest, left_out=(*rest.left_out, *told))
 

@@ -112,16 +112,15 @@ def destroy_unshared(gpus: Gpus, claimed: ClaimedComputeInstance, others: Siblin
     Raises: HardwareError.
     """
     try:
-        instance = _gpu_instance(gpus.gpu_instances(claimed.gpu), [claimed])
+        instance = _left(gpus, claimed)
         if instance is None or any(other.gi_id == instance.gi_id for other in others):
             return
         if instance.compute_instances:
-            _log.warning(
-                "%s: %s stays, no claim made what is in it", claimed.device, instances_text([instance])
-            )
+            text = instances_text([instance])
+            _log.warning("%s: %s stays, no claim made what is in it", claimed.device, text)
             return
         ignore_gone(gpus.destroy_gpu_instance, claimed.gpu, instance.gi_id)
-        if _gpu_instance(gpus.gpu_instances(claimed.gpu), [claimed]) is not None:
+        if _left(gpus, claimed) is not None:
             raise HardwareFault("destroy", instances_text([instance]), "it still exists")
     except NotFound as error:
         _log.warning("%s: nothing to destroy, its GPU is gone: %s", claimed.device, error)
@@ -130,6 +129,16 @@ def destroy_unshared(gpus: Gpus, claimed: ClaimedComputeInstance, others: Siblin
 def _gpu_instance(present: Sequence[GpuInstance], devices: Siblings) -> GpuInstance | None:
     """Return the GI of devices that have one in common."""
     return next((found for found in present if any(is_ours(found, one) for one in devices)), None)
+
+
+def _left(gpus: Gpus, claimed: ClaimedComputeInstance) -> GpuInstance | None:
+    """Return the GI of a device whose CI is gone: the recorded one, or an empty one if none is recorded."""
+    for found in gpus.gpu_instances(claimed.gpu):
+        is_recorded = found.gi_id == claimed.gi_id
+        is_unrecorded = claimed.gi_id is None and not found.compute_instances
+        if found.spec == claimed.spec and (is_recorded or is_unrecorded):
+            return found
+    return None
 
 
 def _own(

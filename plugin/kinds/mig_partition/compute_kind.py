@@ -101,7 +101,7 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
         return (published.gpu.bdf,)
 
     def take_down(self, context: Context, devices: Sequence[ClaimedComputeInstance]) -> None:
-        """Destroy the CIs, the last one first, then GIs that no other claim has, then turn off unused modes."""
+        """Destroy the CIs, the last one first, and GIs that no other claim has; turn off unused modes."""
         machine = context.machine.gpus
         for device in reversed(devices):
             siblings = compute_instances.siblings_of(device, [*context.others, *devices])
