@@ -109,6 +109,8 @@ def _mig(gpus: GpuReader) -> Station:
     for gpu, instance in found:
         for compute in instance.compute_instances:
             name = _profiles(gpus, gpu).get(instance.profile_id, str(instance.profile_id))
+            if compute.place is not None:
+                name = f"{compute.place.size}c.{name}"
             ids = (str(gpu.minor), str(instance.gi_id), str(compute.ci_id))
             table.add_row(*ids, name, memory_slice_range(instance.placement), compute.uuid)
     picture = table if found else Text("no GPU instance: whole devices need none", style="dim")
