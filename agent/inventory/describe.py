@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from agent.hardware.types import DriverVersions
 from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice, SplitGpus
 from agent.inventory.names import gpu_name, shared_name
@@ -33,12 +34,11 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     problems = nested_counters_of(found.pool).problems
     if not problems:
         return found
-    unsayable = {entry.gpu.minor for entry in inventory.gpus if gpu_name(entry.gpu.minor) in problems}
-    split = {entry.gpu.minor for entry in inventory.gpus if inventory.split.has(entry.gpu.minor)} - unsayable
-    told = tuple(
-        f"compute instances of {name}: none, {'; '.join(reasons)}" for name, reasons in problems.items()
-    )
-    rest = _described(replace(inventory, split=SplitGpus(frozenset(split))), driver)
+    known = frozenset(entry.gpu.minor for entry in inventory.gpus)
+    named = known if inventory.split.minors is None else inventory.split.minors
+    sayable = SplitGpus(frozenset(minor for minor in named if gpu_name(minor) not in problems))
+    told = [f"compute instances of {root}: none, {'; '.join(why)}" for root, why in problems.items()]
+    rest = _described(replace(inventory, split=sayable), driver)
     return replace(rest, left_out=(*rest.left_out, *told))
 
 
@@ -50,14 +50,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        has_shares = inventory.linked is not None
-        gpus = GpuDescriber(
-            driver,
-            inventory.versions,
-            has_shares=has_shares,
-            shared=inventory.shared,
-            split=inventory.split,
-        )
+        gpus = _gpu_describer(inventory, inventory.versions, driver)
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
@@ -82,6 +75,13 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         by_name=by_name | links.by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=tuple(left_out),
+    )
+
+
+def _gpu_describer(inventory: Inventory, versions: DriverVersions, driver: str) -> GpuDescriber:
+    has_shares = inventory.linked is not None
+    return GpuDescriber(
+        driver, versions, has_shares=has_shares, shared=inventory.shared, split=inventory.split
     )
 
 
