@@ -47,7 +47,7 @@ def siblings_of(claimed: ClaimedComputeInstance, devices: Iterable[object]) -> S
 
 def is_known(compute: ComputeInstance, instance: GpuInstance, held: Siblings) -> bool:
     """Whether a CI is that of a held device."""
-    return any(_is_own(compute, instance, one, held) for one in held if one.spec == instance.spec)
+    return any(_is_own(compute, instance, one) for one in held if one.spec == instance.spec)
 
 
 def refuse_occupied(
@@ -83,21 +83,21 @@ def ensure(
     if instance is None:
         return _create_both(gpus, gpu, claimed, note)
     for compute in instance.compute_instances:
-        if _is_own(compute, instance, claimed, siblings):
+        if _is_own(compute, instance, claimed):
             return _with_instance(claimed, instance.gi_id, compute)
     _refuse_held(instance, gpu, claimed)
     return _create(gpus, gpu, claimed.with_gpu_instance(instance.gi_id), note)
 
 
-def destroy(gpus: Gpus, claimed: ClaimedComputeInstance, siblings: Siblings) -> None:
+def destroy(gpus: Gpus, claimed: ClaimedComputeInstance) -> None:
     """Destroy the CI of a device; what is gone already is no error.
 
     Raises: HardwareError, InUse while a process uses it.
     """
     try:
-        for instance, compute in _own(gpus, claimed, siblings):
+        for instance, compute in _own(gpus, claimed):
             ignore_gone(gpus.destroy_compute_instance, claimed.gpu, instance.gi_id, compute.ci_id)
-        for instance, compute in _own(gpus, claimed, siblings):
+        for instance, compute in _own(gpus, claimed):
             raise HardwareFault(
                 "destroy", f"{compute.uuid} in {instances_text([instance])}", "it still exists"
             )
@@ -141,29 +141,26 @@ def _left(gpus: Gpus, claimed: ClaimedComputeInstance) -> GpuInstance | None:
     return None
 
 
-def _own(
-    gpus: Gpus, claimed: ClaimedComputeInstance, siblings: Siblings
-) -> Sequence[tuple[GpuInstance, ComputeInstance]]:
+def _own(gpus: Gpus, claimed: ClaimedComputeInstance) -> Sequence[tuple[GpuInstance, ComputeInstance]]:
     return [
         (instance, compute)
         for instance in gpus.gpu_instances(claimed.gpu)
         for compute in instance.compute_instances
-        if instance.spec == claimed.spec and _is_own(compute, instance, claimed, siblings)
+        if instance.spec == claimed.spec and _is_own(compute, instance, claimed)
     ]
 
 
-def _is_own(
-    compute: ComputeInstance, instance: GpuInstance, claimed: ClaimedComputeInstance, siblings: Siblings
-) -> bool:
+def _is_own(compute: ComputeInstance, instance: GpuInstance, claimed: ClaimedComputeInstance) -> bool:
     """Whether a CI is that of a device: by its UUID, or at its place in its GI if no UUID is recorded yet.
 
-    The GI's id is recorded before the CI is created, so a device without it has none.
+    The GI's id is recorded before the CI is created, so a device without it has none. No two records are of
+    one place, so what is at the place of a device without a UUID is its own.
     """
     if claimed.gi_id != instance.gi_id:
         return False
     if claimed.mig_uuid is not None:
         return compute.uuid == claimed.mig_uuid
-    return compute.place == claimed.place and all(one.mig_uuid != compute.uuid for one in siblings)
+    return compute.place == claimed.place
 
 
 def _refuse_others(

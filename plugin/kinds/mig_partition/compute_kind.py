@@ -104,8 +104,7 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
         """Destroy the CIs, the last one first, and GIs that no other claim has; turn off unused modes."""
         machine = context.machine.gpus
         for device in reversed(devices):
-            siblings = compute_instances.siblings_of(device, [*context.others, *devices])
-            compute_instances.destroy(machine, device, siblings)
+            compute_instances.destroy(machine, device)
         for device in reversed(devices):
             others = compute_instances.siblings_of(device, context.others)
             compute_instances.destroy_unshared(machine, device, others)

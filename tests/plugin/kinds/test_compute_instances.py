@@ -313,7 +313,7 @@ def claimed(place: int, gi_id: int | None = 1, uuid: str | None = None) -> Claim
     )
 
 
-def test_a_ci_without_a_recorded_uuid_is_that_of_its_place_unless_another_record_names_it() -> None:
+def test_a_ci_without_a_recorded_uuid_is_that_of_its_place_in_the_recorded_gi() -> None:
     compute = ComputeInstance(0, MigUuid("MIG-1"), Placement(1, 1))
     instance = GpuInstance(claimed(0).gpu, 1, 9, Placement(4, 4), (compute,))
 
