@@ -14,8 +14,9 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import mode_option, table_files
+from agent.inventory import mode_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.model import SplitGpus
 from agent.inventory.modes import GpuModes
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
@@ -62,7 +63,8 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
-           ``modes`` in which the GPUs are offered.
+           ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
+           parts, None for none.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -79,6 +81,7 @@ class Options:
     partitions: str | None = None
     partition_policy: str | None = None
     modes: GpuModes = field(default_factory=GpuModes)
+    split: SplitGpus | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -103,6 +106,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         partitions=given.partitions,
         partition_policy=given.partition_policy,
         modes=mode_option.read_gpu_modes(given.gpu_modes),
+        split=split_option.read_split_gpus(given.compute_instances),
     )
 
 
@@ -128,6 +132,7 @@ def parser() -> argparse.ArgumentParser:
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)
     mode_option.add_option(made)
+    split_option.add_option(made)
     return made
 
 

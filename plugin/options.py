@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.inventory.model import LinkedGpus
+from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
@@ -25,7 +25,8 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, ``modes`` in which the GPUs are offered;
+           node's table of partitions, ``split`` the GPUs whose GPU instances claims may share, None without
+           any; ``modes`` in which the GPUs are offered;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -45,6 +46,7 @@ class Options:
     linked: LinkedGpus | None = None
     has_metadata: bool = False
     modes: GpuModes = field(default_factory=GpuModes)
+    split: SplitGpus | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)

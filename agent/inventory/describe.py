@@ -7,12 +7,21 @@ from dataclasses import replace
 from typing import Final
 
 from agent.inventory.gpus import GpuDescriber
-from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice, gpus_of
+from agent.inventory.model import (
+    GpuEntry,
+    Group,
+    Inventory,
+    NodeDevices,
+    PublishedDevice,
+    SplitGpus,
+    gpus_of,
+)
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.names import gpu_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
 from scheduler_core.dialects.mixins import flatten
+from scheduler_core.dialects.nested_counters import nested_counters_of
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import NOWHERE, OnNode
@@ -24,9 +33,25 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
-    Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
-           ones first; then NICs by address, each before its VFs.
+    Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
+    Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
+           then NVLink partitions, small ones first; then NICs by address, each before its VFs.
     """
+    found = _described(inventory, driver)
+    if inventory.split is None:
+        return found
+    problems = nested_counters_of(found.pool).problems
+    if not problems:
+        return found
+    known = frozenset(entry.gpu.minor for entry in inventory.gpus)
+    named = known if inventory.split.minors is None else inventory.split.minors
+    sayable = SplitGpus(frozenset(minor for minor in named if gpu_name(minor) not in problems))
+    told = [f"compute instances of {root}: none, {'; '.join(why)}" for root, why in problems.items()]
+    rest = _described(replace(inventory, split=sayable), driver)
+    return replace(rest, left_out=(*rest.left_out, *told))
+
+
+def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver, inventory.modes)
@@ -34,13 +59,14 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        gpus = GpuDescriber(driver, inventory.versions, has_shares=inventory.linked is not None)
+        has_shares = inventory.linked is not None
+        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, split=inventory.split)
         for entry in _single(inventory):
             group = gpus.describe(entry, inventory.modes.of(entry.gpu.minor))
             groups.append(_offered(group, is_whole=gpu_name(entry.gpu.minor) in gpus.by_name))
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += [*gpus.left_out, *_not_offered(inventory, gpus)]
+        left_out += [*gpus.left_out, *_not_offered(inventory, gpus), *_not_split(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
@@ -75,6 +101,15 @@ def _not_offered(inventory: Inventory, gpus: GpuDescriber) -> list[str]:
     none = "it can be used in none of the modes that it is offered in"
     empty = {minor: none for minor in known - offered if inventory.modes.of(minor) != ModesOfGpu()}
     return [f"{gpu_name(minor)}: {reason}" for minor, reason in sorted((missing | empty).items())]
+
+
+def _not_split(inventory: Inventory) -> list[str]:
+    """Return a sentence for each GPU whose GPU instances were to be offered in parts and that is missing."""
+    if inventory.split is None or inventory.split.minors is None:
+        return []
+    known = {entry.gpu.minor for entry in inventory.gpus}
+    missing = sorted(inventory.split.minors - known)
+    return [f"compute instances of {gpu_name(minor)}: GPU {minor} is missing" for minor in missing]
 
 
 def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.hardware.types import DriverVersions, Gpu, MigProfile, Placement
+from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
+from agent.inventory.compute_instances import ComputeInstances
 from agent.inventory.model import (
     GpuEntry,
     Group,
     MigPartition,
     PublishedDevice,
+    SplitGpus,
     WholeGpu,
 )
 from agent.inventory.modes import ATTRIBUTE, GpuMode, ModesOfGpu
@@ -55,13 +58,16 @@ class GpuDescriber:
         versions: DriverVersions,
         *,
         has_shares: bool = False,
+        split: SplitGpus | None = None,
     ) -> None:
         self.driver = driver
         self.versions = versions
         self._has_shares = has_shares
+        self._split = split
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
+        self._compute = ComputeInstances(driver, self.shared, self.by_name, self.left_out)
 
     def describe(self, entry: GpuEntry, modes: ModesOfGpu) -> Group:
         """Return the GPU and its partitions, and the devices that claims share, last.
@@ -76,17 +82,42 @@ class GpuDescriber:
         devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry), attributes=mode)]
         if entry.offers_whole and modes.whole:
             self.by_name[name] = WholeGpu(gpu)
-        partitions = [
-            self._partition(entry, profile, placement)
+        places = [
+            (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
             for placement in profile.placements
             if entry.offers_partitions and modes.mig
         ]
+        partitions = [self._partition(entry, profile, placement) for profile, placement in places]
+        leaves: list[CompositeDevice] = []
         if partitions:
             parent = self._parent_attributes(entry, self._mode(GpuMode.MIG, modes))
             mixins.append(Mixin(name=f"{name}-mig", attributes=parent, capacity=self._share_of(entry, 1)))
+            if self._split is not None and self._split.has(entry.gpu.minor):
+                cut = list(zip(partitions, places, strict=True))
+                partitions, leaves = self._split_up(entry, modes, cut, mixins)
         shared = self._shared(entry, modes, has_partitions=bool(partitions))
-        return Group(mixins=tuple(mixins), devices=(*devices, *partitions, *shared))
+        return Group(mixins=tuple(mixins), devices=(*devices, *partitions, *leaves, *shared))
+
+    def _split_up(
+        self,
+        entry: GpuEntry,
+        modes: ModesOfGpu,
+        cut: list[tuple[CompositeDevice, tuple[MigProfile, Placement]]],
+        mixins: list[Mixin],
+    ) -> tuple[list[CompositeDevice], list[CompositeDevice]]:
+        """Return the partitions and their compute instances.
+
+        Beside modes that are in use side by side there are none: groups do not tell them from other devices.
+        """
+        name, parent = gpu_name(entry.gpu.minor), mixins[-1].attributes
+        if modes.is_side_by_side:
+            self.left_out.append(f"compute instances of {name}: none, its modes are in use side by side")
+            return [partition for partition, _ in cut], []
+        if self._has_shares:  # a share is the partition's, not its compute instances'
+            mixins.append(Mixin(name=f"{name}-ci", attributes=parent))
+        product = self._product_attributes(entry.gpu, TYPE_OF_CI)
+        return self._compute.split_up(entry.gpu, cut, product, mixins[-1])
 
     def _shared(
         self, entry: GpuEntry, modes: ModesOfGpu, *, has_partitions: bool

@@ -20,6 +20,7 @@ _LAST_MINOR: Final = 255
 _WORDS: Final = {"whole": GpuMode.WHOLE, "mig": GpuMode.MIG, "shared": GpuMode.SHARED, "mps": GpuMode.MPS}
 _RANGE: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
 _MODE: Final = re.compile(r"(whole|mig|shared|mps)(?::(\d{1,2})%)?", re.ASCII)
+_MINORS: Final = f"must be all, or minors of GPUs from 0 to {_LAST_MINOR} such as 0,2-5"
 _FORM: Final = (
     f"must be GPUs=MODES: all or minors from 0 to {_LAST_MINOR}, and modes of {', '.join(_WORDS)}, "
     "such as 0,2-5=whole,mig,shared"
@@ -55,20 +56,32 @@ def read_gpu_modes(texts: Sequence[str] | None) -> GpuModes:
             require(others is None, OPTION, text, _ONCE)
             others = found
             continue
-        minors = _minors(gpus, text)
+        minors = _minors(gpus)
+        require(bool(minors), OPTION, text, _FORM)
         require(by_minor.keys().isdisjoint(minors), OPTION, text, _ONCE)
         by_minor |= dict.fromkeys(minors, found)
     return GpuModes(others or ModesOfGpu(), by_minor)
 
 
-def _minors(gpus: str, text: str) -> set[int]:
+def read_minors(option: str, text: str) -> frozenset[int] | None:
+    """Return the minors of the GPUs that an option names, None for all. Raises: InvalidOption."""
+    if text == _ALL:
+        return None
+    found = _minors(text)
+    require(bool(found), option, text, _MINORS)
+    return found
+
+
+def _minors(gpus: str) -> frozenset[int]:
+    """Return minors in their text form, none where it is wrong."""
     minors: set[int] = set()
     for part in gpus.split(","):
         found = _RANGE.fullmatch(part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        require(first <= last <= _LAST_MINOR, OPTION, text, _FORM)
+        if not first <= last <= _LAST_MINOR:
+            return frozenset()
         minors.update(range(first, last + 1))
-    return minors
+    return frozenset(minors)
 
 
 def _modes(modes: str, text: str) -> ModesOfGpu:

@@ -9,6 +9,7 @@ from functools import cached_property
 from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
+    ComputeSpec,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -58,13 +59,27 @@ class LinkedGpus:
     is_honored: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SplitGpus:
+    """On which GPUs of the node a GPU instance may have several compute instances, of several claims.
+
+    Shape: ``minors`` is None for all GPUs.
+    """
+
+    minors: frozenset[int] | None = None
+
+    def has(self, minor: int) -> bool:
+        """Whether the GPU of a minor is among them."""
+        return self.minors is None or minor in self.minors
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions; ``modes`` in
-           which the GPUs are offered.
+           which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts.
     """
 
     node: str
@@ -75,6 +90,7 @@ class Inventory:
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
     modes: GpuModes = field(default_factory=GpuModes)
+    split: SplitGpus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +136,24 @@ class MigPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class MigComputeInstance:
+    """A compute instance that leaves room in its GPU instance; neither need exist yet.
+
+    Units: ``place`` compute slices of the GPU instance.
+    """
+
+    gpu: Gpu
+    profile: MigProfile
+    placement: Placement
+    place: Placement
+
+    @property
+    def spec(self) -> ComputeSpec:
+        """Return the compute instance as the hardware is asked for it."""
+        return ComputeSpec(MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement), self.place)
+
+
+@dataclass(frozen=True, slots=True)
 class WholeNic:
     """A NIC's physical function."""
 
@@ -149,7 +183,9 @@ class NicFunction:
     vf: Bdf | None = None
 
 
-PublishedDevice = WholeGpu | SharedGpu | MpsGpu | GpuPartition | MigPartition | WholeNic | NicVf
+PublishedDevice = (
+    WholeGpu | SharedGpu | MpsGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +202,22 @@ class UnderMps:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | InShares | UnderMps | NicFunction | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, one under MPS, a
-function of a NIC, or whole GPUs.
+Hardware = MigSpec | ComputeSpec | InShares | UnderMps | NicFunction | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, one
+under MPS, a function of a NIC, or whole GPUs.
 """
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
-        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MpsGpu(gpu=gpu) | MigPartition(gpu=gpu):
+        case (
+            WholeGpu(gpu=gpu)
+            | SharedGpu(gpu=gpu)
+            | MpsGpu(gpu=gpu)
+            | MigPartition(gpu=gpu)
+            | MigComputeInstance(gpu=gpu)
+        ):
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
@@ -192,8 +234,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return InShares(gpu.uuid)
         case MpsGpu(gpu=gpu):
             return UnderMps(gpu.uuid)
-        case MigPartition() as partition:
-            return partition.spec
+        case MigPartition() | MigComputeInstance():
+            return device.spec
         case WholeNic(pf=pf):
             return NicFunction(pf.function.bdf)
         case NicVf(pf=pf, vf=vf):

@@ -160,7 +160,7 @@ class ClaimSteps:
         def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        context = self._context(plan.node, plan.record)
+        context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
@@ -182,11 +182,16 @@ class ClaimSteps:
         def others() -> list[Record]:
             return [one for one in self.store.census().records if one.uid != record.uid]
 
+        def devices() -> Sequence[Claimed]:
+            alive = (one for one in others() if one.boot_id == record.boot_id)
+            return [device for one in alive for device in one.devices]
+
         return Context(
             self.machine,
             node,
             self.host_root,
             self.waiting,
+            devices,
             lambda: under_mps(others()),
             lambda: with_interval(others()),
         )

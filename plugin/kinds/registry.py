@@ -7,7 +7,8 @@ from typing import Final
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.gpus_under_mps.share import ClaimedMpsShare, MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import ClaimedGpuUnderMps, GpuUnderMpsKind
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.mig_partition.under_mps import ClaimedMigUnderMps, MigUnderMpsKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
@@ -28,6 +29,7 @@ KINDS: Final = KindTable(
     GpuPartitionKind(),
     MigUnderMpsKind(),
     MigPartitionKind(),
+    ComputeInstanceKind(),
     RdmaNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
@@ -43,6 +45,7 @@ ClaimedDevice = (
     | ClaimedGpuPartition
     | ClaimedMigPartition
     | ClaimedMigUnderMps
+    | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
     | ClaimedRdmaNic

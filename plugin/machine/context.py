@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,17 +18,24 @@ from plugin.machine.waiting import Waiting
 class Context:
     """The context of one call for one claim; one thread uses it.
 
-    Shape: ``host_root`` where the host's files are seen from here; ``others_under_mps`` the UUIDs of devices
-           that other claims have under MPS; ``others_with_interval`` those of the GPUs for which other claims
-           have an interval of time slicing.
+    Shape: ``host_root`` where the host's files are seen from here; ``read_others`` reads the recorded devices
+           of all other claims of this boot. Under the lock of a piece of hardware, those of it stay the same.
+           ``others_under_mps`` the UUIDs of devices that other claims have under MPS;
+           ``others_with_interval`` those of the GPUs for which other claims have an interval of time slicing.
     """
 
     machine: Machine
     node: NodeSnapshot
     host_root: Path
     waiting: Waiting
+    read_others: Callable[[], Sequence[object]]
     others_under_mps: Callable[[], frozenset[str]] = frozenset
     others_with_interval: Callable[[], frozenset[str]] = frozenset
+
+    @cached_property
+    def others(self) -> Sequence[object]:
+        """Return the recorded devices of all other claims, read once."""
+        return self.read_others()
 
     @cached_property
     def mps(self) -> MpsDaemons:

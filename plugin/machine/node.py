@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices
+from agent.inventory.model import LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
@@ -41,8 +41,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered; both as the
-           agent has them.
+    Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered, ``split`` those whose
+           GPU instances are in parts; all as the agent has them.
     """
 
     def __init__(
@@ -52,12 +52,15 @@ class Node:
         driver: str,
         linked: LinkedGpus | None = None,
         modes: GpuModes | None = None,
+        *,
+        split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
         self._name = name
         self._driver = driver
         self._linked = linked
         self._modes = modes or GpuModes()
+        self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -70,7 +73,7 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, modes=self._modes)
+            inventory = replace(inventory, linked=self._linked, modes=self._modes, split=self._split)
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},

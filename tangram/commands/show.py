@@ -17,7 +17,7 @@ from agent.inventory.model import Inventory, NodeDevices
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
-from tangram.gpu_modes import add_gpu_modes, with_gpu_modes
+from tangram.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
@@ -97,8 +97,8 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
-    if options.gpu_modes is not None and (options.files or options.cluster):
-        raise bad_argument("--gpu-modes", options.gpu_modes[0], "has no effect with --file and --cluster")
+    if options.files or options.cluster:
+        refuse_without_node(options)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

@@ -16,7 +16,6 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import as_mode_allows, describe, discover
 from agent.inventory.model import NodeDevices
-from agent.inventory.modes import GpuModes
 from agent.slices import composite_slices, encoded
 from scheduler_core.api import allocate
 from scheduler_core.base.quantity import Quantity
@@ -30,6 +29,7 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
+from tangram.gpu_modes import Offered
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows
@@ -45,13 +45,13 @@ from tangram.sizes import sizes_of
 class Decision:
     """What the first half leads to.
 
-    Shape: ``asked`` is None where the claim is to suit the node; ``modes`` those in which GPUs are offered;
+    Shape: ``asked`` is None where the claim is to suit the node; ``offered`` the modes and parts of GPUs;
            all is set once ``stations`` has come to its end.
     """
 
     node: str
     asked: Asked | None = None
-    modes: GpuModes = field(default_factory=GpuModes)
+    offered: Offered = field(default_factory=Offered)
     answer: Answer | None = None
     pools: tuple[Pool, ...] = field(default=())
 
@@ -62,7 +62,7 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     inventory = discover(readers, decision.node)
     made_by = "agent.inventory.discover(readers, node)"
     yield Station("inventory", made_by, pcie_tree(inventory), plain(inventory))
-    offered = as_mode_allows(replace(inventory, modes=decision.modes))
+    offered = as_mode_allows(decision.offered.on(inventory))
     devices = describe(offered, driver)
     yield _devices(devices)
     slices = encoded(composite_slices(devices))

@@ -16,7 +16,11 @@ from plugin.base.errors import NotReady
 from plugin.kinds import gpus
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.mig_partition import instances
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import (
+    ClaimedComputeInstance,
+    ClaimedMigDevice,
+    ClaimedMigPartition,
+)
 from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
@@ -31,6 +35,7 @@ class MigKind(PreparableKind[MigPartition, M]):
     """One GI that one CI fills, whatever programs use it."""
 
     published = MigPartition
+    neighbours = (ClaimedComputeInstance,)
 
     def why_ill(self, published: MigPartition, seen: SeenHardware) -> str:
         """Return why the parent does not answer."""
@@ -86,8 +91,8 @@ class MigKind(PreparableKind[MigPartition, M]):
         """Turn the mode off on parents without instances: on some models it outlives a boot."""
         gpus.turn_off_unused_modes(context, (device.gpu for device in devices))
 
-    def foreign(self, node: NodeSnapshot, held: Sequence[M]) -> Iterable[Foreign]:
-        """Yield the instances that no claim created."""
+    def foreign(self, node: NodeSnapshot, held: Sequence[ClaimedMigDevice]) -> Iterable[Foreign]:
+        """Yield the instances that no claim created, also none for a compute instance."""
         for found in node.instances.values():
             for instance in found:
                 if not any(instances.is_ours(instance, device) for device in held):

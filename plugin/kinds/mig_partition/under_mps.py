@@ -13,7 +13,7 @@ from agent.inventory.model import MigPartition, PublishedDevice
 from plugin.kinds import mps
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, Progress, Wanted
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigDevice, ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigKind, planned_fields
 from plugin.kinds.mps import RecordedLimits
 from plugin.machine.context import Context
@@ -110,7 +110,7 @@ class MigUnderMpsKind(MigKind[ClaimedMigUnderMps]):
         mps.end_unused(context, [device.mig_uuid for device in devices if device.mig_uuid is not None])
         super().take_down(context, devices)
 
-    def foreign(self, _node: NodeSnapshot, _held: Sequence[ClaimedMigUnderMps]) -> Iterable[Foreign]:
+    def foreign(self, _node: NodeSnapshot, _held: Sequence[ClaimedMigDevice]) -> Iterable[Foreign]:
         """Yield nothing: instances that no claim created are told of once, as those without MPS."""
         return ()
 

@@ -11,6 +11,7 @@ from typing import Final
 from scheduler_core.frontends.configuration.values import (
     Config,
     GpuConfig,
+    MigConfig,
     Mps,
     NicConfig,
     TimeSlicing,
@@ -40,6 +41,7 @@ NO_MPS_FOR_PARTITIONS: Final = (
 _WITHOUT_MPS: Final = {
     "gpu-shared": "its claims take turns without MPS; ask for a device of type gpu-mps",
     "gpu-partition": NO_MPS_FOR_PARTITIONS,
+    "compute-instance": "this version cannot prepare MPS for compute instances; leave the field out",
 }
 """Why MPS cannot be asked for on devices of a type."""
 _WITHOUT_TIME_SLICING: Final = {
@@ -70,7 +72,7 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
     match config:
         case GpuConfig(sharing=TimeSlicing()) if device_type in _WITHOUT_TIME_SLICING:
             return Unprepared(f"{kind}.sharing", _WITHOUT_TIME_SLICING[device_type])
-        case GpuConfig(sharing=Mps()) if device_type in _WITHOUT_MPS:
+        case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()) if device_type in _WITHOUT_MPS:
             return Unprepared(f"{kind}.sharing", _WITHOUT_MPS[device_type])
         case VfConfig():
             return _missing_for_vf(config)

@@ -145,6 +145,7 @@ CONFIG_OF: Final[Mapping[str, type[Config]]] = {
     "gpu-shared": GpuConfig,
     "gpu-mps": GpuConfig,
     "mig": MigConfig,
+    "compute-instance": MigConfig,
     "vf": VfConfig,
     "nic": NicConfig,
 }

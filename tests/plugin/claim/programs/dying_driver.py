@@ -26,7 +26,7 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
-from agent.inventory.model import LinkedGpus
+from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.base import files
@@ -127,6 +127,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         modes=GpuModes(ModesOfGpu(shared=100, mps=100)),
+        split=SplitGpus(),
     )
     deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)
