@@ -23,7 +23,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
     Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
-           ones first; then NICs by address, each before its VFs.
+           ones first; then NICs by address, each before its VFs; none that the inventory withholds.
     """
     groups: list[Group] = []
     nics = NicDescriber(driver)
@@ -32,17 +32,16 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        has_shares = inventory.linked is not None
-        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, shared=inventory.shared)
+        linked, sharing = inventory.linked, inventory.shared
+        gpus = GpuDescriber(driver, inventory.versions, has_shares=linked is not None, shared=sharing)
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
         left_out += [*gpus.left_out, *_not_shared(inventory)]
-        if inventory.linked is not None:
-            links.describe(inventory, inventory.linked)
+        if linked is not None:
+            links.describe(inventory, linked)
             groups += links.groups
-            left_out += links.left_out
-    groups += [nics.describe(pf) for pf in inventory.nics]
+    groups += nics.describe(inventory)
     everything = CompositeSlice(
         name=inventory.node,
         pool=PoolId(driver, inventory.node),
@@ -58,6 +57,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         by_name=by_name | links.by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=tuple(left_out),
+        withheld=(*inventory.withheld, *links.withheld),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from agent.hardware.ports import Readers
-from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
+from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
 from agent.inventory.model import Inventory, NodeDevices
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.commands import show_files
@@ -23,6 +23,7 @@ from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
+from tangram.pictures.withheld import withheld_table
 from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.throwaway import throwaway_folder
@@ -117,7 +118,7 @@ def shown_of(readers: Readers, node: str, driver: str) -> Shown:
 
 def described(inventory: Inventory, driver: str) -> Shown:
     """Describe what can be prepared on a node without an operator."""
-    return Shown(inventory, describe(as_mode_allows(inventory), driver))
+    return Shown(inventory, describe(offered(inventory), driver))
 
 
 @contextmanager
@@ -140,16 +141,20 @@ def _plain(shown: Shown) -> dict[str, Any]:
         "inventory": shown.inventory,
         "devices": rows(shown.devices.pool),
         "leftOut": shown.devices.left_out,
+        "withheld": shown.devices.withheld,
         "sizes": list(sizes_of(shown.devices)),
     }
 
 
 def _draw(shown: Shown, face: Face) -> None:
-    face.out.show(pcie_tree(shown.inventory))
+    face.out.show(pcie_tree(shown.inventory, shown.devices.withheld))
     face.out.heading("Devices")
     face.out.show(devices_table(shown.devices.pool))
     for sentence in shown.devices.left_out:
         face.out.show(Text(f"left out: {sentence}", style="yellow"))
+    if shown.devices.withheld:
+        face.out.heading("Withheld: not offered, since they cannot be prepared")
+        face.out.show(withheld_table(shown.devices.withheld))
     face.out.heading("Slices")
     face.out.show(sizes_table(list(sizes_of(shown.devices))))
 
