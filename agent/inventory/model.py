@@ -77,7 +77,8 @@ class Inventory:
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
            where no GPU is offered in shares; ``functions`` the facts of the NICs' functions; ``withheld``
-           what is not offered, empty before somebody judged it.
+           what is not offered, empty before somebody judged it; ``multus_resource`` the name under which
+           Multus finds VFs, None where it does not.
     """
 
     node: str
@@ -90,6 +91,7 @@ class Inventory:
     shared: SharedGpus | None = None
     functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
     withheld: tuple[Withheld, ...] = ()
+    multus_resource: str | None = None
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""

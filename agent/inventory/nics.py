@@ -12,6 +12,7 @@ from dataclasses import replace
 from agent.hardware.types import PhysicalFunction
 from agent.inventory.judgement import modes_of
 from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
+from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.topology import address_attribute, topology_attributes
 from scheduler_core.base.quantity import Quantity
@@ -47,7 +48,7 @@ class NicDescriber:
         if is_offered:
             self.by_name[name] = inventory.nic(pf)
         vfs = [
-            self._vf(inventory.vf(pf, vf))
+            self._vf(inventory, inventory.vf(pf, vf))
             for vf in pf.vfs
             if vf_name(pf.function.bdf, vf.index) not in withheld
         ]
@@ -70,15 +71,18 @@ class NicDescriber:
             capacity={self._key("vfSlots"): Quantity.of(len(pf.vfs))} if pf.vfs else {},
         )
 
-    def _vf(self, published: NicVf) -> CompositeDevice:
+    def _vf(self, inventory: Inventory, published: NicVf) -> CompositeDevice:
         pf, vf = published.pf, published.vf
+        address = vf.function.bdf
         name = vf_name(pf.function.bdf, vf.index)
         self.by_name[name] = published
         return CompositeDevice(
             name=name,
             includes=(nic_name(pf.function.bdf), self._share_kind(published)),
             sources=(nic_name(pf.function.bdf),),
-            attributes=self._own({"vfIndex": vf.index}) | dict(address_attribute(vf.function)),
+            attributes=self._own({"vfIndex": vf.index})
+            | dict(address_attribute(vf.function))
+            | dict(multus_attributes(inventory.multus_resource, address)),
         )
 
     def _share_kind(self, published: NicVf) -> str:

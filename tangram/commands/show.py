@@ -17,6 +17,7 @@ from agent.inventory.model import Inventory, NodeDevices
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.multus import add_multus, with_multus
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
@@ -60,6 +61,7 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_shared_gpus(parser)
+    add_multus(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -84,6 +86,7 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = with_multus(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
@@ -101,6 +104,9 @@ def _check(options: Namespace) -> None:
     if options.shared_gpus is not None and (options.sizes or options.files or options.cluster):
         rule = "has no effect with --sizes, --file and --cluster"
         raise bad_argument("--shared-gpus", options.shared_gpus, rule)
+    if options.multus_resource is not None and (options.sizes or options.files or options.cluster):
+        rule = "has no effect with --sizes, --file and --cluster"
+        raise bad_argument("--multus-resource", options.multus_resource, rule)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

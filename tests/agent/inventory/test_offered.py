@@ -180,3 +180,18 @@ def test_the_mode_of_the_embedded_switch_is_published_where_a_file_tells_it(mach
     told = {one.name: one.attributes.get("tangram.dev/eswitchMode") for one in devices.pool.devices}
 
     assert (told[NIC], told[VF], told["nic-0000-19-00-1"]) == ("switchdev", "switchdev", None)
+
+
+def test_vfs_are_published_for_multus_only_where_a_resource_name_is_given(machine_with):
+    inventory = read(machine_with())
+    names = ("k8s.cni.cncf.io/resourceName", "k8s.cni.cncf.io/deviceID")
+
+    def told(resource: str | None) -> dict[str, tuple[object, ...]]:
+        found = describe(offered(replace(inventory, multus_resource=resource))).pool.devices
+        return {one.name: tuple(one.attributes.get(name) for name in names) for one in found}
+
+    assert set(told(None).values()) == {(None, None)}
+    with_name = told("tangram.dev/vf")
+    assert with_name.pop(VF) == ("tangram.dev/vf", "0000:19:00.2")
+    assert with_name.pop(SIBLING) == ("tangram.dev/vf", "0000:19:00.3")
+    assert set(with_name.values()) == {(None, None)}
