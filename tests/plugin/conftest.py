@@ -195,6 +195,7 @@ def make_bench(
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
         node_name=node,
