@@ -8,6 +8,9 @@ from typing import Any
 
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
+from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated.state import StateFile
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
@@ -132,6 +135,16 @@ def setting_up(kind: AnyKind) -> list[str]:
 def taking_down(kind: AnyKind) -> list[str]:
     """The calls that change the machine while the example is taken down."""
     return list(kind.crash_points.taking_down) * example_of(kind).parts
+
+
+def left_of_nics(simulated: SimulatedMachine) -> list[str]:
+    """Return what claims could have left of NICs' functions: drivers, overrides, settings of PFs."""
+    new = FunctionState()
+    return [
+        f"{bdf}: {function}"
+        for bdf, function in StateFile(simulated.directory).read().functions.items()
+        if (function.driver, function.override, function.setting) != (new.driver, new.override, new.setting)
+    ]
 
 
 STEPS_OF_LOOK = 3 + 2 + 3 + 2
