@@ -137,12 +137,17 @@ def taking_down(kind: AnyKind) -> list[str]:
     return list(kind.crash_points.taking_down) * example_of(kind).parts
 
 
+def functions_of(simulated: SimulatedMachine) -> Mapping[str, FunctionState]:
+    """Return the functions of NICs that are not as their driver first makes them, by address."""
+    return StateFile(simulated.directory).read().functions
+
+
 def left_of_nics(simulated: SimulatedMachine) -> list[str]:
     """Return what claims could have left of NICs' functions: drivers, overrides, settings of PFs."""
     new = FunctionState()
     return [
         f"{bdf}: {function}"
-        for bdf, function in StateFile(simulated.directory).read().functions.items()
+        for bdf, function in functions_of(simulated).items()
         if (function.driver, function.override, function.setting) != (new.driver, new.override, new.setting)
     ]
 
