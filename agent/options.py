@@ -14,10 +14,11 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import mode_option, split_option, table_files
+from agent.inventory import multus, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.model import SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.options import mode_option, split_option
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
@@ -64,7 +65,8 @@ class Options:
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
            ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
-           parts, None for none.
+           parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None where it
+           does not.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -82,6 +84,7 @@ class Options:
     partition_policy: str | None = None
     modes: GpuModes = field(default_factory=GpuModes)
     split: SplitGpus | None = None
+    multus_resource: str | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -107,6 +110,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         partition_policy=given.partition_policy,
         modes=mode_option.read_gpu_modes(given.gpu_modes),
         split=split_option.read_split_gpus(given.compute_instances),
+        multus_resource=multus.read_multus_resource(given.multus_resource),
     )
 
 
@@ -133,6 +137,7 @@ def parser() -> argparse.ArgumentParser:
     table_files.add_options(made)
     mode_option.add_option(made)
     split_option.add_option(made)
+    multus.add_option(made)
     return made
 
 

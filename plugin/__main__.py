@@ -21,8 +21,8 @@ import daemon.early_end  # noqa: F401 - first, since what follows takes long to 
 from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
-from agent.inventory.mode_option import read_gpu_modes
-from agent.inventory.split_option import read_split_gpus
+from agent.inventory.options.mode_option import read_gpu_modes
+from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.logs import log_to_standard_error

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import machine_options
-from agent.inventory import mode_option, split_option, table_files
+from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.options import mode_option, split_option
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import dataclass, field, replace
 
-from agent.inventory import mode_option, split_option
 from agent.inventory.model import Inventory, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.options import mode_option, split_option
 from daemon.command_line import InvalidOption
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser

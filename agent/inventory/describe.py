@@ -35,7 +35,8 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 
     Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
     Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
-           then NVLink partitions, small ones first; then NICs by address, each before its VFs.
+           then NVLink partitions, small ones first; then NICs by address, each before its VFs; none that the
+           inventory withholds.
     """
     found = _described(inventory, driver)
     if inventory.split is None:
@@ -70,8 +71,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
-            left_out += links.left_out
-    groups += [nics.describe(pf) for pf in inventory.nics]
+    groups += nics.describe(inventory)
     mixins = tuple((shared | nics.shared).values())
     return NodeDevices(
         shared=mixins,
@@ -79,6 +79,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         by_name=by_name | links.by_name | nics.by_name,
         pool=flatten([_one_slice(inventory.node, driver, mixins, groups)]),
         left_out=tuple(left_out),
+        withheld=(*inventory.withheld, *links.withheld),
     )
 
 

@@ -23,6 +23,8 @@ from agent.hardware.types import (
     VirtualFunction,
 )
 from agent.inventory.modes import GpuModes
+from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.withheld import Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -79,7 +81,9 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions; ``modes`` in
-           which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts.
+           which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts;
+           ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
+           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none.
     """
 
     node: str
@@ -91,6 +95,20 @@ class Inventory:
     linked: LinkedGpus | None = None
     modes: GpuModes = field(default_factory=GpuModes)
     split: SplitGpus | None = None
+    functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
+    withheld: tuple[Withheld, ...] = ()
+    multus_resource: str | None = None
+
+    def nic(self, pf: PhysicalFunction) -> WholeNic:
+        """Return a NIC as a device."""
+        return WholeNic(pf, self._facts(pf.function.bdf))
+
+    def vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> NicVf:
+        """Return a VF of a NIC as a device."""
+        return NicVf(pf, vf, self._facts(vf.function.bdf))
+
+    def _facts(self, bdf: Bdf) -> FunctionFacts:
+        return self.functions.get(bdf, NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +176,7 @@ class WholeNic:
     """A NIC's physical function."""
 
     pf: PhysicalFunction
+    facts: FunctionFacts = NO_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +185,7 @@ class NicVf:
 
     pf: PhysicalFunction
     vf: VirtualFunction
+    facts: FunctionFacts = NO_FACTS
 
     @property
     def has_rdma(self) -> bool:
@@ -256,7 +276,7 @@ class NodeDevices:
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
-           each beginning with the device's name.
+           each beginning with the device's name; ``withheld`` are devices that exist and are not offered.
     """
 
     shared: tuple[Mixin, ...]
@@ -264,6 +284,7 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
     @cached_property
     def books(self) -> Ledger:

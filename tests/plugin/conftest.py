@@ -10,13 +10,12 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import allocated_device
+from devices_of_kinds import allocated_device, left_of_nics
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
-from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid, TimeSlice
 from agent.inventory.describe import describe
@@ -156,13 +155,7 @@ class Bench:
             if state.time_slice is not TimeSlice.DEFAULT
         ]
         found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
-        new = FunctionState()
-        found += [
-            f"{bdf}: {function}"
-            for bdf, function in StateFile(self.simulated.directory).read().functions.items()
-            if (function.driver, function.override, function.setting)
-            != (new.driver, new.override, new.setting)
-        ]
+        found += left_of_nics(self.simulated)
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
@@ -211,6 +204,7 @@ def make_bench(
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
         node_name=node,

@@ -9,9 +9,9 @@ import pytest
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory import describe, discover
-from agent.inventory.mode_option import read_gpu_modes
 from agent.inventory.model import GpuPartition, LinkedGpus, MigPartition, MpsGpu, SharedGpu, WholeGpu
 from agent.inventory.modes import GpuModes, ModesOfGpu
+from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.partitions import shipped_table
 from agent.publishing.fixed import fixed_pool, without
 from agent.slices import composite_slices, encoded, v1_slices
@@ -336,7 +336,8 @@ def test_a_gpu_that_is_not_offered_whole_is_in_no_nvlink_partition(found):
     linked = [one for one in devices.by_name.values() if isinstance(one, GpuPartition)]
     assert linked
     assert not any(gpu.minor == 0 for one in linked for gpu in one.gpus)
-    assert "gpus-0-1: GPU 0 is missing, or cannot be allocated whole" in devices.left_out
+    (found_withheld,) = (one for one in devices.withheld if one.device == "gpus-0-1")
+    assert "GPU 0 is missing, or cannot be allocated whole" in found_withheld.reason.text
 
 
 def test_gpus_that_are_missing_or_have_none_of_their_modes_are_told(found):

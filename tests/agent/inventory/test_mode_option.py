@@ -3,8 +3,8 @@
 import pytest
 
 from agent.__main__ import main as agent
-from agent.inventory.mode_option import read_gpu_modes
 from agent.inventory.modes import GpuModes, ModesOfGpu
+from agent.inventory.options.mode_option import read_gpu_modes
 from daemon.command_line import InvalidOption
 from plugin.__main__ import main as plugin
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from agent.inventory.mode_option import read_minors
 from agent.inventory.model import SplitGpus
+from agent.inventory.options.mode_option import read_minors
 
 OPTION: Final = "--compute-instances"
 
