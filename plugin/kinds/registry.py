@@ -7,6 +7,8 @@ from typing import Final
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.netdev_nic import ClaimedNetdevNic, NetdevNicKind
+from plugin.kinds.nic_vf.netdev import ClaimedNetdevVf, NetdevVfKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
@@ -21,9 +23,11 @@ KINDS: Final = KindTable(
     GpuPartitionKind(),
     MigPartitionKind(),
     RdmaNicKind(),
+    NetdevNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
     VfioVfKind(),
+    NetdevVfKind(),
     NicVfKind(),
 )
 ClaimedDevice = (
@@ -33,6 +37,8 @@ ClaimedDevice = (
     | ClaimedMigPartition
     | ClaimedRdmaVf
     | ClaimedVfioVf
+    | ClaimedNetdevVf
     | ClaimedRdmaNic
+    | ClaimedNetdevNic
 )
 """What a record may hold of a device: the ``claimed`` of every row."""

@@ -124,11 +124,12 @@ def test_a_suitable_claim_fills_a_gpu_with_the_profiles_that_the_machine_has(
 
 
 def test_a_claim_that_the_plugin_cannot_prepare_ends_with_its_error_and_status_1(tangram, written):
-    requests = [{"name": "nic", "exactly": {"deviceClassName": "nic.tangram.dev"}}]
-    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "NicConfig", "name": "net1"}
+    requests = [{"name": "vf", "exactly": {"deviceClassName": "vf.tangram.dev"}}]
+    vlan = {"id": 5, "protocol": "802.1ad"}
+    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "VfConfig", "vlan": vlan}
     claim = {
         "kind": "ResourceClaim",
-        "metadata": {"name": "nic"},
+        "metadata": {"name": "vf"},
         "spec": {
             "devices": {
                 "requests": requests,
@@ -137,7 +138,7 @@ def test_a_claim_that_the_plugin_cannot_prepare_ends_with_its_error_and_status_1
         },
     }
 
-    answer = tangram("demo", "--node", "no-gpu", "--claim", written("nic.yaml", yaml.safe_dump(claim)))
+    answer = tangram("demo", "--node", "a30x4", "--claim", written("vf.yaml", yaml.safe_dump(claim)))
 
     assert answer.status == 1
     assert "error:" in answer.out

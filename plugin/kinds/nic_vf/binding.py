@@ -17,6 +17,7 @@ from agent.hardware.types import Bdf
 from plugin.base.errors import NotReady
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.nic_vf.presence import refuse_changed
+from plugin.machine import default_route
 
 _log = logging.getLogger(__name__)
 _ATTEMPTED: Final = "give to VFIO"
@@ -31,10 +32,9 @@ class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 def refuse_needed(reader: NicReader, device: ClaimedVf) -> None:
     """Keep the node's own way to the network. Raises: NotReady; HardwareError."""
-    way = reader.needed_for_default_route(device.bdf)
-    if way:
-        reason = f"its interface {way[0]} carries the node's default route ({' < '.join(way)})"
-        raise NotReady(_ATTEMPTED, _subject(device), reason, "the user asks for another VF")
+    default_route.refuse_needed(
+        reader, device.bdf, _ATTEMPTED, _subject(device), "the user asks for another VF"
+    )
 
 
 def refuse_shared_group(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:

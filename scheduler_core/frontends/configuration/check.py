@@ -30,7 +30,14 @@ from scheduler_core.frontends.configuration.preparable import (
     has_share,
     preparable,
 )
-from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
+from scheduler_core.frontends.configuration.values import (
+    CONFIG_OF,
+    Config,
+    NicConfig,
+    VfConfig,
+    VfMode,
+    types_of,
+)
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
@@ -232,7 +239,7 @@ def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     if device.attributes.get(qualified("rdmaCapable", driver)) is not False:
         return ""
     if device_type == "nic":
-        return NIC_WITHOUT_RDMA
+        return "" if isinstance(config, NicConfig) else NIC_WITHOUT_RDMA
     is_for_rdma = not isinstance(config, VfConfig) or config.mode in (None, VfMode.RDMA)
     return NO_RDMA if device_type == "vf" and is_for_rdma else ""
 

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Asks Tangram's plugin on this node to bring a device's network interface into the pod that a container is made for.
+#
+# Container runtimes call it as a createRuntime hook of CDI, in the host's namespaces, with the container's state
+# on standard input. It changes nothing itself. Where the plugin refuses, or does not answer in time, the container
+# does not start. It needs sh, cat, mkfifo, mv, rm and sleep.
+#
+# usage: bring-in.sh FOLDER CLAIM_UID DEVICE SECONDS
+
+PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin
+umask 077
+folder=$1 claim=$2 device=$3 seconds=$4
+own=$folder/$claim.$$
+
+fail() {
+    echo "tangram: cannot bring device $device of claim $claim into the pod: $1" >&2
+    exit 1
+}
+
+# Ends the wait with an answer of its own. Its output is closed: runtimes wait for a hook's output to end.
+watch() {
+    left=$seconds
+    while [ "$left" -gt 0 ] && sleep 1 3>&-; do
+        kill -0 $$ || exit
+        left=$((left - 1))
+    done
+    echo "the plugin did not answer within $seconds s; the operator looks at Tangram's pod on this node" >&3
+}
+
+[ -p "$folder/bell" ] || fail "$folder/bell is missing; the operator starts Tangram's plugin on this node"
+trap 'rm -f "$own.new" "$own.request" "$own.answer"' EXIT
+trap 'exit 1' HUP INT TERM
+rm -f "$own.answer"
+mkfifo "$own.answer" || fail "no answer can be received in $folder"
+exec 3<>"$own.answer"
+watch </dev/null >/dev/null 2>&1 &
+watcher=$!
+
+# Whole before it has the name that the plugin looks for.
+{ printf '%s\n%s\n' "$claim" "$device" && cat; } >"$own.new" && mv "$own.new" "$own.request" ||
+    fail "the request cannot be written to $folder"
+echo 1<>"$folder/bell"
+IFS= read -r answer <&3
+kill "$watcher"
+[ "$answer" = ok ] || fail "$answer"
