@@ -6,6 +6,9 @@
 # does not start. It needs sh, cat, mkfifo, mv, rm and sleep.
 #
 # usage: bring-in.sh FOLDER CLAIM_UID DEVICE SECONDS
+#
+# exit status: 0 the pod has the interface; 1 the plugin refused and says why in an event on the claim; 2 no plugin
+# answered. Not every runtime passes our message on.
 
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin
 umask 077
@@ -13,8 +16,8 @@ folder=$1 claim=$2 device=$3 seconds=$4
 own=$folder/$claim.$$
 
 fail() {
-    echo "tangram: cannot bring device $device of claim $claim into the pod: $1" >&2
-    exit 1
+    echo "tangram: cannot bring device $device of claim $claim into the pod: $2" >&2
+    exit "$1"
 }
 
 # Ends the wait with an answer of its own. Its output is closed: runtimes wait for a hook's output to end.
@@ -24,22 +27,26 @@ watch() {
         kill -0 $$ || exit
         left=$((left - 1))
     done
-    echo "the plugin did not answer within $seconds s; the operator looks at Tangram's pod on this node" >&3
+    echo "none: the plugin did not answer within $seconds s; the operator looks at Tangram's pod on this node" >&3
 }
 
-[ -p "$folder/bell" ] || fail "$folder/bell is missing; the operator starts Tangram's plugin on this node"
+[ -p "$folder/bell" ] || fail 2 "$folder/bell is missing; the operator starts Tangram's plugin on this node"
 trap 'rm -f "$own.new" "$own.request" "$own.answer"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'exit 2' HUP INT TERM
 rm -f "$own.answer"
-mkfifo "$own.answer" || fail "no answer can be received in $folder"
+mkfifo "$own.answer" || fail 2 "no answer can be received in $folder"
 exec 3<>"$own.answer"
 watch </dev/null >/dev/null 2>&1 &
 watcher=$!
 
 # Whole before it has the name that the plugin looks for.
 { printf '%s\n%s\n' "$claim" "$device" && cat; } >"$own.new" && mv "$own.new" "$own.request" ||
-    fail "the request cannot be written to $folder"
+    fail 2 "the request cannot be written to $folder"
 echo 1<>"$folder/bell"
 IFS= read -r answer <&3
-kill "$watcher"
-[ "$answer" = ok ] || fail "$answer"
+kill "$watcher" 2>/dev/null
+case $answer in
+ok) ;;
+none:*) fail 2 "${answer#none: }" ;;
+*) fail 1 "$answer" ;;
+esac

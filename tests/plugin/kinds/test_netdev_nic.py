@@ -52,7 +52,7 @@ def test_containers_get_the_hook_and_the_verbs_device(bench: Any) -> None:
     (device,) = json.loads(bench.document("u1").read_text())["devices"]
     (hook,) = device["containerEdits"]["hooks"]
 
-    assert hook["args"][3:5] == ["u1", NIC]
+    assert hook["args"][2:4] == ["u1", NIC]
     nodes = [node["path"] for node in device["containerEdits"]["deviceNodes"]]
     assert nodes == ["/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"]
 
