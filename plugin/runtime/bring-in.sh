@@ -16,7 +16,7 @@ folder=$1 claim=$2 device=$3 seconds=$4
 own=$folder/$claim.$$
 
 fail() {
-    echo "tangram: cannot bring device $device of claim $claim into the pod: $2" >&2
+    printf 'tangram: cannot bring device %s of claim %s into the pod: %s\n' "$device" "$claim" "$2" >&2
     exit "$1"
 }
 
