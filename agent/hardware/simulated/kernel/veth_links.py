@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -26,6 +26,8 @@ from agent.hardware.simulated.nic_state import IN_KERNEL, LinkState
 from agent.hardware.simulated.nics.functions import Function, functions, with_function
 from agent.hardware.simulated.state import State
 from agent.hardware.types import Bdf
+
+_PORT: Final = "tgport"
 
 
 class HostKernel(NetworkKernel, Protocol):
@@ -99,19 +101,23 @@ class VethKernel:
         self.simulated.calls.store.change(decide)
 
     def _give_back(self) -> None:
-        """Make the devices that are missing: at first, and after their namespaces have ended."""
+        """Make the devices that are missing: at first, and after their namespaces have ended.
+
+        Those of functions that are gone, or that lost their driver, go.
+        """
         state = self._state()
         names = {link.name for link in self.real.links(None)}
-        for function in self._functions(state):
-            link = function.link(state)
-            if link is not None and _port(function) not in names:
+        wanted = {function: link for function in self._functions(state) if (link := function.link(state))}
+        ports = {_port(function) for function in wanted}
+        for stray in sorted(name for name in names - ports if name.startswith(_PORT)):
+            self.real.on_host(_removing(stray))
+        for function, link in wanted.items():
+            if _port(function) not in names:
                 name = link.name if link.name not in names else f"dev{function.link_index}"
-                link = LinkState(name, link.mac, link.mtu, up=link.up and link.namespace is None)
-                self._make(function, link)
-                self._keep(function, link)
+                made = LinkState(name, link.mac, link.mtu, up=link.up and link.namespace is None)
+                self._make(function, made)
+                self._keep(function, made)
                 names.add(name)
-            elif link is None and _port(function) in names:
-                self.real.on_host(_removing(_port(function)))
 
     def _make(self, function: Function, link: LinkState) -> None:
         bridge = f"tgsw{function.nic.number}"
@@ -128,7 +134,7 @@ def owner_by_alias(message: Any) -> Bdf | None:
 
 
 def _port(function: Function) -> str:
-    return f"tgport{function.link_index}"
+    return f"{_PORT}{function.link_index}"
 
 
 def _making_bridge(name: str) -> Callable[[Any], None]:
