@@ -188,3 +188,14 @@ def test_gpus_and_nics_of_one_claim_reach_the_container_together(tangram, exampl
     assert sum("/dev/infiniband/rdma_cm" in found for found in nodes) == rdma
     assert len({node for found in nodes for node in found if "uverbs" in node}) == rdma
     assert set(answer.json["unprepare"]["left"].values()) == {0}
+
+
+def test_the_example_of_an_interface_reaches_its_container_as_a_hook(tangram, examples):
+    answer = tangram("demo", "--node", "a30x4", "--claim", examples / "interface-claim.yaml", "--json")
+
+    (document,) = answer.json["cdi"].values()
+    (device,) = document["devices"]
+
+    assert answer.status == 0
+    assert [hook["hookName"] for hook in device["containerEdits"]["hooks"]] == ["createRuntime"]
+    assert set(answer.json["unprepare"]["left"].values()) == {0}

@@ -96,14 +96,16 @@ class NeededNic:
         return getattr(self._reader, name)
 
 
-def test_a_nic_that_a_pod_has_is_healthy(bench: Any) -> None:
+def test_a_nic_that_a_pod_has_is_healthy_and_offered_as_before(bench: Any) -> None:
     """sriov-network-device-plugin 40: a function is ill once its interface left the host."""
+    before = bench.offered()
     prepare(bench)
     bench.driver.health.read()
     bench.bring_in("u1", NIC)
     (health,) = (one for one in bench.driver.health.read() if one.device == NIC)
 
     assert health.health is Health.HEALTHY
+    assert bench.offered() == before
 
 
 def test_its_mtu_must_be_one_that_the_driver_takes(bench: Any) -> None:

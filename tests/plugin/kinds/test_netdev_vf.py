@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from devices_of_kinds import NETDEV
 
@@ -22,6 +23,8 @@ from plugin.base.errors import (
     InterfaceElsewhere,
     NotReady,
 )
+from plugin.claim.metadata import request_files
+from plugin.telling.status import device_statuses
 from scheduler_core.model.claim import OpaqueConfig
 
 PF, BDF = Bdf("0000:19:00.0"), Bdf("0000:19:00.2")
@@ -275,15 +278,20 @@ def test_prepared_again_while_a_pod_has_it_nothing_changes(bench: Any) -> None:
     assert bench.records() == record
 
 
-def test_the_status_tells_of_the_interface_once_a_pod_has_it(bench: Any) -> None:
+def test_the_status_tells_of_the_interface_once_a_pod_has_it_and_metadata_from_the_start(bench: Any) -> None:
     prepare(bench, mac=MAC)
-    before = recorded(bench)
+    ((before,), (file,)) = (statuses(bench), request_files(bench.records()[0]))
     bench.bring_in("u1", VF)
-    after = recorded(bench)
+    (after,) = statuses(bench)
 
     told = {"interfaceName": "fast0", "hardwareAddress": MAC, "ips": NETDEV["addresses"]}
-    assert (before.is_in_pod, after.is_in_pod) == (False, True)
-    assert before.network_data == after.network_data == told
+    assert "networkData" not in before
+    assert after["networkData"] == told
+    assert json.loads(msgspec.json.encode(file.facts))["devices"][0]["networkData"] == told
+
+
+def statuses(bench: Any) -> Any:
+    return device_statuses(bench.records()[0], 0.0)
 
 
 def test_an_interface_whose_driver_is_late_is_waited_for_and_then_refused_by_name(bench: Any) -> None:
