@@ -1,4 +1,4 @@
-"""Keeps the node's own way to the network from being given away."""
+"""Refuses functions whose interfaces carry the node's default route."""
 
 from __future__ import annotations
 

@@ -31,10 +31,9 @@ class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refuse_needed(reader: NicReader, device: ClaimedVf) -> None:
-    """Keep the node's own way to the network. Raises: NotReady; HardwareError."""
-    default_route.refuse_needed(
-        reader, device.bdf, _ATTEMPTED, _subject(device), "the user asks for another VF"
-    )
+    """Refuse a VF whose interface carries the node's default route. Raises: NotReady; HardwareError."""
+    remedy = "the user asks for another VF"
+    default_route.refuse_needed(reader, device.bdf, _ATTEMPTED, _subject(device), remedy)
 
 
 def refuse_shared_group(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:
