@@ -164,7 +164,7 @@ class Driver:
             purpose = f"bring device {device} of claim {record.ref} into a pod"
             with (
                 attributed("bring into a pod a device of", record.ref, uid),
-                self._targets_locked(record.lock_targets, purpose),
+                self._targets_locked(found.lock_targets, purpose),  # no GPU of the claim: it may be slow
             ):
                 self._steps.bring_in(record, found, pod)
             return record.ref

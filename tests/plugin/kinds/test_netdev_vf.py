@@ -23,6 +23,7 @@ from plugin.base.errors import (
     InterfaceElsewhere,
     NotReady,
 )
+from plugin.base.locks import Locks
 from plugin.claim.metadata import request_files
 from plugin.telling.status import device_statuses
 from scheduler_core.model.claim import OpaqueConfig
@@ -264,6 +265,18 @@ def test_a_claim_that_is_not_prepared_gets_nothing_into_a_pod(bench: Any) -> Non
         bench.bring_in("u1", SIBLING)
 
     assert link(bench) is not None
+
+
+def test_a_gpu_that_is_busy_does_not_keep_the_interface_from_the_pod(bench: Any) -> None:
+    whole = claim(bench)
+    gpu = bench.claim("u1", "gpu-0").results
+    bench.driver.prepare(replace(whole, results=(*whole.results, *gpu)))
+    locks = Locks(path=bench.options.lock_file, wait_s=1.0, clock=bench.clock, sleep=bench.clock.sleep)
+
+    with locks.hold(f"gpu-{bench.uuid(0)}", "GPU 0", "keep it busy"):
+        bench.bring_in("u1", VF)
+
+    assert link(bench, bench.pod) is not None
 
 
 def test_prepared_again_while_a_pod_has_it_nothing_changes(bench: Any) -> None:
