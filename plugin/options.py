@@ -100,6 +100,11 @@ class Options:
         return self.data_dir / "dra-device-metadata"
 
     @property
+    def hook_dir(self) -> Path:
+        """Return the folder where the hook of container runtimes and the plugin meet."""
+        return self.data_dir / "hook"
+
+    @property
     def lock_file(self) -> Path:
         """Return the file whose bytes are the locks."""
         return self.data_dir / "lock"

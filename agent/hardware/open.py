@@ -31,6 +31,7 @@ from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
+from agent.hardware.simulated.kernel.veth_links import VethKernel, owner_by_alias
 from agent.hardware.simulated.state_changes import StateChanges
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Bdf
@@ -90,10 +91,17 @@ class ChosenMachine:
         return Uevents(self.options.host_root / "run/udev/control")
 
 
-def simulated_hardware(simulated: SimulatedMachine) -> Machine:
-    """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it."""
+def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) -> Machine:
+    """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it.
+
+    Shape: ``host`` is the network namespace that has its NICs' real links, None for this program's.
+    """
     root = simulated.root
-    nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, simulated.kernel)
+    has_real_links = any(nic.form.kernel_links for nic in simulated.node.nics)
+    network = (
+        VethKernel(simulated.kernel, Rtnetlink(owner_by_alias, host)) if has_real_links else simulated.kernel
+    )
+    nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, network)
     return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root), nics)
 
 

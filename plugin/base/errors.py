@@ -101,6 +101,13 @@ class NotReady(PluginError):
     remedy = "it is retried; if it persists, the operator checks the driver installation"
 
 
+class InterfaceElsewhere(PluginError):
+    """A network interface that another pod has: it can be in one network namespace only."""
+
+    retry = True
+    remedy = "the user gives each pod a claim of its own, from a ResourceClaimTemplate"
+
+
 class LockTimeout(PluginError):
     """A lock that another operation did not release in time."""
 

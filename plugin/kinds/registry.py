@@ -8,6 +8,8 @@ from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.netdev_nic import ClaimedNetdevNic, NetdevNicKind
+from plugin.kinds.nic_vf.netdev import ClaimedNetdevVf, NetdevVfKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
@@ -23,9 +25,11 @@ KINDS: Final = KindTable(
     MigPartitionKind(),
     ComputeInstanceKind(),
     RdmaNicKind(),
+    NetdevNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
     VfioVfKind(),
+    NetdevVfKind(),
     NicVfKind(),
 )
 ClaimedDevice = (
@@ -36,6 +40,8 @@ ClaimedDevice = (
     | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
+    | ClaimedNetdevVf
     | ClaimedRdmaNic
+    | ClaimedNetdevNic
 )
 """What a record may hold of a device: the ``claimed`` of every row."""

@@ -101,12 +101,15 @@ class Site:
     folder: Path
     node: str
     sleep: Callable[[float], None] = time.sleep
+    node_file: str | None = None
 
     def __post_init__(self) -> None:
         self.claims_dir = self.folder / "claims"
         self.claims_dir.mkdir()
         self.machine_dir = self.folder / "machine"
-        self.simulated = SimulatedMachine.open(load_node(self.node), self.machine_dir, self.sleep)
+        self.simulated = SimulatedMachine.open(
+            load_node(self.node_file or self.node), self.machine_dir, self.sleep
+        )
         self.options = Options(
             driver_name=DRIVER,
             node_name=self.node,
@@ -236,7 +239,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def site_of(folder: Path) -> Callable[..., Site]:
     """Make the site of a shipped node."""
-    return lambda node, sleep=time.sleep: Site(folder, node, sleep)
+    return lambda node, sleep=time.sleep, node_file=None: Site(folder, node, sleep, node_file)
 
 
 @pytest.fixture

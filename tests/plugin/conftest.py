@@ -13,6 +13,7 @@ import pytest
 from devices_of_kinds import allocated_device, left_of_nics
 from told_cluster import Cluster
 
+from agent.hardware.nics.links import Link
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
@@ -25,6 +26,7 @@ from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
+from plugin.machine.namespaces import PodNamespace
 from plugin.options import Options
 from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
@@ -59,8 +61,10 @@ class Bench:
     options: Options
     clock: Clock
     driver: Driver = field(init=False)
+    first_links: tuple[Link, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.first_links = self.simulated.kernel.links(None)
         self.driver = assemble(self.machine, self.options, clock=self.clock, sleep=self.clock.sleep)
 
     @property
@@ -96,6 +100,19 @@ class Bench:
     def look_at(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
         """Prepare a claim with admin access to devices."""
         return self.driver.prepare(self.claim(uid, *devices, admin_access=True))
+
+    @property
+    def pod(self) -> Path:
+        """What stands for a pod's network namespace."""
+        file = self.simulated.directory.parent / "pod"
+        file.touch()
+        return file
+
+    def bring_in(self, uid: str, device: str, pod: Path | None = None) -> None:
+        """Do what the hook of a container runtime asks for."""
+        namespace = PodNamespace.at(pod or self.pod)
+        assert namespace is not None
+        self.driver.bring_in(ClaimUid(uid), device, namespace)
 
     def unprepare(self, uid: str) -> None:
         self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
@@ -143,6 +160,7 @@ class Bench:
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
         found += left_of_nics(self.simulated)
+        found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 

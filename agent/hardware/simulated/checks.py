@@ -135,6 +135,8 @@ def _nics(found: list[Site]) -> Iterator[_Problem]:
             yield f"{field}.vfs", nic.vfs, f"must lie between 0 and total_vfs, {nic.total_vfs} here"
         if nic.first_vf is not None:
             yield from _address(f"{field}.first_vf", nic.first_vf)
+        if nic.kernel_links and nic.link != "ethernet":
+            yield f"{field}.kernel_links", nic.kernel_links, f"is for ethernet alone; the link is {nic.link}"
         yield from _last_vf(f"{field}.total_vfs", site.bdf, nic)
 
 

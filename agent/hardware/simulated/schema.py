@@ -62,7 +62,8 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
 
     Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is the maximum, 0 without SR-IOV; ``first_vf``
            is the address of VF 0, by default the function after the PF; ``default_route`` means that the
-           node needs it itself; ``eswitch`` None for a driver that does not tell its mode.
+           node needs it itself; ``eswitch`` None for a driver that does not tell its mode;
+           ``kernel_links`` gives its functions real network devices, which needs root.
     """
 
     bdf: str
@@ -73,6 +74,7 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     first_vf: str | None = None
     default_route: bool = False
     eswitch: Literal["legacy", "switchdev"] | None = None
+    kernel_links: bool = False
 
 
 class SwitchForm(Form, frozen=True, tag_field="kind", tag="switch"):

@@ -31,7 +31,14 @@ from scheduler_core.frontends.configuration.preparable import (
     has_share,
     preparable,
 )
-from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
+from scheduler_core.frontends.configuration.values import (
+    CONFIG_OF,
+    Config,
+    NicConfig,
+    VfConfig,
+    VfMode,
+    types_of,
+)
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
@@ -235,7 +242,7 @@ def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     """Return why the plugin refuses a device itself, empty where it does not."""
     lacks = {key for key in _CAPABLE if device.attributes.get(qualified(key, driver)) is False}
     match type_of(device, driver):
-        case "nic":
+        case "nic" if not isinstance(config, NicConfig):
             return NIC_WITHOUT_RDMA if "rdmaCapable" in lacks else ""
         case "vf":
             mode = config.mode if isinstance(config, VfConfig) else None

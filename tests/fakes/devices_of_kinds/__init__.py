@@ -15,6 +15,8 @@ from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.netdev_nic import NetdevNicKind
+from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
@@ -28,7 +30,7 @@ from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
 _READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
-READING = {name for port in _READERS for name in vars(port)} | {"read"}
+READING = {name for port in _READERS for name in vars(port)} | {"read", "find"}
 """The methods of a machine that change nothing."""
 
 
@@ -95,6 +97,14 @@ VF_SETTINGS: Mapping[str, Any] = {
 }
 """All settings that a PF keeps of a VF, each other than what a new VF has."""
 
+NETDEV: Mapping[str, Any] = {
+    "name": "fast0",
+    "mtu": 1400,
+    "addresses": ["10.9.0.2/24", "fd00:9::2/64"],
+    "routes": [{"destination": "10.8.0.0/16", "gateway": "10.9.0.1"}],
+}
+"""An interface that differs from the host's in everything."""
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
@@ -115,6 +125,16 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
         parameters={"kind": "VfConfig", "mode": "vfio", "trust": True},
         has_facts=True,
         requests=(1 + 3, 1 + 4),
+    ),
+    NetdevVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", "mode": "netdev", "trust": True, "netdev": NETDEV},
+        has_facts=True,
+        requests=(1, 1),
+    ),
+    NetdevNicKind: Example(
+        "nic-0000-19-00-0", node="a30x4", parameters={"kind": "NicConfig", **NETDEV}, has_facts=True
     ),
 }
 
