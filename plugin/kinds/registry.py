@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.netdev_nic import ClaimedNetdevNic, NetdevNicKind
 from plugin.kinds.nic_vf.netdev import ClaimedNetdevVf, NetdevVfKind
@@ -22,6 +23,7 @@ KINDS: Final = KindTable(
     SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    ComputeInstanceKind(),
     RdmaNicKind(),
     NetdevNicKind(),
     WholeNicKind(),
@@ -35,6 +37,7 @@ ClaimedDevice = (
     | ClaimedGpuShare
     | ClaimedGpuPartition
     | ClaimedMigPartition
+    | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
     | ClaimedNetdevVf

@@ -10,19 +10,17 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import allocated_device
+from devices_of_kinds import allocated_device, left_of_nics
 from told_cluster import Cluster
 
 from agent.hardware.nics.links import Link
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
-from agent.hardware.simulated.nic_state import FunctionState
-from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -161,13 +159,7 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
-        new = FunctionState()
-        found += [
-            f"{bdf}: {function}"
-            for bdf, function in StateFile(self.simulated.directory).read().functions.items()
-            if (function.driver, function.override, function.setting)
-            != (new.driver, new.override, new.setting)
-        ]
+        found += left_of_nics(self.simulated)
         found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
@@ -208,10 +200,12 @@ def make_bench(
     linked: LinkedGpus | None = None,
     shared: SharedGpus | None = None,
     *,
+    split: SplitGpus | None = None,
     has_metadata: bool = False,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
         node_name=node,
@@ -220,6 +214,7 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         shared=shared,
+        split=split,
     )
     return Bench(simulated, options, clock)
 
@@ -251,14 +246,22 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
+    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder."""
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(
+        folder, node, None, linked, SharedGpus(), split=SplitGpus()
+    )
 
 
 @pytest.fixture
 def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
     """Two A100s, which a table lets people have together as gpus-0-1, and which claims may share."""
     return linked_bench_in(folder)
+
+
+@pytest.fixture
+def split_bench(folder: Path) -> Bench:
+    """Two A100s whose GPU instances claims may share."""
+    return make_bench(folder, "a100x2", None, split=SplitGpus())
 
 
 @pytest.fixture

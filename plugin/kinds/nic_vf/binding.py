@@ -14,10 +14,11 @@ import msgspec
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.nics.types import VFIO_PCI, DriverBinding
 from agent.hardware.types import Bdf
+from agent.inventory.judgement import why_needed, why_not_vfio
+from agent.inventory.nic_facts import facts_of
 from plugin.base.errors import NotReady
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.nic_vf.presence import refuse_changed
-from plugin.machine import default_route
 
 _log = logging.getLogger(__name__)
 _ATTEMPTED: Final = "give to VFIO"
@@ -30,27 +31,15 @@ class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
     override: str | None
 
 
-def refuse_needed(reader: NicReader, device: ClaimedVf) -> None:
-    """Refuse a VF whose interface carries the node's default route. Raises: NotReady; HardwareError."""
-    remedy = "the user asks for another VF"
-    default_route.refuse_needed(reader, device.bdf, _ATTEMPTED, _subject(device), remedy)
+def refuse_unfit(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:
+    """Check that VFIO can have a VF now, with the agent's judgement of what it offers.
 
-
-def refuse_shared_group(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:
-    """Check that nobody outside the claim uses a function of the VF's IOMMU group: VFIO gives it whole.
-
-    Raises: NotReady naming the neighbour and its driver; HardwareError.
+    Shape: ``given`` are the functions that the claim has together. Raises: NotReady; HardwareError.
     """
-    group = reader.iommu_group(device.bdf)
-    if group is None:
-        remedy = "the operator turns the IOMMU on, in the firmware and on the kernel's command line"
-        raise NotReady(_ATTEMPTED, _subject(device), "it has no IOMMU group", remedy)
-    for member in group.members:
-        is_used = not member.is_harmless or "vfio" in (member.driver or "")
-        if member.bdf not in given and is_used:
-            reason = f"its IOMMU group {group.number} also has {member.bdf}, which driver {member.driver} has"
-            remedy = "the operator frees the neighbour, or the user asks for another VF or mode rdma"
-            raise NotReady(_ATTEMPTED, _subject(device), reason, remedy)
+    facts = facts_of(reader, device.bdf)
+    reason = why_needed(facts) or why_not_vfio(facts, given)
+    if reason is not None:
+        raise NotReady(_ATTEMPTED, _subject(device), reason.text, reason.remedy)
 
 
 def give_back(nics: Nics, device: ClaimedVf, before: RecordedBinding) -> None:

@@ -8,8 +8,12 @@ from typing import Any
 
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
+from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated.state import StateFile
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.kind import PreparableKind
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.netdev_nic import NetdevNicKind
 from plugin.kinds.nic_vf.netdev import NetdevVfKind
@@ -106,6 +110,7 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    ComputeInstanceKind: Example("gpu-0-mig-1c-3g-20gb-4-7-ci-1", has_facts=True),
     RdmaVfKind: Example(
         "nic-0000-19-00-0-vf-0",
         node="a30x4",
@@ -152,6 +157,21 @@ def setting_up(kind: AnyKind) -> list[str]:
 def taking_down(kind: AnyKind) -> list[str]:
     """The calls that change the machine while the example is taken down."""
     return list(kind.crash_points.taking_down) * example_of(kind).parts
+
+
+def functions_of(simulated: SimulatedMachine) -> Mapping[str, FunctionState]:
+    """Return the functions of NICs that are not as their driver first makes them, by address."""
+    return StateFile(simulated.directory).read().functions
+
+
+def left_of_nics(simulated: SimulatedMachine) -> list[str]:
+    """Return what claims could have left of NICs' functions: drivers, overrides, settings of PFs."""
+    new = FunctionState()
+    return [
+        f"{bdf}: {function}"
+        for bdf, function in functions_of(simulated).items()
+        if (function.driver, function.override, function.setting) != (new.driver, new.override, new.setting)
+    ]
 
 
 STEPS_OF_LOOK = 3 + 2 + 3 + 2
