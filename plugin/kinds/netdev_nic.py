@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -27,8 +27,6 @@ from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 from scheduler_core.frontends.configuration.values import NicConfig
-
-_REMEDY: Final = "the user asks for another NIC, or for a VF"
 
 
 class ClaimedNetdevNic(Claimed, frozen=True, kw_only=True, tag="nic-netdev"):
@@ -177,7 +175,7 @@ class NetdevNicKind(PreparableKind[WholeNic, ClaimedNetdevNic]):
 
 
 def _refuse_needed(context: Context, device: ClaimedNetdevNic) -> None:
-    refuse_needed(context.machine.nics.reader, device.pf, "give away", _subject(device), _REMEDY)
+    refuse_needed(context.machine.nics.reader, device.pf, "give away", _subject(device))
 
 
 def _interface(device: ClaimedNetdevNic) -> InterfaceOf:

@@ -86,10 +86,9 @@ class RdmaNicKind(PreparableKind[WholeNic, ClaimedRdmaNic]):
 
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedRdmaNic]) -> None:
         """Check that the node's own network does not need the NICs. Raises: NotReady; HardwareError."""
-        remedy = "the user asks for another NIC, or for a VF"
         for device in devices:
             subject = f"device {device.device} (NIC {device.pf})"
-            refuse_needed(context.machine.nics.reader, device.pf, "give away", subject, remedy)
+            refuse_needed(context.machine.nics.reader, device.pf, "give away", subject)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedRdmaNic], progress: Progress) -> None:
         """Wait for the RDMA devices. Raises: NotReady; HardwareError."""

@@ -1,4 +1,4 @@
-"""Refuses functions whose interfaces carry the node's default route."""
+"""Refuses functions whose interfaces carry the node's default route, with the agent's judgement."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agent.inventory.nic_facts import facts_of
 from plugin.base.errors import NotReady
 
 
-def refuse_needed(reader: NicReader, function: Bdf, attempted: str, subject: str, remedy: str) -> None:
+def refuse_needed(reader: NicReader, function: Bdf, attempted: str, subject: str) -> None:
     """Check that no default route of the node needs a function. Raises: NotReady; HardwareError."""
     reason = why_needed(facts_of(reader, function))
     if reason is not None:
-        raise NotReady(attempted, subject, reason.text, remedy)
+        raise NotReady(attempted, subject, reason.text, reason.remedy)

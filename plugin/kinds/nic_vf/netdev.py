@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -28,8 +28,6 @@ from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 from scheduler_core.frontends.configuration.values import VfConfig, VfMode
-
-_REMEDY: Final = "the user asks for another VF"
 
 
 class ClaimedNetdevVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-netdev"):
@@ -102,7 +100,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
         reader = context.machine.nics.reader
         for device in devices:
             refuse_changed(reader, device)
-            refuse_needed(reader, device.bdf, "give a pod the interface of", _subject(device), _REMEDY)
+            refuse_needed(reader, device.bdf, "give a pod the interface of", _subject(device))
             _refuse_large_mtu(context, device)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedNetdevVf], progress: Progress) -> None:
@@ -139,7 +137,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
     ) -> None:
         """Bring the interface into a pod. Raises: InterfaceElsewhere, NotReady; HardwareError."""
         refuse_changed(context.machine.nics.reader, device)
-        refuse_needed(context.machine.nics.reader, device.bdf, "give away", _subject(device), _REMEDY)
+        refuse_needed(context.machine.nics.reader, device.bdf, "give away", _subject(device))
 
         def note(interface: ClaimedInterface) -> None:
             progress.note(msgspec.structs.replace(device, interface=interface))

@@ -242,8 +242,9 @@ def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     """Return why the plugin refuses a device itself, empty where it does not."""
     lacks = {key for key in _CAPABLE if device.attributes.get(qualified(key, driver)) is False}
     match type_of(device, driver):
-        case "nic" if not isinstance(config, NicConfig):
-            return NIC_WITHOUT_RDMA if "rdmaCapable" in lacks else ""
+        case "nic":
+            is_for_rdma = "rdmaCapable" in lacks and not isinstance(config, NicConfig)
+            return NIC_WITHOUT_RDMA if is_for_rdma else ""
         case "vf":
             mode = config.mode if isinstance(config, VfConfig) else None
             key, missing = _MODES.get(mode or VfMode.RDMA, ("", ""))

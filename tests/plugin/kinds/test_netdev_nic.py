@@ -77,7 +77,7 @@ def test_a_nic_that_the_default_route_needs_is_refused_also_when_a_container_is_
     with pytest.raises(NotReady, match=r"carries the node's default route \(enp25s0 < bond0\)"):
         bench.bring_in("u1", NIC)
     bench.unprepare("u1")
-    with pytest.raises(NotReady, match="the user asks for another NIC, or for a VF"):
+    with pytest.raises(NotReady, match="the user asks for another NIC or VF"):
         prepare(bench)
 
     assert bench.leftovers() == []
