@@ -41,6 +41,7 @@ _TOOLS: Final = (
     "nvidia-cuda-mps-server",
 )
 _MANAGEMENT: Final = "libnvidia-ml.so.1"
+_FABRIC: Final = "libnvfm.so.1"
 _OPTIONAL_CONTROL_NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 _CAPABILITIES: Final = "/proc/driver/nvidia/capabilities"
 _MONITOR: Final = "mig/monitor"
@@ -75,8 +76,15 @@ class DriverRoot:
 
     def management_library(self) -> Path | None:
         """Return the path of NVML's library, None if it does not exist (yet)."""
-        places = (self._below(folder) / _MANAGEMENT for folder in self.library_dirs)
-        return next((place for place in places if attributes.exists(place)), None)
+        return self._library(_MANAGEMENT)
+
+    def fabric_library(self) -> Path | None:
+        """Return the path of the fabric manager's library, None if it does not exist (yet)."""
+        return self._library(_FABRIC)
+
+    def fabric_roots(self) -> tuple[Path, ...]:
+        """Return the folders below which the fabric manager may be installed: the driver's, the host's."""
+        return (self.root,) if self.host_root is None else (self.root, self.host_root)
 
     def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the node of a whole GPU. Raises: NotFound."""
@@ -126,6 +134,10 @@ class DriverRoot:
             reason = f"no library of that version in {looked} below {self.root}"
             raise NotFound("find libraries", f"driver {driver_version}", reason, _INSTALL)
         return tuple(sorted((*found.values(), *self._tools()), key=lambda file: file.path))
+
+    def _library(self, name: str) -> Path | None:
+        places = (self._below(folder) / name for folder in self.library_dirs)
+        return next((place for place in places if attributes.exists(place)), None)
 
     def _below(self, path: str) -> Path:
         return self.root / path.removeprefix("/")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.hardware.fabric.ports import FabricManager, FabricReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.types import (
     Bdf,
@@ -162,6 +163,7 @@ class Readers:
     pci: PciReader
     boot: BootReader
     nics: NicReader
+    fabric: FabricReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,9 @@ class Machine:
     files: DriverFiles
     boot: BootReader
     nics: Nics
+    fabric: FabricManager
 
     @property
     def readers(self) -> Readers:
         """Return the readers of this machine."""
-        return Readers(self.gpus, self.pci, self.boot, self.nics.reader)
+        return Readers(self.gpus, self.pci, self.boot, self.nics.reader, self.fabric)

@@ -52,7 +52,7 @@ def test_a_process_dies_once_unless_told_otherwise() -> None:
 
 def test_every_error_of_the_driver_can_be_injected() -> None:
     classes = {error for error in vars(errors).values() if isinstance(error, type)}
-    of_nics_alone = {errors.AlreadyTaken, errors.NotThereYet}
+    of_nics_alone = {errors.AlreadyTaken}
 
     assert set(REFUSALS.values()) == classes - of_nics_alone - {errors.HardwareError}
 
