@@ -15,6 +15,7 @@ from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
 from tangram.options import add_driver_name
 from tangram.shared_gpus import add_shared_gpus, shared_gpus
+from tangram.summaries import SUMMARIES
 from tangram.throwaway import throwaway_folder
 
 
@@ -23,7 +24,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "demo",
-        "follow a claim from hardware to what a container gets, on a simulated machine",
+        SUMMARIES["demo"],
         "tangram demo --node a100x2 --until allocation",
         _run,
     )
