@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from agent.inventory.fabric import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
 from agent.inventory.names import shared_name
@@ -23,8 +24,10 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
     Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
-           ones first; then NICs by address, each before its VFs.
+           ones first; then NICs by address, each before its VFs. What the fabric manager keeps from being
+           used is left out, with the reason.
     """
+    inventory, withheld = as_fabric_allows(inventory)
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
@@ -37,7 +40,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += [*gpus.left_out, *_not_shared(inventory)]
+        left_out += [*map(str, withheld), *gpus.left_out, *_not_shared(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.fabric.ports import FabricReader
+from agent.hardware.fabric.types import FabricMode
 from agent.hardware.ports import GpuReader, PciReader, Readers
 from agent.hardware.types import DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
-from agent.inventory.model import GpuEntry, Inventory
+from agent.inventory.fabric import problem_of
+from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory
 
 
 def discover(readers: Readers, node: str) -> Inventory:
@@ -23,6 +26,7 @@ def discover(readers: Readers, node: str) -> Inventory:
         gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.minor)),
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
         unreadable=tuple(unreadable),
+        fabric=_fabric(readers.fabric) if gpus else NO_FABRIC,
     )
 
 
@@ -62,6 +66,17 @@ def _function(gpu: Gpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunc
     except HardwareError as error:
         unreadable.append(Unreadable(f"topology of GPU {gpu.minor}", str(error)))
         return None
+
+
+def _fabric(reader: FabricReader) -> Fabric:
+    """Ask the fabric manager. Where it does not answer, whole GPUs are not offered; that is no failure."""
+    mode = FabricMode.NONE
+    try:
+        mode = reader.mode()
+        partitions = reader.partitions() if mode is FabricMode.SHARED else ()
+    except HardwareError as error:
+        return Fabric(mode, problem=str(error))
+    return Fabric(mode, partitions, problem_of(mode))
 
 
 def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction]:

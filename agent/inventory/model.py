@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from agent.hardware.fabric.types import FabricMode, FabricPartition
 from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
@@ -35,7 +36,8 @@ class GpuEntry:
 
     Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None if sysfs has no
            function at the GPU's address (its topology is then unknown); ``offers_whole`` is False while
-           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on.
+           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on; ``partition``
+           is the fabric manager's id of the GPU alone, None where none is needed, or it has none.
     """
 
     gpu: Gpu
@@ -44,6 +46,29 @@ class GpuEntry:
     function: PciFunction | None = None
     offers_whole: bool = True
     offers_partitions: bool = True
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """How the node's GPUs are joined.
+
+    Shape: ``partitions`` by id, those of Shared NVSwitch mode; ``problem`` says why no whole GPU can be
+           prepared and who acts, empty where one can.
+    """
+
+    mode: FabricMode = FabricMode.NONE
+    partitions: tuple[FabricPartition, ...] = ()
+    problem: str = ""
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether a GPU can be used only while it is joined, or not at all."""
+        return self.mode is not FabricMode.NONE or bool(self.problem)
+
+
+NO_FABRIC = Fabric()
+"""All GPUs are joined at boot, or no GPU can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +110,15 @@ class Inventory:
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
     shared: SharedGpus | None = None
+    fabric: Fabric = NO_FABRIC
 
 
 @dataclass(frozen=True, slots=True)
 class WholeGpu:
-    """A whole GPU."""
+    """A whole GPU. Shape: ``partition`` of the fabric manager that must be active, None for none."""
 
     gpu: Gpu
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +130,13 @@ class SharedGpu:
 
 @dataclass(frozen=True, slots=True)
 class GpuPartition:
-    """An NVLink partition: whole GPUs, allocated together. Shape: ``gpus`` by minor, at least two."""
+    """An NVLink partition: whole GPUs, allocated together.
+
+    Shape: ``gpus`` by minor, at least two; ``partition`` of the fabric manager that must be active, or None.
+    """
 
     gpus: tuple[Gpu, ...]
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SharedGpus
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -24,12 +24,13 @@ class NodeSnapshot:
     """One reading of the node.
 
     Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
-           each of them.
+           each of them; ``fabric`` how they are joined.
     """
 
     devices: NodeDevices
     gpus: Mapping[GpuUuid, Gpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
+    fabric: Fabric = NO_FABRIC
 
     def text_of(self, target: LockTarget) -> str:
         """Return how messages name what is locked."""
@@ -73,5 +74,6 @@ class Node:
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
                 {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+                inventory.fabric,
             )
             return self._snapshot

@@ -15,7 +15,14 @@ from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated import (
+    NodeFile,
+    SimulatedMachine,
+    load_node,
+    node_text,
+    parse_fault,
+    parse_node,
+)
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
@@ -151,6 +158,9 @@ class Bench:
             if (function.driver, function.override, function.setting)
             != (new.driver, new.override, new.setting)
         ]
+        found += [
+            f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
+        ]
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
@@ -191,9 +201,10 @@ def make_bench(
     shared: SharedGpus | None = None,
     *,
     has_metadata: bool = False,
+    file: NodeFile | None = None,
 ) -> Bench:
     clock = Clock()
-    simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
     options = Options(
         driver_name=DRIVER,
         node_name=node,
@@ -247,6 +258,24 @@ def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
 def telling_bench(folder: Path) -> Bench:
     """Two A100s that a table joins; containers find metadata files of their devices."""
     return make_bench(folder, "a100x2", None, PAIR, has_metadata=True)
+
+
+@pytest.fixture
+def fabric_bench_in() -> Callable[..., Bench]:
+    """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
+    node = "hgx-h100-shared"
+    file = parse_node(node, node_text(node).replace(", vfs: 8, total_vfs: 16", ""))
+
+    def make(folder: Path, linked: LinkedGpus | None = None, shared: SharedGpus | None = None) -> Bench:
+        return make_bench(folder, node, None, linked, shared, file=file)
+
+    return make
+
+
+@pytest.fixture
+def fabric_bench(folder: Path, fabric_bench_in: Callable[..., Bench]) -> Bench:
+    """An HGX H100 whose fabric manager joins GPUs on request; the options say nothing of it."""
+    return fabric_bench_in(folder)
 
 
 @pytest.fixture(scope="session")

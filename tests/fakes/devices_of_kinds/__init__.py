@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
@@ -23,7 +24,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
+_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read"}
 """The methods of a machine that change nothing."""
 
