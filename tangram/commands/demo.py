@@ -14,9 +14,9 @@ from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
 from tangram.options import add_driver_name
+from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, shared_gpus
 from tangram.summaries import SUMMARIES
-from tangram.throwaway import throwaway_folder
 
 
 def add(parsers: Subparsers) -> None:

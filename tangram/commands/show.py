@@ -22,10 +22,10 @@ from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
+from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
-from tangram.throwaway import throwaway_folder
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
