@@ -27,7 +27,12 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
            ones first; then NICs by address, each before its VFs. What the fabric manager keeps from being
            used is left out, with the reason.
     """
-    inventory, withheld = as_fabric_allows(inventory)
+    allowed, withheld = as_fabric_allows(inventory)
+    found = _described(allowed, driver)
+    return replace(found, left_out=(*map(str, withheld), *found.left_out)) if withheld else found
+
+
+def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
@@ -40,7 +45,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += [*map(str, withheld), *gpus.left_out, *_not_shared(inventory)]
+        left_out += [*gpus.left_out, *_not_shared(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups

@@ -10,7 +10,9 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
+import shared_nvswitch
 from devices_of_kinds import allocated_device
+from shared_nvswitch import shared_node
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
@@ -19,9 +21,7 @@ from agent.hardware.simulated import (
     NodeFile,
     SimulatedMachine,
     load_node,
-    node_text,
     parse_fault,
-    parse_node,
 )
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
@@ -263,11 +263,9 @@ def telling_bench(folder: Path) -> Bench:
 @pytest.fixture
 def fabric_bench_in() -> Callable[..., Bench]:
     """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
-    node = "hgx-h100-shared"
-    file = parse_node(node, node_text(node).replace(", vfs: 8, total_vfs: 16", ""))
 
     def make(folder: Path, linked: LinkedGpus | None = None, shared: SharedGpus | None = None) -> Bench:
-        return make_bench(folder, node, None, linked, shared, file=file)
+        return make_bench(folder, shared_nvswitch.NAME, None, linked, shared, file=shared_node())
 
     return make
 

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 from fake_nvfm import FakeLibrary
+from shared_nvswitch import shared_node
 
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.fabric.nvfm import Nvfm
-from agent.hardware.simulated import SimulatedMachine, load_node
+from agent.hardware.simulated import SimulatedMachine
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> SimulatedMachine:
-    return SimulatedMachine.open(load_node("hgx-h100-shared"), tmp_path / "machine")
+    return SimulatedMachine.open(shared_node(), tmp_path / "machine")
 
 
 @pytest.fixture

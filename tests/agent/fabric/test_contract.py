@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from shared_nvswitch import shared_node
 
 from agent.hardware.errors import (
     FabricUnavailable,
@@ -17,7 +18,7 @@ from agent.hardware.errors import (
 from agent.hardware.fabric.nvfm import Nvfm
 from agent.hardware.fabric.ports import FabricManager
 from agent.hardware.fabric.types import FabricMode
-from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, node_text, parse_fault, parse_node
+from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
 
 PAIR, QUAD, ALL, SINGLE, OTHER_PAIR = 3, 1, 0, 7, 4
 """Ids: modules 1 and 3; 1 to 4; all; 1 alone; 2 and 4."""
@@ -33,11 +34,11 @@ def active(fabric: FabricManager) -> list[int]:
 
 
 def vgpu_node() -> NodeFile:
-    return parse_node("vgpu", node_text("hgx-h100-shared").replace("mode: shared-nvswitch", "mode: vgpu"))
+    return shared_node("mode: shared-nvswitch", "mode: vgpu")
 
 
 def ampere_node() -> NodeFile:
-    return parse_node("a", node_text("hgx-h100-shared").replace("h100-sxm5-80gb", "a100-sxm4-40gb"))
+    return shared_node("h100-sxm5-80gb", "a100-sxm4-40gb")
 
 
 def test_it_lists_its_partitions_by_id_with_the_modules_of_their_gpus(fabric: FabricManager) -> None:
@@ -163,7 +164,7 @@ class TestOtherMachines:
             with pytest.raises(NotSupported, match="FABRIC_MODE=1"):
                 ask()
 
-    @pytest.mark.parametrize("machine", [lambda: load_node("hgx-h100")], indirect=True, ids=["bare"])
+    @pytest.mark.parametrize("machine", [lambda: load_node("a100x2")], indirect=True, ids=["bare"])
     def test_on_bare_metal_it_has_no_mode(self, fabric: FabricManager) -> None:
         assert fabric.mode() is FabricMode.NONE
 
@@ -182,7 +183,7 @@ class TestOtherMachines:
         with pytest.raises(NotFound):
             fabric.activate(PAIR)
 
-    @pytest.mark.parametrize("machine", [lambda: load_node("hgx-h100-shared")], indirect=True, ids=["hopper"])
+    @pytest.mark.parametrize("machine", [shared_node], indirect=True, ids=["hopper"])
     def test_hopper_joins_gpus_in_mig_mode(self, fabric: FabricManager, machine: SimulatedMachine) -> None:
         for card in machine.node.cards:
             machine.gpus.set_mig_mode(card.uuid, enabled=True)

@@ -14,6 +14,7 @@ from agent.hardware.simulated import (
     Kill,
     Lost,
     Moment,
+    NoFabricManager,
     SimulatedMachine,
     Slow,
     load_node,
@@ -35,6 +36,8 @@ SPELT = {
     "gpu-1:mig-mode:slow=0.00001": Slow(Call.MIG_MODE, 1, 0.00001),
     "gpu-1:mig-mode:slow=123456.789": Slow(Call.MIG_MODE, 1, 123456.789),
     "machine:set-mig-mode:kill-before:2": Kill(Call.SET_MIG_MODE, None, Moment.BEFORE, 2),
+    "machine:no-fabric-manager": NoFabricManager(),
+    "machine:activate-partition:fabric-unavailable:1": Fail(Call.ACTIVATE, None, "fabric-unavailable", 1),
 }
 
 
