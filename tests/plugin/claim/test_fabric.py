@@ -278,6 +278,18 @@ def test_unprepare_is_retried_until_the_fabric_manager_runs_again(bench: Any) ->
     assert bench.leftovers() == []
 
 
+def test_a_node_that_is_bare_metal_now_leaves_nothing_to_deactivate(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.prepare("u1", PAIR)
+    bench.simulated.restart_fabric_manager()
+    monkeypatch.setattr(type(bench.simulated.fabric), "mode", lambda _: FabricMode.NONE)
+
+    bench.unprepare("u1")
+
+    assert bench.records() == ()
+
+
 def test_an_activation_that_timed_out_and_came_true_is_undone(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
