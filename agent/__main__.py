@@ -81,7 +81,12 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
     describer = Describer(options.driver_name)
 
     def found() -> Found:
-        inventory = replace(discover(readers, options.node_name), linked=linked, shared=options.shared)
+        inventory = replace(
+            discover(readers, options.node_name),
+            linked=linked,
+            shared=options.shared,
+            imex_channels=options.imex_channels,
+        )
         return Found.of(inventory, describer.devices(inventory))
 
     return found

@@ -102,7 +102,8 @@ def simulated_hardware(simulated: SimulatedMachine) -> Machine:
 def this_machine() -> Readers:
     """Return the readers of the machine that this process runs on; the process's end closes them."""
     nics = SysfsNics(ask_eswitch=eswitch_mode)
-    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), nics, _fabric(DriverRoot()))
+    files = DriverRoot()
+    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), nics, _fabric(files), files)
 
 
 def _fabric(files: DriverRoot) -> Nvfm:

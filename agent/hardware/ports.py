@@ -142,6 +142,14 @@ class DriverFiles(Protocol):
         """
         ...
 
+    def has_imex_channels(self) -> bool:
+        """Whether the driver has IMEX channels."""
+        ...
+
+    def imex_channel_node(self, channel: int) -> DeviceNode:
+        """Return the node of an IMEX channel, by its numbers. Raises: NotFound where there are none."""
+        ...
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries and tools of this version, by path in the container."""
         ...
@@ -164,6 +172,7 @@ class Readers:
     boot: BootReader
     nics: NicReader
     fabric: FabricReader
+    files: DriverFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,4 +189,4 @@ class Machine:
     @property
     def readers(self) -> Readers:
         """Return the readers of this machine."""
-        return Readers(self.gpus, self.pci, self.boot, self.nics.reader, self.fabric)
+        return Readers(self.gpus, self.pci, self.boot, self.nics.reader, self.fabric, self.files)

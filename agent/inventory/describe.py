@@ -7,6 +7,7 @@ from typing import Final
 
 from agent.inventory.fabric import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
+from agent.inventory.imex import ImexDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
 from agent.inventory.names import shared_name
 from agent.inventory.nics import NicDescriber
@@ -24,8 +25,8 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
     Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
-           ones first; then NICs by address, each before its VFs. What the fabric manager keeps from being
-           used is left out, with the reason.
+           ones first; then IMEX channels; then NICs by address, each before its VFs. What the fabric manager
+           keeps from being used is left out, with the reason.
     """
     allowed, withheld = as_fabric_allows(inventory)
     found = _described(allowed, driver)
@@ -36,6 +37,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
+    imex = ImexDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
@@ -50,6 +52,9 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
             links.describe(inventory, inventory.linked)
             groups += links.groups
             left_out += links.left_out
+        imex.describe(inventory)
+        groups += imex.groups
+        left_out += imex.left_out
     groups += [nics.describe(pf) for pf in inventory.nics]
     everything = CompositeSlice(
         name=inventory.node,
@@ -63,7 +68,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     return NodeDevices(
         shared=tuple((shared | nics.shared).values()),
         groups=tuple(groups),
-        by_name=by_name | links.by_name | nics.by_name,
+        by_name=by_name | links.by_name | imex.by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=tuple(left_out),
     )

@@ -27,6 +27,7 @@ def discover(readers: Readers, node: str) -> Inventory:
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
         unreadable=tuple(unreadable),
         fabric=_fabric(readers.fabric) if gpus else NO_FABRIC,
+        has_imex=bool(gpus) and readers.files.has_imex_channels(),
     )
 
 

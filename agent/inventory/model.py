@@ -99,7 +99,8 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares.
+           where no GPU is offered in shares; ``has_imex`` whether the driver has IMEX channels, of which
+           the first ``imex_channels`` are offered.
     """
 
     node: str
@@ -111,6 +112,8 @@ class Inventory:
     linked: LinkedGpus | None = None
     shared: SharedGpus | None = None
     fabric: Fabric = NO_FABRIC
+    has_imex: bool = False
+    imex_channels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,14 @@ class NicFunction:
     vf: Bdf | None = None
 
 
-PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf
+@dataclass(frozen=True, slots=True)
+class ImexChannel:
+    """A number of the driver for memory that programs on several nodes share."""
+
+    number: int
+
+
+PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf | ImexChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +203,9 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | InShares | NicFunction | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, a function of a NIC, or
-whole GPUs.
+Hardware = MigSpec | InShares | NicFunction | ImexChannel | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, a function of a NIC, an
+IMEX channel, or whole GPUs.
 """
 
 
@@ -206,7 +216,7 @@ def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
-        case WholeNic() | NicVf():
+        case WholeNic() | NicVf() | ImexChannel():
             return
 
 
@@ -223,6 +233,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return NicFunction(pf.function.bdf)
         case NicVf(pf=pf, vf=vf):
             return NicFunction(pf.function.bdf, vf.function.bdf)
+        case ImexChannel():
+            return device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

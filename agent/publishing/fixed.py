@@ -14,6 +14,7 @@ from dataclasses import replace
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import (
     GpuPartition,
+    ImexChannel,
     MigPartition,
     NicVf,
     NodeDevices,
@@ -57,7 +58,7 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
                 is_fixed = device.spec in existing
             case WholeNic(pf=pf):
                 is_fixed = not pf.vfs
-            case NicVf():
+            case NicVf() | ImexChannel():
                 is_fixed = True
         if is_fixed:
             yield name

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import MigSpec
-from agent.inventory.model import Hardware, InShares, NicFunction, NodeDevices, gpus_of
+from agent.inventory.model import Hardware, ImexChannel, InShares, NicFunction, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
@@ -97,7 +97,7 @@ def _own(record: Record) -> Iterable[Claimed]:
 
 def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
-    if isinstance(hardware, MigSpec | NicFunction):
+    if isinstance(hardware, MigSpec | NicFunction | ImexChannel):
         return set()
     uuids = {hardware.gpu} if isinstance(hardware, InShares) else hardware
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
+from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
@@ -20,6 +21,7 @@ KINDS: Final = KindTable(
     SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    ImexChannelKind(),
     RdmaNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
@@ -34,5 +36,6 @@ ClaimedDevice = (
     | ClaimedRdmaVf
     | ClaimedVfioVf
     | ClaimedRdmaNic
+    | ClaimedImexChannel
 )
 """What a record may hold of a device: the ``claimed`` of every row."""

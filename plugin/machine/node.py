@@ -41,7 +41,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares; both as the agent has them.
+    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``imex_channels``
+           how many are offered; all as the agent has them.
     """
 
     def __init__(
@@ -51,12 +52,15 @@ class Node:
         driver: str,
         linked: LinkedGpus | None = None,
         shared: SharedGpus | None = None,
+        *,
+        imex_channels: int = 0,
     ) -> None:
         self._readers = readers
         self._name = name
         self._driver = driver
         self._linked = linked
         self._shared = shared
+        self._imex_channels = imex_channels
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -69,7 +73,12 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, shared=self._shared)
+            inventory = replace(
+                inventory,
+                linked=self._linked,
+                shared=self._shared,
+                imex_channels=self._imex_channels,
+            )
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},

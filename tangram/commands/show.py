@@ -5,17 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from agent.hardware.ports import Readers
-from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
+from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover, imex
 from agent.inventory.model import Inventory, NodeDevices
+from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.errors import bad_argument
+from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.partitions import add_partitions, with_partitions
@@ -59,6 +60,7 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_shared_gpus(parser)
+    imex.add_option(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -83,6 +85,7 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = replace(found, imex_channels=_imex_channels(options))
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
@@ -93,6 +96,13 @@ def _run(options: Namespace, face: Face) -> int:
     return DONE
 
 
+def _imex_channels(options: Namespace) -> int:
+    try:
+        return imex.read_imex_channels(options.imex_channels)
+    except InvalidOption as error:
+        raise BadInput(str(error)) from error
+
+
 def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
@@ -100,6 +110,9 @@ def _check(options: Namespace) -> None:
     if options.shared_gpus is not None and (options.sizes or options.files or options.cluster):
         rule = "has no effect with --sizes, --file and --cluster"
         raise bad_argument("--shared-gpus", options.shared_gpus, rule)
+    if options.imex_channels and (options.sizes or options.files or options.cluster):
+        rule = "has no effect with --sizes, --file and --cluster"
+        raise bad_argument("--imex-channels", str(options.imex_channels), rule)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

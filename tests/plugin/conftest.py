@@ -202,6 +202,7 @@ def make_bench(
     *,
     has_metadata: bool = False,
     file: NodeFile | None = None,
+    imex_channels: int = 0,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
@@ -213,6 +214,7 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         shared=shared,
+        imex_channels=imex_channels,
     )
     return Bench(simulated, options, clock)
 
@@ -244,8 +246,13 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
+    """Make a bench with two A100s that links join and claims share, in a folder of one's own.
+
+    It offers two IMEX channels.
+    """
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(
+        folder, node, None, linked, SharedGpus(), imex_channels=2
+    )
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ _CHARACTER_DEVICES: Final = (
     (231, "infiniband_verbs"),
     (510, "nvidia-uvm"),
     (511, "nvidia-caps"),
+    (512, "nvidia-caps-imex-channels"),
 )
 _FABRIC_MODES: Final = {"shared-nvswitch": 1, "vgpu": 2}
 _LIBRARIES: Final = "usr/lib/x86_64-linux-gnu"

@@ -10,6 +10,7 @@ from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.imex_channel import ImexChannelKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
@@ -97,6 +98,7 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    ImexChannelKind: Example("imex-channel-1"),
     RdmaVfKind: Example(
         "nic-0000-19-00-0-vf-0",
         node="a30x4",

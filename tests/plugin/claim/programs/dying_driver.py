@@ -126,6 +126,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         shared=SharedGpus(),
+        imex_channels=2,
     )
     deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)
