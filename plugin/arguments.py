@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import machine_options
-from agent.inventory import imex, shared_option, table_files
+from agent.inventory import shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.fabric import imex
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:
@@ -42,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     table_files.add_options(found)
     shared_option.add_option(found)
     imex.add_option(found)
+    split_option.add_option(found)
     return found
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from agent.hardware.fabric.types import FabricMode, FabricPartition
 from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
+    ComputeSpec,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -22,6 +23,8 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -54,17 +57,17 @@ class Fabric:
     """How the node's GPUs are joined.
 
     Shape: ``partitions`` by id, those of Shared NVSwitch mode; ``problem`` says why no whole GPU can be
-           prepared and who acts, empty where one can.
+           prepared, None where one can.
     """
 
     mode: FabricMode = FabricMode.NONE
     partitions: tuple[FabricPartition, ...] = ()
-    problem: str = ""
+    problem: Reason | None = None
 
     @property
     def is_in_the_way(self) -> bool:
         """Whether a GPU can be used only while it is joined, or not at all."""
-        return self.mode is not FabricMode.NONE or bool(self.problem)
+        return self.mode is not FabricMode.NONE or self.problem is not None
 
 
 NO_FABRIC = Fabric()
@@ -83,14 +86,26 @@ class LinkedGpus:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedGpus:
-    """Which GPUs of the node several claims may share. Shape: ``minors`` is None for all GPUs."""
+class ChosenGpus:
+    """Some GPUs of the node. Shape: ``minors`` is None for all GPUs."""
 
     minors: frozenset[int] | None = None
 
     def has(self, minor: int) -> bool:
-        """Whether claims may share the GPU of a minor."""
+        """Whether the GPU of a minor is among them."""
         return self.minors is None or minor in self.minors
+
+
+class SharedGpus(ChosenGpus):
+    """Which GPUs of the node several claims may share."""
+
+    __slots__ = ()
+
+
+class SplitGpus(ChosenGpus):
+    """On which GPUs of the node a GPU instance may have several compute instances, of several claims."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +114,10 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares; ``has_imex`` whether the driver has IMEX channels, of which
-           the first ``imex_channels`` are offered.
+           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts;
+           ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
+           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none;
+           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
     """
 
     node: str
@@ -114,6 +131,21 @@ class Inventory:
     fabric: Fabric = NO_FABRIC
     has_imex: bool = False
     imex_channels: int = 0
+    split: SplitGpus | None = None
+    functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
+    withheld: tuple[Withheld, ...] = ()
+    multus_resource: str | None = None
+
+    def nic(self, pf: PhysicalFunction) -> WholeNic:
+        """Return a NIC as a device."""
+        return WholeNic(pf, self._facts(pf.function.bdf))
+
+    def vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> NicVf:
+        """Return a VF of a NIC as a device."""
+        return NicVf(pf, vf, self._facts(vf.function.bdf))
+
+    def _facts(self, bdf: Bdf) -> FunctionFacts:
+        return self.functions.get(bdf, NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +189,29 @@ class MigPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class MigComputeInstance:
+    """A compute instance that leaves room in its GPU instance; neither need exist yet.
+
+    Units: ``place`` compute slices of the GPU instance.
+    """
+
+    gpu: Gpu
+    profile: MigProfile
+    placement: Placement
+    place: Placement
+
+    @property
+    def spec(self) -> ComputeSpec:
+        """Return the compute instance as the hardware is asked for it."""
+        return ComputeSpec(MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement), self.place)
+
+
+@dataclass(frozen=True, slots=True)
 class WholeNic:
     """A NIC's physical function."""
 
     pf: PhysicalFunction
+    facts: FunctionFacts = NO_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +220,7 @@ class NicVf:
 
     pf: PhysicalFunction
     vf: VirtualFunction
+    facts: FunctionFacts = NO_FACTS
 
     @property
     def has_rdma(self) -> bool:
@@ -193,7 +245,9 @@ class ImexChannel:
     number: int
 
 
-PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf | ImexChannel
+PublishedDevice = (
+    WholeGpu | SharedGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf | ImexChannel
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,16 +257,16 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | InShares | NicFunction | ImexChannel | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, a function of a NIC, an
-IMEX channel, or whole GPUs.
+Hardware = MigSpec | ComputeSpec | InShares | NicFunction | ImexChannel | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, a
+function of a NIC, an IMEX channel, or whole GPUs.
 """
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
-        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu):
+        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu) | MigComputeInstance(gpu=gpu):
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
@@ -227,8 +281,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return frozenset(gpu.uuid for gpu in gpus_of(device))
         case SharedGpu(gpu=gpu):
             return InShares(gpu.uuid)
-        case MigPartition() as partition:
-            return partition.spec
+        case MigPartition() | MigComputeInstance():
+            return device.spec
         case WholeNic(pf=pf):
             return NicFunction(pf.function.bdf)
         case NicVf(pf=pf, vf=vf):
@@ -251,7 +305,7 @@ class NodeDevices:
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
-           each beginning with the device's name.
+           each beginning with the device's name; ``withheld`` are devices that exist and are not offered.
     """
 
     shared: tuple[Mixin, ...]
@@ -259,6 +313,7 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
     @cached_property
     def books(self) -> Ledger:

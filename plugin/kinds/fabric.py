@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from agent.hardware.errors import InUse, NotFound
 from agent.hardware.fabric.types import FabricMode, FabricPartition
-from agent.inventory.fabric import partition_ids
+from agent.inventory.fabric.joining import partition_ids
 from plugin.base.errors import NotReady, PlacementTaken
 from plugin.kinds.kind import Foreign, Progress
 from plugin.kinds.whole_gpus import ClaimedWholeGpus

@@ -6,7 +6,8 @@ from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
@@ -22,6 +23,7 @@ KINDS: Final = KindTable(
     GpuPartitionKind(),
     MigPartitionKind(),
     ImexChannelKind(),
+    ComputeInstanceKind(),
     RdmaNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
@@ -33,6 +35,7 @@ ClaimedDevice = (
     | ClaimedGpuShare
     | ClaimedGpuPartition
     | ClaimedMigPartition
+    | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
     | ClaimedRdmaNic

@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -41,8 +41,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``imex_channels``
-           how many are offered; all as the agent has them.
+    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``split`` those whose GPU
+           instances are in parts, ``imex_channels`` how many are offered; all as the agent has them.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Node:
         shared: SharedGpus | None = None,
         *,
         imex_channels: int = 0,
+        split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
         self._name = name
@@ -61,6 +62,7 @@ class Node:
         self._linked = linked
         self._shared = shared
         self._imex_channels = imex_channels
+        self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -77,6 +79,7 @@ class Node:
                 inventory,
                 linked=self._linked,
                 shared=self._shared,
+                split=self._split,
                 imex_channels=self._imex_channels,
             )
             self._snapshot = NodeSnapshot(

@@ -28,7 +28,7 @@ from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -200,12 +200,14 @@ def make_bench(
     linked: LinkedGpus | None = None,
     shared: SharedGpus | None = None,
     *,
+    split: SplitGpus | None = None,
     has_metadata: bool = False,
     file: NodeFile | None = None,
     imex_channels: int = 0,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
+    node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
         node_name=node,
@@ -215,6 +217,7 @@ def make_bench(
         has_metadata=has_metadata,
         shared=shared,
         imex_channels=imex_channels,
+        split=split,
     )
     return Bench(simulated, options, clock)
 
@@ -246,12 +249,12 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share, in a folder of one's own.
+    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder.
 
     It offers two IMEX channels.
     """
     return lambda folder, linked=PAIR, node="a100x2": make_bench(
-        folder, node, None, linked, SharedGpus(), imex_channels=2
+        folder, node, None, linked, SharedGpus(), split=SplitGpus(), imex_channels=2
     )
 
 
@@ -259,6 +262,12 @@ def linked_bench_in() -> Callable[..., Bench]:
 def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
     """Two A100s, which a table lets people have together as gpus-0-1, and which claims may share."""
     return linked_bench_in(folder)
+
+
+@pytest.fixture
+def split_bench(folder: Path) -> Bench:
+    """Two A100s whose GPU instances claims may share."""
+    return make_bench(folder, "a100x2", None, split=SplitGpus())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from agent.hardware.simulated import SimulatedMachine, parse_fault
 from agent.hardware.types import Bdf, DriverVersions, Gpu, GpuUuid
 from agent.inventory import describe
 from agent.inventory.describer import Describer
-from agent.inventory.fabric import as_fabric_allows, partition_ids
+from agent.inventory.fabric.joining import as_fabric_allows, partition_ids
 from agent.inventory.model import (
     Fabric,
     GpuEntry,
@@ -28,9 +28,10 @@ from agent.inventory.model import (
 )
 from agent.inventory.names import linked_name
 from agent.inventory.partitions import shipped_table
+from agent.inventory.withheld import Cause, Reason
 from scheduler_core.frontends.partitions.table import table_of
 
-PROBLEM = "list the fabric partitions on the fabric manager failed: it sleeps; the operator wakes it"
+PROBLEM = Reason(Cause.FABRIC_MANAGER, "list the partitions failed: it sleeps", "the operator wakes it")
 
 
 def gpu(minor: int, module: int | None = None) -> Gpu:
@@ -71,6 +72,11 @@ def joined(devices: NodeDevices) -> dict[str, int | None]:
     }
 
 
+def told(devices: NodeDevices) -> list[str]:
+    """What is withheld, with the reasons."""
+    return [str(one) for one in devices.withheld]
+
+
 ALONE = tuple(group(10 + module, module) for module in range(1, 5))
 
 
@@ -85,16 +91,19 @@ def test_the_fabric_managers_partitions_are_the_table_without_any_option() -> No
         "gpus-0-1": 2,
         "gpus-2-3": 1,
     }
-    assert devices.left_out == ()
+    assert told(devices) == []
 
 
 def test_its_table_is_honored_so_a_gpu_without_a_partition_of_its_own_is_not_offered_alone() -> None:
     devices = describe(node(group(1, 1, 2), group(2, 3, 4), ALONE[0]))
 
     assert joined(devices) == {"gpu-3": 11, "gpus-0-1": 2, "gpus-2-3": 1}
-    assert [line for line in devices.left_out if line.startswith("gpu-0: ")] == [
-        "gpu-0: the fabric manager has no partition of this GPU alone"
+    assert [(str(one.device), one.kind) for one in devices.withheld] == [
+        ("gpu-0", "gpu"),
+        ("gpu-1", "gpu"),
+        ("gpu-2", "gpu"),
     ]
+    assert "gpu-0: the fabric manager has no partition of this GPU alone; the user asks" in told(devices)[0]
 
 
 def test_partitions_exclude_each_other_as_those_of_a_table_do() -> None:
@@ -114,7 +123,9 @@ def test_of_a_given_table_only_what_the_fabric_manager_has_is_offered(is_honored
     assert joined(devices) == {"gpu-0": 14, "gpu-1": 13, "gpu-2": 12, "gpu-3": 11, "gpus-0-1": 2}
     (pair,) = (one for one in devices.pool.devices if one.name == "gpus-0-1")
     assert pair.attributes["tangram.dev/allocationScore"] == 7
-    assert devices.left_out == ("gpus-1-2: the fabric manager has no partition of exactly these GPUs",)
+    (missing,) = devices.withheld
+    assert (str(missing.device), missing.kind) == ("gpus-1-2", "gpu-partition")
+    assert "has no partition of exactly these GPUs" in str(missing)
 
 
 def test_a_given_table_chooses_the_single_gpus_too() -> None:
@@ -134,14 +145,14 @@ def test_while_it_does_not_answer_no_whole_gpu_is_offered_and_the_reason_is_told
 
     assert joined(devices) == {}
     names = ["gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpus-0-1"]
-    assert list(devices.left_out) == [f"{name}: {PROBLEM}" for name in names]
+    assert told(devices) == [f"{name}: {PROBLEM}" for name in names]
 
 
 def test_no_gpu_is_shared_whose_links_are_joined_on_request() -> None:
     devices = describe(node(*ALONE, shared=SharedGpus(frozenset({1}))))
 
     assert list(devices.by_name) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
-    (line,) = devices.left_out
+    (line,) = told(devices)
     assert line.startswith("gpu-1-shared: ")
     assert "--shared-gpus" in line
 
@@ -150,7 +161,7 @@ def test_bare_metal_is_described_as_if_there_were_no_fabric_manager() -> None:
     table = LinkedGpus(table_of("t", {"2": [{"minors": [0, 1]}]}))
     found = node(fabric=Fabric(), linked=table, shared=SharedGpus())
 
-    assert as_fabric_allows(found) == (found, ())
+    assert as_fabric_allows(found) is found
     assert joined(describe(found))["gpus-0-1"] is None
 
 
@@ -206,7 +217,7 @@ def test_what_a_claim_activates_leaves_the_description_as_it_is(tmp_path, invent
     without = describer.devices(inventory_of(simulated))
     assert joined(without) == {}
     assert any(name.startswith("gpu-0-mig") for name in without.by_name)
-    assert "the operator starts the fabric manager" in without.left_out[0]
+    assert "the operator starts the fabric manager" in told(without)[0]
 
     simulated.clear_faults()
     assert describer.devices(inventory_of(simulated)).pool == before.pool
@@ -230,4 +241,4 @@ def test_a_manager_for_virtual_functions_says_which_mode_the_operator_chooses(
     devices = describe(inventory_of(simulated))
 
     assert joined(devices) == {}
-    assert "FABRIC_MODE=1" in devices.left_out[0]
+    assert "FABRIC_MODE=1" in told(devices)[0]

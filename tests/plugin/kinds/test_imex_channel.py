@@ -14,7 +14,7 @@ from agent.hardware.errors import NotFound
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
-from agent.inventory.imex import read_imex_channels
+from agent.inventory.fabric.imex import read_imex_channels
 from agent.inventory.model import ImexChannel, NodeDevices
 from daemon.command_line import InvalidOption
 from plugin.base.errors import ClaimUnusable, DeviceHeld, HardwareFailed

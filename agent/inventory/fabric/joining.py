@@ -9,51 +9,72 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Final
 
+from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.types import FabricGpu, FabricMode, FabricPartition
 from agent.hardware.types import Gpu, GpuUuid
-from agent.inventory.model import GpuEntry, Inventory, LinkedGpus
+from agent.inventory.model import Fabric, GpuEntry, Inventory, LinkedGpus
 from agent.inventory.names import gpu_name, linked_name, shared_name
+from agent.inventory.withheld import Cause, Reason, Withheld
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable, with_scores
-from scheduler_core.model.device import DeviceName
 
-_LINK = "NVLink"
-_NO_SHARES = (
-    "a GPU whose links are joined on request is not offered in shares; the operator leaves it out of "
-    "--shared-gpus"
+_LINK: Final = "NVLink"
+_ELSEWHERE: Final = "the user asks for another device: the fabric manager decides which sets exist"
+_NOT_ALONE: Final = Reason(
+    Cause.NO_FABRIC_PARTITION, "the fabric manager has no partition of this GPU alone", _ELSEWHERE
+)
+_NOT_JOINED: Final = Reason(
+    Cause.NO_FABRIC_PARTITION, "the fabric manager has no partition of exactly these GPUs", _ELSEWHERE
+)
+_NO_SHARES: Final = Reason(
+    Cause.NO_FABRIC_PARTITION,
+    "a GPU whose links are joined on request is not offered in shares",
+    "the operator leaves it out of --shared-gpus",
+)
+_VGPU: Final = Reason(
+    Cause.FABRIC_MANAGER,
+    "the fabric manager joins virtual functions of GPUs (FABRIC_MODE=2), which are not prepared",
+    "the operator runs it with FABRIC_MODE=1",
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """A device that the fabric keeps from being offered. Shape: ``reason`` says who acts, if anybody can."""
-
-    device: DeviceName
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.device}: {self.reason}"
+def fabric_in(mode: FabricMode, partitions: tuple[FabricPartition, ...] = ()) -> Fabric:
+    """Return how GPUs are joined in a mode."""
+    return Fabric(mode, partitions, _VGPU if mode is FabricMode.VGPU else None)
 
 
-def as_fabric_allows(inventory: Inventory) -> tuple[Inventory, tuple[Withheld, ...]]:
-    """Return what of the inventory can be prepared, and what was taken from it.
+def fabric_without_answer(mode: FabricMode, error: HardwareError) -> Fabric:
+    """Return how GPUs are joined where the fabric manager does not say it: not at all."""
+    text = f"{error.attempted} on {error.subject} failed: {error.reason}"
+    remedy = error.remedy or "the operator looks at the fabric manager"
+    return Fabric(mode, problem=Reason(Cause.FABRIC_MANAGER, text, remedy))
+
+
+def as_fabric_allows(inventory: Inventory) -> Inventory:
+    """Return what of the inventory can be prepared; ``withheld`` has what was taken from it.
 
     Shape: MIG partitions stay, since they use no links. The table is the fabric manager's; where the options
            give one, what both have, with the scores of the given one. It is honored.
     """
     fabric = inventory.fabric
     if not fabric.is_in_the_way:
-        return inventory, ()
-    if fabric.problem:
+        return inventory
+    if fabric.problem is not None:
         return _without_all(inventory, fabric.problem)
     ids = partition_ids(fabric.partitions, (entry.gpu for entry in inventory.gpus))
     minors = {entry.gpu.uuid: entry.gpu.minor for entry in inventory.gpus}
-    possible = {tuple(sorted(minors[uuid] for uuid in members)): members for members in ids}
+    possible = {tuple(sorted(minors[uuid] for uuid in members)) for members in ids}
     entries = tuple(replace(one, partition=ids.get(frozenset({one.gpu.uuid}))) for one in inventory.gpus)
-    table = _table(inventory.linked, possible)
-    found = replace(inventory, gpus=entries, linked=LinkedGpus(table, is_honored=True), shared=None)
-    return found, (*_not_alone(entries), *_not_joined(inventory.linked, possible), *_no_shares(inventory))
+    withheld = (*_not_alone(entries), *_not_joined(inventory.linked, possible), *_no_shares(inventory))
+    return replace(
+        inventory,
+        gpus=entries,
+        linked=LinkedGpus(_table(inventory.linked, possible), is_honored=True),
+        shared=None,
+        withheld=(*inventory.withheld, *withheld),
+    )
 
 
 def partition_ids(
@@ -91,14 +112,22 @@ def _found(names: Mapping[object, GpuUuid], gpu: FabricGpu) -> GpuUuid | None:
     return names.get(gpu.physical_id)
 
 
-def _without_all(inventory: Inventory, problem: str) -> tuple[Inventory, tuple[Withheld, ...]]:
+def _without_all(inventory: Inventory, problem: Reason) -> Inventory:
     """Return the inventory without whole GPUs. Groups are unknown, except those of a given table."""
-    alone = [Withheld(gpu_name(entry.gpu.minor), problem) for entry in inventory.gpus if entry.offers_whole]
-    joined = [Withheld(linked_name(one.minors), problem) for one in _groups(inventory.linked)]
-    entries = tuple(replace(entry, offers_whole=False) for entry in inventory.gpus)
-    nothing = LinkedGpus(PartitionTable({}), is_honored=True)
-    found = replace(inventory, gpus=entries, linked=nothing, shared=None)
-    return found, (*alone, *joined, *_no_shares(inventory))
+    alone = (gpu_name(entry.gpu.minor) for entry in inventory.gpus if entry.offers_whole)
+    joined = (linked_name(one.minors) for one in _groups(inventory.linked))
+    return replace(
+        inventory,
+        gpus=tuple(replace(entry, offers_whole=False) for entry in inventory.gpus),
+        linked=LinkedGpus(PartitionTable({}), is_honored=True),
+        shared=None,
+        withheld=(
+            *inventory.withheld,
+            *(Withheld(name, "gpu", problem) for name in alone),
+            *(Withheld(name, "gpu-partition", problem) for name in joined),
+            *_no_shares(inventory),
+        ),
+    )
 
 
 def _table(given: LinkedGpus | None, possible: Collection[tuple[int, ...]]) -> PartitionTable:
@@ -126,15 +155,13 @@ def _table_of(groups: Iterable[tuple[int, ...]]) -> PartitionTable:
 def _not_alone(entries: Iterable[GpuEntry]) -> Iterator[Withheld]:
     for entry in entries:
         if entry.offers_whole and entry.partition is None:
-            reason = "the fabric manager has no partition of this GPU alone"
-            yield Withheld(gpu_name(entry.gpu.minor), reason)
+            yield Withheld(gpu_name(entry.gpu.minor), "gpu", _NOT_ALONE)
 
 
 def _not_joined(given: LinkedGpus | None, possible: Collection[tuple[int, ...]]) -> Iterator[Withheld]:
     for one in _groups(given):
         if one.minors not in possible:
-            reason = "the fabric manager has no partition of exactly these GPUs"
-            yield Withheld(linked_name(one.minors), reason)
+            yield Withheld(linked_name(one.minors), "gpu-partition", _NOT_JOINED)
 
 
 def _groups(given: LinkedGpus | None) -> Iterator[Partition]:
@@ -143,19 +170,7 @@ def _groups(given: LinkedGpus | None) -> Iterator[Partition]:
     return (one for size, partitions in sorted(by_size.items()) if size > 1 for one in partitions)
 
 
-def _no_shares(inventory: Inventory) -> list[Withheld]:
-    shared = inventory.shared
-    if shared is None:
-        return []
-    minors = (entry.gpu.minor for entry in inventory.gpus)
-    return [Withheld(shared_name(minor), _NO_SHARES) for minor in minors if shared.has(minor)]
-
-
-def problem_of(mode: FabricMode) -> str:
-    """Return why no GPU can be joined in a mode, empty where one can."""
-    if mode is not FabricMode.VGPU:
-        return ""
-    return (
-        "the fabric manager joins virtual functions of GPUs (FABRIC_MODE=2), which are not prepared; the "
-        "operator runs it with FABRIC_MODE=1"
-    )
+def _no_shares(inventory: Inventory) -> Iterator[Withheld]:
+    for entry in inventory.gpus:
+        if inventory.shared is not None and inventory.shared.has(entry.gpu.minor):
+            yield Withheld(shared_name(entry.gpu.minor), "gpu-shared", _NO_SHARES)
