@@ -126,7 +126,8 @@ def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, Co
         return {}
     driver = node.pool.id.driver
     given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
-    types = {device.name: type_of(device, driver) for device in node.pool.devices}
+    wanted = {one.device.device for one in claim.results}
+    types = {device.name: type_of(device, driver) for device in node.pool.devices if device.name in wanted}
     found = (
         (one.device.device, counting(given, one.request, types.get(one.device.device, "")))
         for one in claim.results

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool
 from tangram.bench.objects import Json
 from tangram.classes import device_classes
-from tangram.machines import Machines
+from tangram.machines import Machines, SimulatedNode
 from tangram.program.throwaway import throwaway_folder
 
 DRIVER: Final = "tangram.dev"
@@ -63,6 +64,10 @@ class Dgx:
         if times not in self._sizes:
             self._sizes[times] = self._made(times)
         return self._sizes[times]
+
+    def attached(self, folder: Path) -> SimulatedNode:
+        """Return the machine that a folder holds."""
+        return self._machines.attached(folder)
 
     def pool(self) -> Pool:
         """Return the pool of one machine, decoded."""

@@ -11,19 +11,13 @@ from threading import Event
 
 import pytest
 import shared_nvswitch
-from devices_of_kinds import allocated_device
+from devices_of_kinds import allocated_device, left_of_nics
 from shared_nvswitch import shared_node
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.simulated import (
-    NodeFile,
-    SimulatedMachine,
-    load_node,
-    parse_fault,
-)
-from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
@@ -151,13 +145,7 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
-        new = FunctionState()
-        found += [
-            f"{bdf}: {function}"
-            for bdf, function in StateFile(self.simulated.directory).read().functions.items()
-            if (function.driver, function.override, function.setting)
-            != (new.driver, new.override, new.setting)
-        ]
+        found += left_of_nics(self.simulated)
         found += [
             f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
         ]

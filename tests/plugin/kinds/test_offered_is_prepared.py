@@ -56,7 +56,7 @@ def test_the_plugin_accepts_every_device_that_a_shipped_node_offers(
     bench = bench_of(node)
     found = published(bench)
     snapshot = bench.driver._node.read_again()
-    context = Context(bench.machine, snapshot, Path("/"), waiting_of(bench))
+    context = Context(bench.machine, snapshot, Path("/"), waiting_of(bench), tuple)
 
     for device in offers(found):
         claims = list(claims_for(bench, device))

@@ -59,12 +59,10 @@ class SysfsNics:
         name = attributes.link_name(self._folder(vf) / "physfn")
         if name is None:
             return None
-        pf = Bdf(name)
-        links = ((VF_LINK.fullmatch(each), each) for each in attributes.names(self._folder(pf)))
+        pf, folder = Bdf(name), self._folder(Bdf(name))
+        links = ((VF_LINK.fullmatch(each), each) for each in attributes.names(folder))
         found = (
-            int(match[1])
-            for match, each in links
-            if match and attributes.link_name(self._folder(pf) / each) == vf
+            int(match[1]) for match, each in links if match and attributes.link_name(folder / each) == vf
         )
         index = next(found, None)
         return None if index is None else (pf, index)
