@@ -90,6 +90,7 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
             discover(readers, options.node_name),
             linked=linked,
             shared=options.shared,
+            imex_channels=options.imex_channels,
             split=options.split,
             multus_resource=options.multus_resource,
         )

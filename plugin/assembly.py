@@ -36,6 +36,7 @@ def assemble(
             options.driver_name,
             options.linked,
             options.shared,
+            imex_channels=options.imex_channels,
             split=options.split,
         ),
         store=RecordStore(options.claims_dir),

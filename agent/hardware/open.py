@@ -13,6 +13,7 @@ from threading import Event
 from typing import Protocol, Self
 
 from agent.hardware.driver_root import DriverRoot
+from agent.hardware.fabric.nvfm import Nvfm
 from agent.hardware.late import LateGpus
 from agent.hardware.machine_options import MachineOptions
 from agent.hardware.nics.functions import SysfsFunctions
@@ -80,7 +81,7 @@ class ChosenMachine:
                 SysfsFiles(self.options.host_root),
                 Rtnetlink(),
             )
-            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics)
+            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics, _fabric(files))
         finally:
             gpus.close()
 
@@ -102,12 +103,19 @@ def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) ->
         VethKernel(simulated.kernel, Rtnetlink(owner_by_alias, host)) if has_real_links else simulated.kernel
     )
     nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, network)
-    return Machine(simulated.gpus, Sysfs(root), DriverRoot(root), ProcBoot(root), nics)
+    files = DriverRoot(root)
+    return Machine(simulated.gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric)
 
 
 def this_machine() -> Readers:
     """Return the readers of the machine that this process runs on; the process's end closes them."""
-    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), SysfsNics(ask_eswitch=eswitch_mode))
+    nics = SysfsNics(ask_eswitch=eswitch_mode)
+    files = DriverRoot()
+    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), nics, _fabric(files), files)
+
+
+def _fabric(files: DriverRoot) -> Nvfm:
+    return Nvfm(files.fabric_roots(), files.fabric_library)
 
 
 def _nics(reader: NicReader, files: AttributeFiles, network: NetworkKernel) -> Nics:

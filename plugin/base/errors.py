@@ -67,7 +67,7 @@ class DeviceUnusable(ClaimUnusable):
 
 
 class PlacementTaken(PluginError):
-    """A placement or a GPU with an instance that no claim of this driver created."""
+    """A placement, a GPU or links that somebody uses and no claim of this driver has."""
 
     retry = True
     remedy = "the operator, or the program that created the instance, must destroy it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
+from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
@@ -23,6 +24,7 @@ KINDS: Final = KindTable(
     SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    ImexChannelKind(),
     ComputeInstanceKind(),
     RdmaNicKind(),
     NetdevNicKind(),
@@ -43,5 +45,6 @@ ClaimedDevice = (
     | ClaimedNetdevVf
     | ClaimedRdmaNic
     | ClaimedNetdevNic
+    | ClaimedImexChannel
 )
 """What a record may hold of a device: the ``claimed`` of every row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from rich.text import Text
 
 from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
+from agent.inventory.fabric import imex
 from agent.inventory.model import Inventory, NodeDevices
+from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.errors import bad_argument
+from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.multus import add_multus, with_multus
 from tangram.options import add_driver_name, checked_node_name, host_name
@@ -61,6 +63,7 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_shared_gpus(parser)
+    imex.add_option(parser)
     add_multus(parser)
     parser.add_argument(
         "--compatibility",
@@ -86,6 +89,7 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = replace(found, imex_channels=_imex_channels(options))
         found = with_multus(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
@@ -97,6 +101,13 @@ def _run(options: Namespace, face: Face) -> int:
     return DONE
 
 
+def _imex_channels(options: Namespace) -> int:
+    try:
+        return imex.read_imex_channels(options.imex_channels)
+    except InvalidOption as error:
+        raise BadInput(str(error)) from error
+
+
 def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
@@ -106,6 +117,9 @@ def _check(options: Namespace) -> None:
         if options.multus_resource is not None:
             rule = "has no effect with --sizes, --file and --cluster"
             raise bad_argument("--multus-resource", options.multus_resource, rule)
+        if options.imex_channels:
+            rule = "has no effect with --sizes, --file and --cluster"
+            raise bad_argument("--imex-channels", str(options.imex_channels), rule)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

@@ -112,7 +112,7 @@ class Site:
         )
         self.options = Options(
             driver_name=DRIVER,
-            node_name=self.node,
+            node_name=self.simulated.node.name,
             kubelet_dir=self.folder / "kubelet",
             cdi_dir=self.folder / "cdi",
             holder_wait_s=0.0,  # most tests want to hear of a refusal at once
@@ -124,7 +124,7 @@ class Site:
         """Write an allocated claim as the API has it and return how the kubelet names it."""
         more = {"adminAccess": True} if admin_access else {}
         results = [
-            {"request": request, "driver": DRIVER, "pool": self.node, "device": device, **more}
+            {"request": request, "driver": DRIVER, "pool": self.simulated.node.name, "device": device, **more}
             for device in devices
         ]
         claim = v1.Claim(namespace="default", name=name or f"claim-{uid}", uid=uid)
@@ -238,7 +238,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def site_of(folder: Path) -> Callable[..., Site]:
-    """Make the site of a shipped node."""
+    """Make the site of a shipped node, or of a node file."""
     return lambda node, sleep=time.sleep, node_file=None: Site(folder, node, sleep, node_file)
 
 

@@ -10,13 +10,16 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
+import shared_nvswitch
 from devices_of_kinds import allocated_device, left_of_nics
+from shared_nvswitch import shared_node
 from told_cluster import Cluster
 
 from agent.hardware.nics.links import Link
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
@@ -161,6 +164,9 @@ class Bench:
         ]
         found += left_of_nics(self.simulated)
         found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
+        found += [
+            f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
+        ]
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
@@ -202,9 +208,11 @@ def make_bench(
     *,
     split: SplitGpus | None = None,
     has_metadata: bool = False,
+    file: NodeFile | None = None,
+    imex_channels: int = 0,
 ) -> Bench:
     clock = Clock()
-    simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
     node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
@@ -214,6 +222,7 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         shared=shared,
+        imex_channels=imex_channels,
         split=split,
     )
     return Bench(simulated, options, clock)
@@ -246,9 +255,12 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder."""
+    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder.
+
+    It offers two IMEX channels.
+    """
     return lambda folder, linked=PAIR, node="a100x2": make_bench(
-        folder, node, None, linked, SharedGpus(), split=SplitGpus()
+        folder, node, None, linked, SharedGpus(), split=SplitGpus(), imex_channels=2
     )
 
 
@@ -268,6 +280,22 @@ def split_bench(folder: Path) -> Bench:
 def telling_bench(folder: Path) -> Bench:
     """Two A100s that a table joins; containers find metadata files of their devices."""
     return make_bench(folder, "a100x2", None, PAIR, has_metadata=True)
+
+
+@pytest.fixture
+def fabric_bench_in() -> Callable[..., Bench]:
+    """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
+
+    def make(folder: Path, linked: LinkedGpus | None = None, shared: SharedGpus | None = None) -> Bench:
+        return make_bench(folder, shared_nvswitch.NAME, None, linked, shared, file=shared_node())
+
+    return make
+
+
+@pytest.fixture
+def fabric_bench(folder: Path, fabric_bench_in: Callable[..., Bench]) -> Bench:
+    """An HGX H100 whose fabric manager joins GPUs on request; the options say nothing of it."""
+    return fabric_bench_in(folder)
 
 
 @pytest.fixture(scope="session")

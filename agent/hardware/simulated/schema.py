@@ -47,12 +47,16 @@ class Instance(Form, frozen=True):
 
 
 class GpuForm(Form, frozen=True, tag_field="kind", tag="gpu"):
-    """A GPU. ``mig`` and ``instances`` are its state when the machine is first started."""
+    """A GPU. ``mig`` and ``instances`` are its state when the machine is first started.
+
+    Shape: ``module`` is its place on its baseboard, None without one.
+    """
 
     bdf: str
     model: str
     minor: int
     uuid: str
+    module: int | None = None
     mig: bool = False
     instances: tuple[Instance, ...] = ()
 
@@ -106,12 +110,27 @@ class MemoryForm(Form, frozen=True):
     profiles_mib: dict[str, int] = {}
 
 
+class FabricPartitionForm(Form, frozen=True):
+    """A group of GPUs that the fabric manager can join. Shape: ``modules`` of its GPUs."""
+
+    id: int
+    modules: tuple[int, ...]
+
+
+class FabricForm(Form, frozen=True):
+    """A fabric manager that joins GPUs on request. Shape: ``mode`` as ``FabricMode``."""
+
+    mode: Literal["shared-nvswitch", "vgpu"]
+    partitions: tuple[FabricPartitionForm, ...]
+
+
 class Document(Form, frozen=True):
     """A whole node file.
 
     Shape: ``topology`` is ``illustrative`` for a plausible tree, else it names the source of the tree;
            ``driver`` is None without the NVIDIA driver; ``memory`` by GPU model; ``faults`` in their text
-           form; ``passthrough`` means a virtual machine with GPUs passed through.
+           form; ``passthrough`` means a virtual machine with GPUs passed through; ``fabric`` is None where
+           all GPUs are joined, or no GPU can be.
     """
 
     name: str
@@ -123,6 +142,7 @@ class Document(Form, frozen=True):
     passthrough: bool = False
     memory: dict[str, MemoryForm] = {}
     faults: tuple[str, ...] = ()
+    fabric: FabricForm | None = None
 
 
 def read_document(file: str, text: str) -> Document:

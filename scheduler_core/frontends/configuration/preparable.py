@@ -26,7 +26,7 @@ NIC_WITHOUT_RDMA: Final = "it has no RDMA device; ask for its network interface 
 IN_SHARES: Final = frozenset({"gpu-shared"})
 """The types of published devices of which claims have shares."""
 NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
-WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf"})
+WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf", "imex-channel"})
 """The types of published devices that nobody can look at."""
 NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
 NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.imex_channel import ImexChannelKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
@@ -29,7 +31,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
+_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read", "find"}
 """The methods of a machine that change nothing."""
 
@@ -110,6 +112,7 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    ImexChannelKind: Example("imex-channel-1"),
     ComputeInstanceKind: Example("gpu-0-mig-1c-3g-20gb-4-7-ci-1", has_facts=True),
     RdmaVfKind: Example(
         "nic-0000-19-00-0-vf-0",

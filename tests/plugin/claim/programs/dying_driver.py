@@ -128,6 +128,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         shared=SharedGpus(),
+        imex_channels=2,
         split=SplitGpus(),
     )
     deed = deed.removesuffix("+metadata")
