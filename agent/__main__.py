@@ -81,7 +81,8 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
     describer = Describer(options.driver_name)
 
     def found() -> Found:
-        inventory = replace(discover(readers, options.node_name), linked=linked, shared=options.shared)
+        known = discover(readers, options.node_name)
+        inventory = replace(known, linked=linked, shared=options.shared, vfs=options.vfs)
         return Found.of(inventory, describer.devices(inventory))
 
     return found

@@ -14,9 +14,10 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import shared_option, table_files
+from agent.inventory import shared_option, table_files, vf_option
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.model import SharedGpus
+from agent.inventory.vf_rules import VfRules
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
@@ -62,7 +63,8 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
-           ``shared`` the GPUs that are also offered in shares, None for none.
+           ``shared`` the GPUs that are also offered in shares, None for none; ``vfs`` how many VFs the NICs
+           shall have, None where nobody makes any.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -79,6 +81,7 @@ class Options:
     partitions: str | None = None
     partition_policy: str | None = None
     shared: SharedGpus | None = None
+    vfs: VfRules | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -103,6 +106,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         partitions=given.partitions,
         partition_policy=given.partition_policy,
         shared=shared_option.read_shared_gpus(given.shared_gpus),
+        vfs=vf_option.read_vf_rules(given.vfs),
     )
 
 
@@ -128,6 +132,7 @@ def parser() -> argparse.ArgumentParser:
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)
     shared_option.add_option(made)
+    vf_option.add_option(made)
     return made
 
 

@@ -16,6 +16,7 @@ from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.machine.libraries import RememberedFiles
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from plugin.options import Options
@@ -29,7 +30,14 @@ def assemble(
     return Driver(
         name=options.driver_name,
         machine=machine,
-        node=Node(machine.readers, options.node_name, options.driver_name, options.linked, options.shared),
+        node=Node(
+            machine.readers,
+            options.node_name,
+            options.driver_name,
+            options.linked,
+            options.shared,
+            vfs=options.vfs,
+        ),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         metadata=MetadataFolder(
@@ -38,5 +46,7 @@ def assemble(
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         waiting=Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
+        made_vfs=MadeVfStore(options.made_vfs_dir),
+        vf_rules=options.vfs,
         host_root=options.host_root,
     )

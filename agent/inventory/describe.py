@@ -26,7 +26,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
            ones first; then NICs by address, each before its VFs.
     """
     groups: list[Group] = []
-    nics = NicDescriber(driver)
+    nics = NicDescriber(driver, inventory.vfs)
     links = PartitionDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
@@ -43,6 +43,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
             groups += links.groups
             left_out += links.left_out
     groups += [nics.describe(pf) for pf in inventory.nics]
+    left_out += inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
     everything = CompositeSlice(
         name=inventory.node,
         pool=PoolId(driver, inventory.node),

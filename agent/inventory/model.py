@@ -21,6 +21,7 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from agent.inventory.vf_rules import VfRules
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -74,7 +75,7 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares.
+           where no GPU is offered in shares, ``vfs`` where nobody changes the number of VFs.
     """
 
     node: str
@@ -85,6 +86,7 @@ class Inventory:
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
     shared: SharedGpus | None = None
+    vfs: VfRules | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +133,40 @@ class WholeNic:
 
 @dataclass(frozen=True, slots=True)
 class NicVf:
-    """A virtual function of a NIC."""
+    """A virtual function of a NIC; one that is made for claims need not exist yet.
+
+    Shape: ``vf`` is None while it does not exist; ``on_demand`` how many VFs its NIC gets for claims, None
+           where its VFs are there without them.
+    """
 
     pf: PhysicalFunction
-    vf: VirtualFunction
+    index: int
+    vf: VirtualFunction | None
+    on_demand: int | None = None
 
     @property
     def has_rdma(self) -> bool:
-        """Whether it can be used for RDMA; one on a VFIO driver has no RDMA device as long as it is there."""
-        if self.vf.function.driver == VFIO_PCI:
+        """Whether it can be used for RDMA, which claims must not change.
+
+        One on a VFIO driver has no RDMA device as long as it is there, one that does not exist has none: then
+        it is as its NIC is.
+        """
+        if self.vf is None or self.on_demand is not None or self.vf.function.driver == VFIO_PCI:
             return self.pf.rdma_device is not None
         return self.vf.rdma_device is not None
+
+    @property
+    def watched(self) -> Bdf:
+        """Return the function that must answer: its NIC where the VF comes and goes with claims."""
+        return self.pf.function.bdf if self.vf is None or self.on_demand else self.vf.function.bdf
 
 
 @dataclass(frozen=True, slots=True)
 class NicFunction:
-    """A function of a NIC by its address. Shape: ``vf`` is None for the NIC itself, at ``pf``."""
+    """A function of a NIC by the NIC's address. Shape: ``vf`` the index of a VF, None for the NIC itself."""
 
     pf: Bdf
-    vf: Bdf | None = None
+    vf: int | None = None
 
 
 PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf
@@ -190,8 +207,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return partition.spec
         case WholeNic(pf=pf):
             return NicFunction(pf.function.bdf)
-        case NicVf(pf=pf, vf=vf):
-            return NicFunction(pf.function.bdf, vf.function.bdf)
+        case NicVf(pf=pf, index=index):
+            return NicFunction(pf.function.bdf, index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

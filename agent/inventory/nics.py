@@ -6,10 +6,14 @@ them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plai
 
 from __future__ import annotations
 
-from agent.hardware.types import PhysicalFunction, VirtualFunction
+from collections.abc import Mapping
+
+from agent.hardware.types import PhysicalFunction
 from agent.inventory.model import Group, NicVf, PublishedDevice, WholeNic
 from agent.inventory.names import nic_name, vf_name
+from agent.inventory.offered_vfs import kind_of, offered_vfs
 from agent.inventory.topology import address_attribute, topology_attributes
+from agent.inventory.vf_rules import VfRules
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
@@ -19,14 +23,15 @@ from scheduler_core.model.names import qualified
 class NicDescriber:
     """Describes the NICs of one node; collects the mixins that they share."""
 
-    def __init__(self, driver: str) -> None:
+    def __init__(self, driver: str, rules: VfRules | None = None) -> None:
         self.driver = driver
+        self._rules = rules
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
 
     def describe(self, pf: PhysicalFunction) -> Group:
         """Return the NIC and its VFs."""
-        name = nic_name(pf.function.bdf)
+        name, vfs = nic_name(pf.function.bdf), offered_vfs(pf, self._rules)
         common = Mixin(name=name, attributes=self._common(pf))
         whole = CompositeDevice(
             name=name,
@@ -39,27 +44,30 @@ class NicDescriber:
                 }
             )
             | dict(address_attribute(pf.function)),
-            capacity={self._key("vfSlots"): Quantity.of(len(pf.vfs))} if pf.vfs else {},
+            capacity={self._key("vfSlots"): Quantity.of(len(vfs))} if vfs else {},
         )
         self.by_name[name] = WholeNic(pf)
-        return Group(mixins=(common,), devices=(whole, *(self._vf(pf, vf) for vf in pf.vfs)))
+        return Group(mixins=(common,), devices=(whole, *map(self._vf, vfs)))
 
-    def _vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> CompositeDevice:
-        name = vf_name(pf.function.bdf, vf.index)
-        self.by_name[name] = published = NicVf(pf, vf)
+    def _vf(self, published: NicVf) -> CompositeDevice:
+        nic = published.pf.function.bdf
+        name = vf_name(nic, published.index)
+        self.by_name[name] = published
+        kind, own = kind_of(published)
+        function = published.vf.function if published.vf else None
         return CompositeDevice(
             name=name,
-            includes=(nic_name(pf.function.bdf), self._share_kind(published)),
-            sources=(nic_name(pf.function.bdf),),
-            attributes=self._own({"vfIndex": vf.index}) | dict(address_attribute(vf.function)),
+            includes=(nic_name(nic), self._share_kind(published, kind)),
+            sources=(nic_name(nic),),
+            attributes=self._own({"vfIndex": published.index, **own}) | dict(address_attribute(function)),
         )
 
-    def _share_kind(self, published: NicVf) -> str:
-        """Return the name of the mixin that all VFs of one device id share."""
+    def _share_kind(self, published: NicVf, kind: Mapping[str, str]) -> str:
+        """Return the name of the mixin that all VFs of one kind share."""
         is_rdma = published.has_rdma
-        vf = published.vf
-        name = f"vf-{vf.function.vendor_id}-{vf.function.device_id}" + ("-rdma" if is_rdma else "")
-        attributes = self._own({"type": "vf", "deviceID": vf.function.device_id, "rdmaCapable": is_rdma})
+        ids = kind.get("deviceID", "on-demand")
+        name = f"vf-{published.pf.function.vendor_id}-{ids}" + ("-rdma" if is_rdma else "")
+        attributes = self._own({"type": "vf", **kind, "rdmaCapable": is_rdma})
         self.shared[name] = Mixin(
             name=name, attributes=attributes, capacity={self._key("vfSlots"): Quantity.of(1)}
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.hardware.errors import HardwareError
@@ -18,6 +19,7 @@ from plugin.base.errors import PluginError
 from plugin.cdi import document
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.metadata_folder import MetadataFolder
+from plugin.claim.held import held_hardware
 from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
@@ -29,7 +31,9 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node, NodeSnapshot
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -51,6 +55,7 @@ class ClaimSteps:
     setup: DeviceSetup
     host_root: Path
     waiting: Waiting
+    made_vfs: MadeVfStore
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -76,7 +81,7 @@ class ClaimSteps:
             raise error
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
         refuse_overlap(plan.record, alive, plan.node.devices)
-        self.setup.refuse_occupied(self._context(plan.node), plan.record.devices)
+        self.setup.refuse_occupied(self._context(plan.node, plan.record), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
     def begin(self, plan: Plan, write: Callable[[Record], None]) -> Record:
@@ -109,7 +114,7 @@ class ClaimSteps:
         """
         undoing = self._move(record, event)
         self.remove_files(record.ref, record.uid)
-        self.setup.take_down(self._context(self.node.snapshot), record.devices)
+        self.setup.take_down(self._context(self.node.snapshot, record), record.devices)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent", record.ref, record.uid)
@@ -123,7 +128,7 @@ class ClaimSteps:
             self.undo(record, Event.UNPREPARE)
             return
         self.remove_files(record.ref, record.uid)
-        self.setup.forget(self._context(self.node.snapshot), record.devices)
+        self.setup.forget(self._context(self.node.snapshot, record), record.devices)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
 
@@ -160,7 +165,7 @@ class ClaimSteps:
         def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        context = self._context(plan.node)
+        context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
@@ -178,8 +183,10 @@ class ClaimSteps:
         except (PluginError, HardwareError) as error:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
-    def _context(self, node: NodeSnapshot) -> Context:
-        return Context(self.machine, node, self.host_root, self.waiting)
+    def _context(self, node: NodeSnapshot, record: Record) -> Context:
+        held = partial(held_hardware, self.store, record.boot_id, record.uid)
+        vfs = VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held)
+        return Context(self.machine, node, self.host_root, self.waiting, vfs)
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

@@ -9,6 +9,7 @@ from pathlib import Path
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
 from plugin.machine.node import NodeSnapshot
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 
 
@@ -16,13 +17,14 @@ from plugin.machine.waiting import Waiting
 class Context:
     """The context of one call for one claim; one thread uses it.
 
-    Shape: ``host_root`` where the host's files are seen from here.
+    Shape: ``host_root`` where the host's files are seen from here; ``vfs`` knows what other claims hold.
     """
 
     machine: Machine
     node: NodeSnapshot
     host_root: Path
     waiting: Waiting
+    vfs: VfSupply
 
     @cached_property
     def gpu_parts(self) -> GpuParts:

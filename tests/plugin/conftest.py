@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import allocated_device
+from devices_of_kinds import ON_DEMAND, allocated_device
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
@@ -18,10 +18,11 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import GpuInstance, GpuUuid
+from agent.hardware.types import Bdf, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.vf_rules import VfRules
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -72,6 +73,15 @@ class Bench:
     @property
     def node(self) -> str:
         return self.options.node_name
+
+    def with_rules(self, rules: VfRules | None) -> Driver:
+        """Return the driver of a plugin that was started again with other rules for VFs."""
+        self.options = replace(self.options, vfs=rules)
+        return self.restart()
+
+    def vfs(self, nic: str = "0000:19:00.1") -> int:
+        """Return how many VFs a NIC has."""
+        return self.machine.nics.reader.vf_count(Bdf(nic)).present
 
     def restart(self) -> Driver:
         """Return a driver that knows only what is on disk and on the machine, reconciled as at a start."""
@@ -151,7 +161,12 @@ class Bench:
             if (function.driver, function.override, function.setting)
             != (new.driver, new.override, new.setting)
         ]
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
+        folders = (
+            self.options.cdi_dir,
+            self.options.claims_dir,
+            self.options.metadata_dir,
+            self.options.made_vfs_dir,
+        )
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 
@@ -191,6 +206,7 @@ def make_bench(
     shared: SharedGpus | None = None,
     *,
     has_metadata: bool = False,
+    vfs: VfRules | None = None,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
@@ -202,6 +218,7 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         shared=shared,
+        vfs=vfs,
     )
     return Bench(simulated, options, clock)
 
@@ -247,6 +264,18 @@ def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
 def telling_bench(folder: Path) -> Bench:
     """Two A100s that a table joins; containers find metadata files of their devices."""
     return make_bench(folder, "a100x2", None, PAIR, has_metadata=True)
+
+
+@pytest.fixture
+def vf_bench_in() -> Callable[[Path, VfRules | None], Bench]:
+    """Make a bench with a NIC that has two VFs and one that has none, and rules for their number."""
+    return lambda folder, rules: make_bench(folder, "a30x4", None, vfs=rules)
+
+
+@pytest.fixture
+def vf_bench(folder: Path) -> Bench:
+    """The same; three VFs of the second NIC are made on demand."""
+    return make_bench(folder, "a30x4", None, vfs=ON_DEMAND)
 
 
 @pytest.fixture(scope="session")
