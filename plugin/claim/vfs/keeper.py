@@ -21,7 +21,7 @@ from plugin.base.errors import PluginError
 from plugin.base.locks import Locks
 from plugin.claim.held import held_hardware
 from plugin.claim.record_store import RecordStore
-from plugin.claim.vfs.judgement import VfDeed, VfState, judge
+from plugin.claim.vfs.judgement import VfDeed, VfJudgement, VfState, judge
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.vf_supply import VfSupply
@@ -89,15 +89,18 @@ class VfKeeper:
 
     def _do(self, pf: Bdf, rule: VfRule) -> str:
         """Do what is due and return why the rule is not met then, empty where it is."""
-        supply, attempts = self._supply(), 2  # the second one tells what the first one led to
-        for _ in range(attempts):
-            state = VfState(supply.present(pf), supply.made(pf), supply.is_held(pf))
-            due = judge(rule, state)
-            if due.deed in (VfDeed.REMOVE, VfDeed.REPLACE):
-                supply.remove(pf)
-            if due.deed in (VfDeed.MAKE, VfDeed.REPLACE):
-                supply.make(pf, rule.count)
-        return due.why
+        supply = self._supply()
+        due = self._judged(supply, pf, rule)
+        if due.deed is VfDeed.NOTHING:
+            return due.why
+        if due.deed in (VfDeed.REMOVE, VfDeed.REPLACE):
+            supply.remove(pf)
+        if due.deed in (VfDeed.MAKE, VfDeed.REPLACE):
+            supply.make(pf, rule.count)
+        return self._judged(supply, pf, rule).why
+
+    def _judged(self, supply: VfSupply, pf: Bdf, rule: VfRule) -> VfJudgement:
+        return judge(rule, VfState(supply.present(pf), supply.made(pf), supply.is_held(pf)))
 
     def _supply(self) -> VfSupply:
         boot_id = self.machine.boot.boot_id()

@@ -199,5 +199,6 @@ def vfs_of(bench: Any) -> VfSupply:
 
 ON_DEMAND = VfRules({"0000:19:00.1": VfRule(3, on_demand=True)})
 """Of node a30x4: a NIC without VFs gets three when a claim needs one."""
+STATIC = VfRules({"0000:19:00.1": VfRule(3)})
 VF_ON_DEMAND = "nic-0000-19-00-1-vf-1"
 VF_KINDS = tuple(kind for kind in KINDS.preparable if kind.published is NicVf)

@@ -1,12 +1,12 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
-Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access) or
-``unprepare``, the kind of the device, the step (from 1). Behind the deed may be ``+metadata`` where metadata
-files are wanted, or ``+vfs`` where the device is a VF that is made for the claim. A process of its own does
-it; the line of the answer is how that ended: 0 when the deed has fewer steps. A step is a file half written,
-written but not in place, in place, about to be removed, removed, or a part half appended, appended, or a
-change of the machine about to be made, made. One program for many deeds, because starting an interpreter
-takes longer than all of them.
+Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access),
+``unprepare`` or ``keep`` (the number of VFs), the kind of the device, the step (from 1). Behind the deed may
+be ``+metadata`` where metadata files are wanted, or ``+vfs`` where the device is a VF that is made for the
+claim. A process of its own does it; the line of the answer is how that ended: 0 when the deed has fewer
+steps. A step is a file half written, written but not in place, in place, about to be removed, removed, or a
+part half appended, appended, or a change of the machine about to be made, made. One program for many deeds,
+because starting an interpreter takes longer than all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from devices_of_kinds import EXAMPLES, ON_DEMAND, VF_ON_DEMAND, allocated_device, told
+from devices_of_kinds import EXAMPLES, ON_DEMAND, STATIC, VF_ON_DEMAND, allocated_device, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
@@ -126,7 +126,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         shared=SharedGpus(),
-        vfs=ON_DEMAND if deed.endswith("+vfs") else None,
+        vfs=STATIC if deed == "keep" else ON_DEMAND if deed.endswith("+vfs") else None,
     )
     deed, _, _ = deed.partition("+")
     steps = Steps(options, step)
@@ -134,6 +134,9 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
     machine = steps.watched(simulated_hardware(simulated))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     steps.watch()
+    if deed == "keep":
+        driver.vf_keeper.keep(lambda _reason, _text: None)
+        return
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
