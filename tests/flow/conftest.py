@@ -158,13 +158,13 @@ class Site:
         return start(self.driver(options, gpus), ClaimDirectory(self.claims_dir), options, **more)
 
     @contextmanager
-    def process(self) -> Iterator[subprocess.Popen[str]]:
+    def process(self, *more: str) -> Iterator[subprocess.Popen[str]]:
         """Serve in a process of its own; it is there when the block begins and gone when it ends."""
         command = [
             *(sys.executable, "-m", "plugin", "--driver-name", DRIVER),
             *("--simulated", self.node, "--machine", self.machine_dir),
             *("--claims", self.claims_dir, "--kubelet-dir", self.options.kubelet_dir),
-            *("--cdi-dir", self.options.cdi_dir),
+            *("--cdi-dir", self.options.cdi_dir, *more),
         ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
@@ -187,7 +187,8 @@ class Site:
         ]
         modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
         found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
+        options = self.options
+        folders = (options.cdi_dir, options.claims_dir, options.metadata_dir, options.made_vfs_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 
