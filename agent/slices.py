@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.inventory.model import Group, NodeDevices
 from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW
-from scheduler_core.codec import composite, v1
+from scheduler_core.codec import composite_encoding, v1
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
@@ -39,7 +39,7 @@ def v1_slices(devices: NodeDevices, layout: Layout = Layout.SEPARATE) -> tuple[d
 
 def encoded(slices: Sequence[CompositeSlice]) -> tuple[dict[str, Any], ...]:
     """Return composite slices as API objects."""
-    return tuple(composite.encode_slice(one) for one in slices)
+    return tuple(composite_encoding.encode_slice(one) for one in slices)
 
 
 def flattened(devices: NodeDevices) -> tuple[dict[str, Any], ...]:

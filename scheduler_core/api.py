@@ -28,7 +28,8 @@ from scheduler_core.base.features import Features
 from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.books.matrix import contradictions, matrix
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
-from scheduler_core.codec.composite import decode_slice, encode_slice
+from scheduler_core.codec.composite import decode_slice
+from scheduler_core.codec.composite_encoding import encode_slice
 from scheduler_core.codec.v1 import decode_slice as decode_v1_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.codec.v1 import pools as v1_pools

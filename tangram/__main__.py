@@ -8,53 +8,29 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Final
 
-from agent.__main__ import main as agent_main
-from agent.hardware.errors import HardwareError
-from agent.hardware.open import SimulationError
-from agent.hardware.ports import Machine
-from daemon.command_line import InvalidOption
-from plugin.__main__ import main as plugin_main
-from plugin.assembly import assemble
-from plugin.base.errors import PluginError
-from plugin.claim.claim_directory import ClaimDirectory
-from plugin.kubelet.server import Running, start
-from plugin.options import Options
-from scheduler_core.base.errors import CoreError
-from tangram.api import connect, open_live
-from tangram.commands import allocate, bench, classes, conformance, demo, explain, node, show, validate
-from tangram.errors import BadInput, NoAnswer
-from tangram.face import DONE, WRONG_INPUT, Face, Parser
-from tangram.hardware import AllMachines
-from tangram.output import ASCII_FORMS, Output, complain
-from tangram.throwaway import clean_end
+from tangram.errors import BadInput
+from tangram.face import DONE, WRONG_INPUT, Parser
+from tangram.loading import face, is_expected, program, subcommand
+from tangram.program.streams import ASCII_FORMS, complain
+from tangram.program.throwaway import clean_end
+from tangram.summaries import SUMMARIES
 
-_EXPECTED: Final = (
-    BadInput,
-    CoreError,
-    HardwareError,
-    InvalidOption,
-    NoAnswer,
-    OSError,
-    PluginError,
-    SimulationError,
-)
 _INTERRUPTED: Final = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; never raises for what a user can get wrong."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] == ["agent"]:
-        return agent_main(arguments[1:])
-    if arguments[:1] == ["plugin"]:
-        return plugin_main(arguments[1:])
+    if arguments[:1] == ["--"]:
+        del arguments[0]
+    run_program = program(arguments[0]) if arguments else None
+    if run_program is not None:
+        return run_program(arguments[1:])
     try:
         return _run(arguments)
     except BrokenPipeError:
@@ -62,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except _EXPECTED as error:
+    except Exception as error:
+        if not is_expected(error):
+            raise
         complain(_line_of(error))
         return WRONG_INPUT
 
@@ -73,16 +51,17 @@ def _run(arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # write other characters where a terminal cannot show ours
         sys.stdout.reconfigure(errors=ASCII_FORMS)
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser(arguments[:1]).parse_args(arguments)
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
     with clean_end():
-        status: int = options.command(options, Face(AllMachines(), Output(), serve, connect, open_live))
+        status: int = options.command(options, face())
     sys.stdout.flush()
     return status
 
 
-def _parser() -> Parser:
+def _parser(used: Sequence[str]) -> Parser:
+    """Return the parser, with the options of the subcommand that is used and the summaries of the others."""
     parser = Parser(
         prog="tangram",
         description="Cut and combine the accelerators and NICs of a node.",
@@ -90,17 +69,13 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"tangram {version('tangram-dra')}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (demo, show, allocate, validate, conformance, explain, classes, bench, node):
-        command.add(parsers)
-    parsers.add_parser("agent", help="publish this node's devices: tangram agent --help")
-    parsers.add_parser("plugin", help="run the kubelet plugin: tangram plugin --help")
+    for name, summary in SUMMARIES.items():
+        add = subcommand(name) if name in used else None
+        if add is not None:
+            add(parsers)
+        else:
+            parsers.add_parser(name, help=summary)
     return parser
-
-
-def serve(machine: Machine, options: Options, claims: Path) -> Running:
-    """Start the kubelet plugin on a machine, with claims from a folder."""
-    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
-    return start(driver, ClaimDirectory(claims), options)
 
 
 def _line_of(error: BaseException) -> str:

@@ -13,9 +13,10 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import ClusterState
-from tangram.documents import read_documents, read_objects
+from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
+from tangram.objects import read_objects
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 
 

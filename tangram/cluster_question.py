@@ -22,9 +22,9 @@ from scheduler_core.state.cluster_state import ClusterState
 from tangram.allocation_input import AllocationInput, nodes_of
 from tangram.cluster_options import documents_of
 from tangram.clusters import ClusterReader
-from tangram.documents import read_objects
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face
+from tangram.objects import read_objects
 
 _NAME_FIELD: Final = "metadata.name"
 

@@ -7,13 +7,12 @@ hold only strings, numbers, booleans, lists and mappings with string keys, as an
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from daemon import documents
 from daemon.documents import MAX_BYTES, NotReadable
-from scheduler_core.codec.documents import Document, InvalidDocument
-from scheduler_core.frontends.objects import Objects, decode_objects
+from scheduler_core.codec.documents import Document
 from tangram.errors import BadInput
 
 
@@ -55,11 +54,3 @@ def _items(document: Document) -> Iterator[Document]:
         return
     for index, item in enumerate(items):
         yield _object(f"{document.place} items[{index}]", item)
-
-
-def read_objects(documents: Iterable[Document]) -> Objects:
-    """Return what documents describe. Raises: BadInput naming file, object, field, value and rule."""
-    try:
-        return decode_objects(documents)
-    except InvalidDocument as error:
-        raise BadInput(str(error)) from error

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tangram.clusters import Connect
 from tangram.errors import BadInput
-from tangram.live_cluster import OpenCluster
-from tangram.machines import Machines, Serve
-from tangram.output import Output
+
+if TYPE_CHECKING:  # a command loads those that it uses
+    from tangram.clusters import Connect
+    from tangram.live_cluster import OpenCluster
+    from tangram.machines import Machines, Serve
+    from tangram.program.output import Output
 
 DONE: Final = 0
 DOES_NOT_FIT: Final = 1

@@ -1,6 +1,7 @@
 """The machines of the ``tangram`` command: simulated ones, and this machine to be read only.
 
 Implements the ports of ``tangram.machines``. No other module of the command names the simulation.
+It is loaded when a machine is asked for.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agent.hardware.open import simulated_hardware, this_machine
-from agent.hardware.ports import Readers
-from agent.hardware.simulated import SimulatedMachine, load_node, node_text, parse_fault, shipped_nodes
 from tangram.machines import NodeSummary
+
+if TYPE_CHECKING:
+    from agent.hardware.ports import Readers
+    from agent.hardware.simulated import SimulatedMachine
 
 
 class AllMachines:
@@ -20,22 +23,32 @@ class AllMachines:
 
     def shipped(self) -> tuple[NodeSummary, ...]:
         """Return the simulated machines that come with the package, by name."""
+        from agent.hardware.simulated import shipped_nodes
+
         return tuple(_summary(name) for name in shipped_nodes())
 
     def text(self, name: str) -> str:
         """Return the file of a shipped machine."""
+        from agent.hardware.simulated import node_text
+
         return node_text(name)
 
     def simulated(self, name: str, directory: Path) -> Simulated:
         """Make a machine from a shipped name or a node file, in an empty directory or in its own."""
+        from agent.hardware.simulated import SimulatedMachine, load_node
+
         return Simulated(SimulatedMachine.open(load_node(name), directory))
 
     def attached(self, directory: Path) -> Simulated:
         """Return the machine that a directory holds."""
+        from agent.hardware.simulated import SimulatedMachine
+
         return Simulated(SimulatedMachine.attach(directory))
 
     def real(self) -> Readers:
         """Return the readers of the machine that this process runs on."""
+        from agent.hardware.open import this_machine
+
         return this_machine()
 
 
@@ -43,12 +56,16 @@ class Simulated:
     """A simulated machine, seen through the real readers of sysfs, procfs and device nodes."""
 
     def __init__(self, simulated: SimulatedMachine) -> None:
+        from agent.hardware.open import simulated_hardware
+
         self._simulated = simulated
         self.name = simulated.node.name
         self.machine = simulated_hardware(simulated)
 
     def inject(self, faults: Sequence[str]) -> None:
         """Add faults, all or none of them."""
+        from agent.hardware.simulated import parse_fault
+
         for fault in [parse_fault(text) for text in faults]:
             self._simulated.inject(fault)
 
@@ -71,6 +88,8 @@ def _counts(names: Iterable[str]) -> str:
 
 
 def _summary(name: str) -> NodeSummary:
+    from agent.hardware.simulated import load_node
+
     file = load_node(name)
     has_mig = any(card.model.is_mig_capable for card in file.cards)
     return NodeSummary(

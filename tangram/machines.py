@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from agent.hardware.ports import Machine, Readers
-from plugin.options import Options
-
-Serve = Callable[[Machine, Options, Path], AbstractContextManager[object]]
-"""Runs the kubelet plugin on a machine, claims read from a folder, while the block is open."""
+if TYPE_CHECKING:
+    from agent.hardware.ports import Machine, Readers
+    from plugin.options import Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +54,16 @@ class SimulatedNode(Protocol):
         ...
 
 
+class Serve(Protocol):
+    """Runs the kubelet plugin."""
+
+    def __call__(self, machine: Machine, options: Options, claims: Path, /) -> AbstractContextManager[object]:
+        """Run it on a machine, with claims from a folder, while the block is open."""
+        ...
+
+
 class Machines(Protocol):
-    """The machines that the commands can read."""
+    """Opens the machines that commands read: simulated ones, and this host."""
 
     def shipped(self) -> tuple[NodeSummary, ...]:
         """Return the simulated machines that come with the package, by name."""

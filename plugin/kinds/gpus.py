@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from agent.hardware.types import Gpu, GpuUuid
-from plugin.kinds.claimed import Claimed
 from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.lock_target import LockTarget
-from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 
 
 def lock_targets_of(gpus: Iterable[GpuUuid]) -> tuple[LockTarget, ...]:
     """Return what is locked for devices of these GPUs."""
     return tuple(LockTarget("GPU", gpu) for gpu in gpus)
-
-
-def parts_of(context: Context, device: Claimed, members: Sequence[GpuUuid]) -> Parts:
-    """Return the nodes of a device of whole GPUs and the driver's files.
-
-    With admin access also what shows the GPUs' MIG instances. Raises: HardwareError; NotReady.
-    """
-    parts = context.gpu_parts
-    return parts.of_monitored_gpus(members) if device.has_admin_access else parts.of_gpus(members)
-
-
-def make_whole(context: Context, gpus: Iterable[GpuUuid]) -> None:
-    """Turn the MIG mode of GPUs off, so that they can be used whole: of all of them, or of none.
-
-    Raises: PlacementTaken, ModeBlocked, GpuBusy; HardwareError.
-    """
-    mig_mode.turn_off_together(context.machine.gpus, *(context.node.gpus[gpu] for gpu in gpus))
 
 
 def turn_off_unused_modes(context: Context, gpus: Iterable[GpuUuid]) -> None:

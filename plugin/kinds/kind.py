@@ -83,7 +83,7 @@ class Progress(Protocol):
         ...
 
     def note(self, device: Claimed) -> None:
-        """Replace what is known of a device and make it durable. Whatever this raises stops the work."""
+        """Replace what is known of a device and write the record. Its errors must end the set-up."""
         ...
 
 

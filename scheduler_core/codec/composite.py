@@ -1,4 +1,4 @@
-"""Decodes and encodes slices of the composite dialect.
+"""Decodes slices of the composite dialect.
 
 A mistake has one of three consequences. An object that is no slice is refused (InvalidSlice). A device or
 mixin of unknown kind makes the pool unusable, because its meaning is unknown. A device or mixin that breaks
@@ -13,11 +13,11 @@ from typing import Any, Final
 from scheduler_core.base import limits
 from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.codec.amounts import read_capacity, read_policies, write_policy
-from scheduler_core.codec.attributes import read_attributes, write_attributes
+from scheduler_core.codec.amounts import read_capacity, read_policies
+from scheduler_core.codec.attributes import read_attributes
 from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields, subject_of
-from scheduler_core.codec.selections import SELECTION, read_selection, write_selection
+from scheduler_core.codec.selections import SELECTION, read_selection
 from scheduler_core.codec.v1_device import read_groups, read_only_with
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
@@ -25,7 +25,6 @@ from scheduler_core.model.names import (
     DRIVER_RULE,
     NAME_RULE,
     POOL_RULE,
-    bare,
     is_dotted_name,
     is_driver,
     is_pool,
@@ -246,76 +245,3 @@ def _references(body: Fields) -> tuple[str, ...]:
         fields.only("name")
         references.append(fields.text("name"))
     return tuple(references)
-
-
-def encode_slice(composite: CompositeSlice) -> dict[str, Any]:
-    """Return the slice as a ``CompositeResourceSlice`` object, without broken entries."""
-    selection = (
-        {"nodeSelectionDelegated": True} if composite.nodes is None else write_selection(composite.nodes)
-    )
-    return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": {"name": composite.name},
-        "spec": {
-            "driver": composite.pool.driver,
-            "pool": {
-                "name": composite.pool.name,
-                "generation": composite.generation,
-                "resourceSliceCount": composite.slice_count,
-            },
-            **selection,
-            **_listed(
-                "deviceMixins", [_write_mixin(mixin, composite.pool.driver) for mixin in composite.mixins]
-            ),
-            **_listed(
-                "devices", [_write_device(device, composite.pool.driver) for device in composite.devices]
-            ),
-        },
-    }
-
-
-def _listed(key: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    return {key: entries} if entries else {}
-
-
-def _write_mixin(mixin: Mixin, driver: str) -> dict[str, Any]:
-    return {"name": mixin.name, "composite": _write_properties(mixin, driver)}
-
-
-def _write_device(device: CompositeDevice, driver: str) -> dict[str, Any]:
-    body: dict[str, Any] = {}
-    if device.includes:
-        body["includes"] = [{"name": name} for name in device.includes]
-    if device.sources:
-        body["consumesCapacityFrom"] = [_write_source(device, name) for name in device.sources]
-    if device.only_with is not None:
-        body["compatibleOnlyWith"] = {"expression": device.only_with}
-    if device.is_shareable:
-        body["allowMultipleAllocations"] = True
-    if device.nodes is not None:
-        body |= write_selection(device.nodes)
-    body |= _write_properties(device, driver)
-    return {"name": device.name, "basic" if device.is_basic else "composite": body}
-
-
-def _write_source(device: CompositeDevice, name: DeviceName) -> dict[str, Any]:
-    groups = device.groups.get(name)
-    return {"name": name} | ({"compatibilityGroups": sorted(groups)} if groups else {})
-
-
-def _write_properties(entry: Mixin | CompositeDevice, driver: str) -> dict[str, Any]:
-    body: dict[str, Any] = {}
-    if entry.attributes:
-        body["attributes"] = write_attributes(entry.attributes, driver)
-    if entry.capacity:
-        body["capacity"] = {
-            bare(name, driver): {"quantity": str(entry.capacity[name])} | _write_policy(entry, name)
-            for name in sorted(entry.capacity, key=lambda name: bare(name, driver))
-        }
-    return body
-
-
-def _write_policy(entry: Mixin | CompositeDevice, name: QualifiedName) -> dict[str, Any]:
-    policy = entry.policies.get(name)
-    return {} if policy is None else {"requestPolicy": write_policy(policy)}

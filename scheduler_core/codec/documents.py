@@ -16,14 +16,14 @@ _Decoded = TypeVar("_Decoded")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object. Shape: ``place`` is ``file``, ``file:line`` or ``cluster: name``, for messages."""
+    """One API object. Shape: ``place`` where it was read: ``file``, ``file:line`` or ``cluster: name``."""
 
     place: str
     content: Mapping[str, Any]
 
 
 class InvalidDocument(CoreError):
-    """A document that whoever wrote it must change. Shape: ``reason`` names object, field and rule."""
+    """A document that its author must correct. Shape: ``reason`` names object, field and rule."""
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place

@@ -17,8 +17,9 @@ from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slot
 from scheduler_core.engine.per_node import PerNode
 from scheduler_core.engine.pinned_claim import pinned_matches, pinned_signature
 from scheduler_core.engine.search.match_values import MatchValues
+from scheduler_core.engine.search.options import MatchedPositions
 from scheduler_core.engine.search.search_solver import PreparedSearch
-from scheduler_core.engine.search.search_space import MatchedPositions, SearchSpace
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
 from scheduler_core.engine.solve.coverage import Coverage, Covered, Uncovered
 from scheduler_core.engine.solve.plan import NodePlan

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature
-from scheduler_core.engine.search.search_space import MatchedPositions
+from scheduler_core.engine.search.options import MatchedPositions
 from scheduler_core.model.device import DeviceId
 from scheduler_core.search.pinned import Pins
 from scheduler_core.tables.component import Component

@@ -209,7 +209,7 @@ class ClusterState:
 
 
 def effective(composite: _AnyPool | None, v1: _AnyPool | None) -> _AnyPool | None:
-    """Return the pool that counts where both dialects have one of a name: the composite one, if usable."""
+    """Return which of two pools of one name is used: the composite one, if complete and valid."""
     is_usable = not isinstance(composite, Pool) or (composite.is_complete and composite.problem is None)
     return composite if composite is not None and (is_usable or v1 is None) else v1
 

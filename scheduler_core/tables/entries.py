@@ -41,7 +41,7 @@ def is_same(one: Entry, two: Entry) -> bool:
 
 
 def is_constant(column: tuple[Entry, ...], first: Entry) -> bool:
-    """Whether all values of a column are the same as ``first``, for every CEL expression."""
+    """Whether no CEL expression can tell the values of a column from ``first``."""
     return column.count(first) == len(column) and (type(first) is str or _is_one(column, first))
 
 

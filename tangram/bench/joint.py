@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from scheduler_core.frontends.pods.hints import GPU, RDMA
-from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, held, pool_of

@@ -23,6 +23,7 @@ from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy
 from tangram.preparable import driver_of, refuse_unpreparable, refuse_unreadable
 from tangram.refusals import refusal_value
+from tangram.summaries import SUMMARIES
 from tangram.undecided import show_undecided
 
 _SHARES: Final = UUID("5b9c3f0e-2d53-5a43-8a53-6d8c1f6b7c21")
@@ -34,7 +35,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "allocate",
-        "allocate claims from files, or say why they do not fit (exit status 1)",
+        SUMMARIES["allocate"],
         "tangram show --node a100x2 --as v1 | tangram allocate -f - \\\n"
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,

@@ -23,6 +23,7 @@ from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.plain import plain
 from tangram.policies import POLICIES
+from tangram.summaries import SUMMARIES
 
 _LONGEST_S: Final = 86_400
 
@@ -32,7 +33,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "bench",
-        "time the core, on its own benchmarks or on claims from a file (exit status 1: a wrong answer)",
+        SUMMARIES["bench"],
         "tangram bench B1 B3\n  tangram bench --input claims.json --json",
         _run,
     )

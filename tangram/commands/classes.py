@@ -18,6 +18,7 @@ from tangram.documents import read_documents
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.classes import classes_table, grant_picture, unplaced_picture
+from tangram.summaries import SUMMARIES
 
 DEVICE_CLASSES = "device-classes"
 _Answers = Sequence[tuple[str, PodOutcome]]
@@ -28,7 +29,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "classes",
-        "show resource classes and place the pods that ask for them (exit status 1: one does not fit)",
+        SUMMARIES["classes"],
         "tangram show --node dgx-a100 --as v1 | tangram classes -f - \\\n"
         "    -f deploy/examples/resource-classes/classes.yaml",
         _run,

@@ -16,6 +16,7 @@ from tangram.errors import BadInput
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.plain import plain
 from tangram.policies import POLICIES
+from tangram.summaries import SUMMARIES
 
 FAILED: Final = 1
 UNSUPPORTED: Final = 3
@@ -28,7 +29,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "conformance",
-        "run case files against this core (exit status 1: some failed, 3: some are unsupported)",
+        SUMMARIES["conformance"],
         "tangram conformance tests/scheduler_core/cases",
         _run,
     )

@@ -14,8 +14,9 @@ from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
 from tangram.options import add_driver_name
+from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, shared_gpus
-from tangram.throwaway import throwaway_folder
+from tangram.summaries import SUMMARIES
 
 
 def add(parsers: Subparsers) -> None:
@@ -23,7 +24,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "demo",
-        "follow a claim from hardware to what a container gets, on a simulated machine",
+        SUMMARIES["demo"],
         "tangram demo --node a100x2 --until allocation",
         _run,
     )

@@ -38,6 +38,7 @@ from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
 from tangram.refusals import refusal_in_full, refusal_value
+from tangram.summaries import SUMMARIES
 from tangram.undecided import show_undecided
 
 _OTHERS: Final = 8  # other nodes that an answer is compared with
@@ -48,7 +49,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "explain",
-        "explain why claims do not fit (exit status 1), or why they get these devices and not others",
+        SUMMARIES["explain"],
         "tangram show --node a100x2 --as v1 | tangram explain -f - \\\n"
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,

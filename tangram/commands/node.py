@@ -13,13 +13,14 @@ from tangram.documents import parse_documents
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.pictures.counted import counted
+from tangram.summaries import SUMMARIES
 
 
 def add(parsers: Subparsers) -> None:
     """Add the subcommand and its own subcommands."""
     node = parsers.add_parser(
         "node",
-        help="simulated machines: list, show, break and reboot them",
+        help=SUMMARIES["node"],
         description="Simulated machines: those that come with the package, and those in directories.",
         epilog="example:\n  tangram node show dgx-a100",
     )

@@ -15,7 +15,6 @@ from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
 from agent.inventory.model import Inventory, NodeDevices
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.commands import show_files
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.options import add_driver_name, checked_node_name, host_name
@@ -23,9 +22,10 @@ from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
+from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
-from tangram.throwaway import throwaway_folder
+from tangram.summaries import SUMMARIES
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -40,9 +40,7 @@ class Shown:
 
 def add(parsers: Subparsers) -> None:
     """Add the subcommand."""
-    parser = add_command(
-        parsers, "show", "show what a node publishes", "tangram show --node dgx-a100 --as v1", _run
-    )
+    parser = add_command(parsers, "show", SUMMARIES["show"], "tangram show --node dgx-a100 --as v1", _run)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--node", metavar="NODE", help="a shipped simulated machine, or the path of a node file"
@@ -74,10 +72,14 @@ def _run(options: Namespace, face: Face) -> int:
     check_cluster(options, ("machine", "real", "files", "sizes", "driver_name"))
     _check(options)
     if options.cluster:
+        from tangram.commands import show_files
+
         return show_files.run_cluster(options, face)
     if options.sizes:
         return _sizes(options, face)
     if options.files:
+        from tangram.commands import show_files
+
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)

@@ -9,16 +9,17 @@ from typing import Any
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.matrix import Matrix, contradictions, matrix
 from scheduler_core.codec import composite
-from scheduler_core.codec.composite import encode_slice
+from scheduler_core.codec.composite_encoding import encode_slice
 from scheduler_core.codec.v1 import encode_pool
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
 from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from tangram.cluster_options import documents_of
-from tangram.documents import read_documents, read_objects
+from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.objects import read_objects
 from tangram.pictures.compatibility import compatibility_picture
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.sizes import sizes_table

@@ -19,6 +19,7 @@ from tangram.face import DONE, WRONG_INPUT, Face, Subparsers, add_command
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.plain import plain
 from tangram.preparable import driver_of
+from tangram.summaries import SUMMARIES
 
 
 def add(parsers: Subparsers) -> None:
@@ -26,7 +27,7 @@ def add(parsers: Subparsers) -> None:
     parser = add_command(
         parsers,
         "validate",
-        "judge claims, templates, classes and pods in files (exit status 2: one has an error)",
+        SUMMARIES["validate"],
         "tangram show --node dgx-a100 --as v1 | tangram validate -f - \\\n"
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,

@@ -15,7 +15,7 @@ from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import HONOR, table_of
 from scheduler_core.frontends.pods.amounts import Amounts, read_amount
 from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
-from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.placer import place_pod
 from scheduler_core.frontends.pods.pod_request import amounts_of, ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of

@@ -32,10 +32,10 @@ from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
 from tangram.machines import Serve
-from tangram.output import yaml_text
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain
+from tangram.program.output import yaml_text
 
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}
 

@@ -29,13 +29,13 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
-from tangram.output import yaml_text
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import mig_text, pcie_tree
 from tangram.pictures.sizes import sizes_table
 from tangram.plain import plain
+from tangram.program.output import yaml_text
 from tangram.refusals import refusal_value
 from tangram.sizes import sizes_of
 

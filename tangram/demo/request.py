@@ -14,8 +14,8 @@ from scheduler_core.model.claim import Claim, DeviceClass
 from scheduler_core.search.candidates import selectors_of
 from tangram.classes import device_classes
 from tangram.demo.claim import suitable_claim
-from tangram.documents import read_objects
 from tangram.errors import BadInput
+from tangram.objects import read_objects
 
 _CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
-from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.pod_request import PodAsk
 
 

@@ -1,4 +1,4 @@
-"""Under a real kubelet: one claim for two pods, metadata in a container, a monitor beside other pods."""
+"""Under a real kubelet: a claim of two pods, metadata files in a container, a claim with admin access."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from tangram.classes import device_classes
-from tangram.documents import read_documents, read_objects
+from tangram.documents import read_documents
+from tangram.objects import read_objects
 
 FILES = sorted(Path(__file__).parents[2].glob("deploy/examples/*.yaml"))
 KEP_CLAIM = Path(__file__).parents[1] / "data" / "kep-4815" / "mig-claim.yaml"

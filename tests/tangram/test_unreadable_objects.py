@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scripted_api import Reply, Script, serving, write_kubeconfig
 
-from tangram.__main__ import connect
+from tangram.api import connect
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ class FunctionWriter(Protocol):
         ...
 
     def restore(self, bdf: Bdf, original: DriverBinding) -> None:
-        """Give a function back what it had: its driver, or none, and its override. Raises: as above."""
+        """Restore a function's driver, or its lack of one, and its driver override. Raises: as above."""
         ...
 
 

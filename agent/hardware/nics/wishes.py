@@ -1,4 +1,4 @@
-"""What somebody wants of a network interface, checked before anything is changed.
+"""The settings that a claim wants for a network interface, checked before anything is changed.
 
 Pure: takes a wish; raises ``InvalidArgument`` with the field, its value and the rule that it breaks.
 """

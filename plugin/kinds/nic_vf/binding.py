@@ -30,7 +30,7 @@ class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refuse_needed(reader: NicReader, device: ClaimedVf) -> None:
-    """Keep the node's own way to the network. Raises: NotReady; HardwareError."""
+    """Refuse a VF whose interface carries the node's default route. Raises: NotReady; HardwareError."""
     way = reader.needed_for_default_route(device.bdf)
     if way:
         reason = f"its interface {way[0]} carries the node's default route ({' < '.join(way)})"

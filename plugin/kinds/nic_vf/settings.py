@@ -40,7 +40,7 @@ class RecordedSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     link_state: str | None = None
 
     def given(self) -> Iterator[str]:
-        """Yield the names of the settings that are not left as they are."""
+        """Yield the names of the settings that the claim asks for."""
         return (name for name in _FIELDS if getattr(self, name) is not None)
 
     def for_kernel(self, *names: str) -> VfSettings:

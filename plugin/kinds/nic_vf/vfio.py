@@ -97,7 +97,7 @@ class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
             progress.know(msgspec.structs.replace(device, iommu_group=_awaited_group(context, device)))
 
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedVfioVf]) -> None:
-        """Check that vfio-pci still has the VFs. Raises: NotReady; HardwareError."""
+        """Check that the VFs are still bound to vfio-pci. Raises: NotReady; HardwareError."""
         for device in devices:
             driver = context.machine.nics.reader.binding(device.bdf).driver
             if driver != VFIO_PCI:

@@ -45,9 +45,9 @@ def reads_of(node: Node) -> frozenset[Read] | None:
 
 
 def demanded(node: Node, read: Read) -> frozenset[str] | None:
-    """Return texts of which the value that is read must be one wherever the expression is true.
+    """Return the texts that the value may have where the expression is true; None where it may have any.
 
-    Only comparisons with literals, joined by ``&&`` and ``||``, say so; None where they leave it open.
+    Only comparisons with literals, joined by ``&&`` and ``||``, limit the value.
     """
     match node:
         case Call(function="_&&_", arguments=parts):

@@ -20,10 +20,11 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.engine.search.look_ahead import LookAhead
 from scheduler_core.engine.search.match_values import MatchValues
+from scheduler_core.engine.search.options import Picked, RequestOption
 from scheduler_core.engine.search.partial_assignment import Before, PartialAssignment
 from scheduler_core.engine.search.search_keys import SearchKeys
 from scheduler_core.engine.search.search_rules import SearchRule
-from scheduler_core.engine.search.search_space import Picked, RequestOption, SearchSpace
+from scheduler_core.engine.search.search_space import SearchSpace
 
 _DEAD: Final = 1 << 16  # failed partial assignments kept; then the memo is cleared
 MayFit = Callable[[int, Sequence[int]], bool]

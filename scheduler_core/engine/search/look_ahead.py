@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler_core.engine.search.match_values import MatchValues
+from scheduler_core.engine.search.options import RequestOption
 from scheduler_core.engine.search.partial_assignment import PartialAssignment
 from scheduler_core.engine.search.search_rules import (
     DistinctRule,
@@ -18,7 +19,7 @@ from scheduler_core.engine.search.search_rules import (
     SearchRule,
     State,
 )
-from scheduler_core.engine.search.search_space import RequestOption, SearchSpace
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.tables.bits import positions
 
 

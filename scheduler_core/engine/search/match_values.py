@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from scheduler_core.engine.search.options import RequestOption
 from scheduler_core.engine.search.partial_assignment import PartialAssignment
 from scheduler_core.engine.search.search_rules import MatchRule, SearchRule
-from scheduler_core.engine.search.search_space import RequestOption, SearchSpace
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.engine.solve.component_view import ComponentView, Counts
 from scheduler_core.tables.bits import mask_of, positions
 from scheduler_core.tables.occupancy import OccupancyTables

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from scheduler_core.engine.search.options import RequestOption
 from scheduler_core.engine.search.search_rules import SearchRule, State
-from scheduler_core.engine.search.search_space import RequestOption, SearchSpace
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component, Consumed
 

@@ -14,10 +14,11 @@ from scheduler_core.engine.search.backtracking import BacktrackingSearch, MayFit
 from scheduler_core.engine.search.exclusive_scopes import admitted_devices, reserved_devices
 from scheduler_core.engine.search.match_values import MatchValues
 from scheduler_core.engine.search.neighbour_conflicts import Conflicting, NeighbourConflicts
+from scheduler_core.engine.search.options import Picked, RequestOption
 from scheduler_core.engine.search.partial_assignment import Conflicts, PartialAssignment
 from scheduler_core.engine.search.search_keys import SearchKeys
 from scheduler_core.engine.search.search_rules import FixedRule, SearchRule
-from scheduler_core.engine.search.search_space import Picked, RequestOption, SearchSpace
+from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope
 from scheduler_core.state.node_class import NodeView

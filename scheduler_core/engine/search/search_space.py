@@ -7,14 +7,13 @@ signatures share a search space.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, group_of
 from scheduler_core.engine.search.attribute_values import AttributeValues, attribute_values, members, whole
+from scheduler_core.engine.search.options import MatchedPositions, RequestOption
 from scheduler_core.engine.search.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule
-from scheduler_core.engine.solve.columns import Masks
 from scheduler_core.model.claim import (
     Constraint,
     DistinctAttribute,
@@ -26,51 +25,6 @@ from scheduler_core.model.claim import (
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.bits import mask_of, positions
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedPositions:
-    """The positions of a component that the filters of a signature match.
-
-    Shape: an entry per filter: ``chosen`` meet it, ``barred`` would meet it without a taint, on ``failed`` a
-           selector fails.
-    """
-
-    chosen: Masks
-    barred: Masks
-    failed: Masks
-
-    def within(self, usable: int) -> MatchedPositions:
-        """Return the same, limited to some positions."""
-        return MatchedPositions(
-            *[tuple([mask & usable for mask in masks]) for masks in (self.chosen, self.barred, self.failed)]
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOption:
-    """One alternative of a request, ready to be searched.
-
-    Shape: ``candidates`` are all matching devices, barred ones and those on which a selector fails too;
-           ``chosen`` those that may be taken; ``count`` None for all of them; ``rules`` pairs of a rule and
-           the group of requests in it; ``shares`` how much it consumes of each shareable device.
-    """
-
-    alternative: Alternative
-    count: int | None
-    candidates: int
-    chosen: int
-    failed: int
-    rules: tuple[tuple[int, int], ...]
-    shares: Mapping[int, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Picked:
-    """An answer. Shape: the alternative of each request, and the devices of each in the order taken."""
-
-    options: tuple[int, ...]
-    devices: tuple[tuple[int, ...], ...]
 
 
 class SearchSpace:

@@ -164,7 +164,7 @@ def without_device(
         kind = type(one.config)
         if one.from_class or one.requests or any(CONFIG_OF.get(found) is kind for found in types):
             continue
-        rule = f"is for devices of type {' or '.join(types_of(kind))}; the claim has none"
+        rule = f"is for devices of type {' or '.join(types_of(kind))}; the claim requests no such device"
         yield InvalidConfig(one.subject, kind.__name__, None, rule)
 
 

@@ -17,7 +17,7 @@ from scheduler_core.frontends.annotations.reading import SCHEDULING, annotation
 from scheduler_core.frontends.pods.amounts import read_amount
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import HINT, TYPES, hints_of
-from scheduler_core.frontends.pods.place import PlacedPod, pod_uid
+from scheduler_core.frontends.pods.placed_pod import PlacedPod, pod_uid
 from scheduler_core.frontends.pods.reported import DRIVER, card_name, vf_name
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceId, DeviceName

@@ -63,7 +63,7 @@ class Card:
 
 
 class NodeCards:
-    """The GPUs and cards of one node. Shape: ``reserved`` the scopes that claims have for themselves."""
+    """The GPUs and cards of one node. Shape: ``reserved`` the scopes that claims hold exclusively."""
 
     def __init__(self, offered: Sequence[OfferedDevice], reserved: Reserved) -> None:
         self._reserved = reserved

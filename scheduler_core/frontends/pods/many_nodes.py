@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
-from scheduler_core.frontends.pods.place import PlacedPod, entered
+from scheduler_core.frontends.pods.place import entered
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk
 from scheduler_core.model.claim import ClaimRef

@@ -5,23 +5,21 @@ A pod gets all its devices or none. Nothing is held: the caller enters the answe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.frontends.joint.choose import JointRefusal, choose
 from scheduler_core.frontends.joint.closeness import DEVICE, MACHINE, NUMA_NODE, SWITCH
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
-from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec
 from scheduler_core.frontends.pods.exclusive import exclusive_of
 from scheduler_core.frontends.pods.hints import GPU, Strategy, TopologyScope
 from scheduler_core.frontends.pods.node_devices import NodeDevices
+from scheduler_core.frontends.pods.placed_pod import PlacedPod, pod_uid
 from scheduler_core.frontends.pods.pod_request import PodAsk
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
-from scheduler_core.model.device import DeviceId
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Undecided
 from scheduler_core.state.places import Trial
@@ -32,19 +30,6 @@ _DEPTHS: Final = {
     TopologyScope.NUMA: NUMA_NODE,
     TopologyScope.NODE: MACHINE,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedPod:
-    """The devices of a pod.
-
-    Shape: ``node_devices`` by type, in the order of their numbers; ``devices`` are the pool devices that each
-           of them consists of.
-    """
-
-    node: str
-    node_devices: Mapping[str, tuple[NodeDevice, ...]]
-    devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
 
 
 PodResult = PlacedPod | JointRefusal | Undecided
@@ -66,11 +51,6 @@ def placed(ask: PodAsk, node: Node, offered: NodeDevices, table: NodeTable) -> P
         for kind, mine in node_devices.items()
     }
     return PlacedPod(node=node.name, node_devices=node_devices, devices=devices)
-
-
-def pod_uid(ref: ClaimRef) -> ClaimUid:
-    """Return the key under which a pod holds devices: no claim has it, also one of the pod's name."""
-    return ClaimUid(f"pod {ref}")
 
 
 def entered(ask: PodAsk, placed: PlacedPod, ref: ClaimRef) -> AllocatedClaim:

@@ -16,7 +16,8 @@ from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.pods.cards import NodeCards
 from scheduler_core.frontends.pods.node_devices import NodeDevices
 from scheduler_core.frontends.pods.offered_devices import from_ledgers, from_tables
-from scheduler_core.frontends.pods.place import PlacedPod, PodResult, placed
+from scheduler_core.frontends.pods.place import PodResult, placed
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.pod_request import PodAsk
 from scheduler_core.frontends.pods.scoring import Scoring
 from scheduler_core.model.nodes import Node

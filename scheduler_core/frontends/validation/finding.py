@@ -48,11 +48,11 @@ class Reporter:
         return subject_of(self.document.content, str(self.document.content.get("kind")))
 
     def error(self, path: str, text: str) -> Finding:
-        """Return what somebody will refuse."""
+        """Return a finding for what the API server or the driver will refuse."""
         return self._finding(Level.ERROR, path, text)
 
     def warning(self, path: str, text: str) -> Finding:
-        """Return what may be a mistake."""
+        """Return a finding for what is accepted and may be a mistake."""
         return self._finding(Level.WARNING, path, text)
 
     def refused(self, error: InvalidInput) -> Finding:

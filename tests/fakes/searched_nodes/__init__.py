@@ -20,9 +20,9 @@ from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.search.exclusive_scopes import admitted_devices, reserved_devices
 from scheduler_core.engine.search.look_ahead import LookAhead
 from scheduler_core.engine.search.neighbour_conflicts import NeighbourConflicts
+from scheduler_core.engine.search.options import Picked
 from scheduler_core.engine.search.partial_assignment import PartialAssignment
 from scheduler_core.engine.search.search_rules import FixedRule
-from scheduler_core.engine.search.search_space import Picked
 from scheduler_core.model.nodes import Node
 from scheduler_core.search.problem import problem_of
 from scheduler_core.state.cluster_state import ClusterState

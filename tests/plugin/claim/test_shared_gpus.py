@@ -63,6 +63,14 @@ def test_kubelet_and_claim_status_are_told_which_share_it_is(bench: Any) -> None
     assert status["data"]["uuid"] == bench.uuid(0)
 
 
+def test_a_share_tells_the_address_of_its_gpu(bench: Any) -> None:
+    bench.driver.prepare(share(bench, "u1", "10Gi"))
+
+    (record,) = bench.records()
+    (device,) = record.devices
+    assert device.pci_addresses == (bench.simulated.gpus.gpus()[0].bdf,)
+
+
 def test_a_claim_ends_without_touching_the_gpu_of_the_others(bench: Any) -> None:
     for uid in ("u1", "u2", "u3"):
         bench.driver.prepare(share(bench, uid, "10Gi"))

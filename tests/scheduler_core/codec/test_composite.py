@@ -5,7 +5,8 @@ import copy
 import pytest
 
 from scheduler_core.base.errors import InvalidSlice
-from scheduler_core.codec.composite import decode_slice, encode_slice
+from scheduler_core.codec.composite import decode_slice
+from scheduler_core.codec.composite_encoding import encode_slice
 from scheduler_core.dialects.mixins import flatten
 
 DRIVER = "gpu.example.com"

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.pods.device_object import decode_device
-from scheduler_core.frontends.pods.place import PlacedPod
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.placer import place_pod
 from scheduler_core.frontends.pods.pod_request import ask_of
 from scheduler_core.model.cluster import Cluster

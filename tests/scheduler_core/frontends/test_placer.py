@@ -8,7 +8,8 @@ import pytest
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.pods.hints import Exclusive
-from scheduler_core.frontends.pods.place import PlacedPod, entered, placed
+from scheduler_core.frontends.pods.place import entered, placed
+from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import ask_of
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedUse, ReportedVf, held, pool_of

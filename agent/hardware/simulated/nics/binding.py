@@ -82,12 +82,12 @@ def written(node: NodeFile, state: State, attribute: str, text: str) -> State:
 
 
 def drivers(state: State) -> tuple[str, ...]:
-    """Return the drivers that the kernel has for NICs."""
+    """Return the names of the NIC drivers that the kernel has loaded."""
     return (KERNEL_DRIVER,) if trouble(state, None, NicTrouble.NO_VFIO) else (KERNEL_DRIVER, VFIO)
 
 
 def holders(node: NodeFile, state: State, driver: str) -> tuple[Function, ...]:
-    """Return the functions that a driver has."""
+    """Return the functions that are bound to a driver."""
     return tuple(each for each in functions(node, state) if each.of(state).driver == driver)
 
 

@@ -9,7 +9,7 @@ from searched_nodes import SEEDS, SETTINGS, questioned, settled
 from scheduler_core.base.effort import Effort, EffortExceeded
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.search.backtracking import BacktrackingSearch
-from scheduler_core.engine.search.search_space import Picked
+from scheduler_core.engine.search.options import Picked
 from scheduler_core.model.claim import Request, SameScope
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.state.testing import DRIVER, claim, device, pool, request
@@ -18,7 +18,7 @@ RAIL = QualifiedName(f"{DRIVER}/rail")
 
 
 def search_of(found, effort, may_fit=None):
-    """A search for the claims of ``found``; ``may_fit`` None asks the relaxed claims."""
+    """Return a search for the claims of ``found``; without ``may_fit`` it prunes as the engine does."""
     return BacktrackingSearch(
         found.space,
         found.rules,

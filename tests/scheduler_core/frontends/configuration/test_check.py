@@ -93,7 +93,7 @@ def test_a_configuration_of_a_class_is_for_the_devices_of_its_kind() -> None:
 
 
 def test_a_configuration_that_no_device_takes_is_refused() -> None:
-    sentence = "all requests: VfConfig: is for devices of type vf; the claim has none"
+    sentence = "all requests: VfConfig: is for devices of type vf; the claim requests no such device"
 
     assert told({"g": ["gpu-0"]}, config("VfConfig")) == [sentence]
     assert told({"g": ["gpu-0"]}, config("VfConfig", "g")) == [sentence]

@@ -103,7 +103,7 @@ def test_a_configuration_of_another_kind_than_the_request_is_refused() -> None:
 def test_a_configuration_that_no_request_takes_is_refused() -> None:
     ((_, text),) = told(claim(exactly("g", "gpu"), config=[config("VfConfig", "g")]))
 
-    assert text == "all requests: VfConfig: is for devices of type vf; the claim has none"
+    assert text == "all requests: VfConfig: is for devices of type vf; the claim requests no such device"
 
 
 def test_where_the_type_is_not_known_kinds_are_not_compared() -> None:
@@ -119,7 +119,9 @@ def test_slices_say_which_type_a_class_selects() -> None:
 
     ((_, text),) = told(SLICE, by_name, claim(request, config=[config("GpuConfig", "r")]))
 
-    assert text.endswith("is for devices of type gpu or gpu-partition or gpu-shared; the claim has none")
+    assert text.endswith(
+        "is for devices of type gpu or gpu-partition or gpu-shared; the claim requests no such device"
+    )
 
 
 @pytest.mark.parametrize("source", ["claim", "class"])
@@ -150,7 +152,7 @@ def test_a_claim_without_requests_has_no_device_for_a_configuration() -> None:
     ((path, text),) = told(claim(config=[config("GpuConfig")]))
 
     assert path == "spec.devices.config[0].opaque.parameters"
-    assert text.endswith("; the claim has none")
+    assert text.endswith("; the claim requests no such device")
 
 
 def test_a_claim_may_undo_what_its_class_says() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import sys
@@ -19,16 +18,6 @@ PLAIN_WIDTH: Final = 120  # holds the widest diagram where there is no terminal 
 _USUAL_WIDTH: Final = 80
 _NARROWEST: Final = 40  # a smaller value, such as COLUMNS=0, is no real width
 _UNWRAPPED: Final = 100_000  # lines for programs are never broken
-
-ASCII_FORMS: Final = "tangram.ascii_forms"
-"""The error handler for outputs that cannot show a character: it writes a similar one."""
-_LOOKALIKES: Final = str.maketrans({"─": "-", "…": "...", "×": "x", "→": "->", "·": "|", "■": "#", "□": "."})
-
-
-def complain(line: str) -> None:
-    """Write a line about a problem to standard error."""
-    if sys.stderr is not None:  # without a standard error print would write to standard output
-        print(f"tangram: {line}", file=sys.stderr)
 
 
 class Output:
@@ -86,14 +75,3 @@ def yaml_text(documents: Iterable[Mapping[str, Any]]) -> str:
         sort_keys=False,
         width=100,
     )
-
-
-def _ascii_forms(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for the characters that an encoding lacks, and where to go on."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end].translate(_LOOKALIKES)
-    return lacking.encode("ascii", "backslashreplace").decode("ascii"), error.end
-
-
-codecs.register_error(ASCII_FORMS, _ascii_forms)

@@ -1,0 +1,105 @@
+"""Loads what a command needs when it needs it: a subcommand, the machines, the API client, a program.
+
+Loading everything takes most of a second, and no subcommand uses half of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scheduler_core.base.errors import CoreError
+from tangram.errors import BadInput, NoAnswer
+
+if TYPE_CHECKING:
+    from agent.hardware.ports import Machine
+    from plugin.kubelet.server import Running
+    from plugin.options import Options
+    from tangram.clusters import ClusterReader
+    from tangram.face import Face, Subparsers
+    from tangram.live_cluster import LiveCluster
+
+
+def subcommand(name: str) -> Callable[[Subparsers], None] | None:
+    """Return what adds a subcommand with its options to the parser; None where there is none of the name."""
+    match name:
+        case "demo":
+            from tangram.commands.demo import add
+        case "show":
+            from tangram.commands.show import add
+        case "allocate":
+            from tangram.commands.allocate import add
+        case "validate":
+            from tangram.commands.validate import add
+        case "conformance":
+            from tangram.commands.conformance import add
+        case "explain":
+            from tangram.commands.explain import add
+        case "classes":
+            from tangram.commands.classes import add
+        case "bench":
+            from tangram.commands.bench import add
+        case "node":
+            from tangram.commands.node import add
+        case _:
+            return None
+    return add
+
+
+def program(name: str) -> Callable[[Sequence[str]], int] | None:
+    """Return the main function of the agent or the plugin; None for any other name."""
+    match name:
+        case "agent":
+            from agent.__main__ import main
+        case "plugin":
+            from plugin.__main__ import main
+        case _:
+            return None
+    return main
+
+
+def serve(machine: Machine, options: Options, claims: Path) -> Running:
+    """Start the kubelet plugin on a machine, with claims from a folder."""
+    from plugin.assembly import assemble
+    from plugin.claim.claim_directory import ClaimDirectory
+    from plugin.kubelet.server import start
+
+    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+    return start(driver, ClaimDirectory(claims), options)
+
+
+def connect(kubeconfig: Path | None, context: str | None) -> ClusterReader:
+    """Return the cluster of a kubeconfig; nothing is sent yet. Raises: BadInput."""
+    from tangram.api import connect as connected
+
+    return connected(kubeconfig, context)
+
+
+def open_live(kubeconfig: Path | None, context: str | None) -> LiveCluster:
+    """Return the cluster of a kubeconfig, for measuring it; nothing is sent yet. Raises: BadInput."""
+    from tangram.api import open_live as opened
+
+    return opened(kubeconfig, context)
+
+
+def face() -> Face:
+    """Return the surroundings of a subcommand."""
+    from tangram.face import Face
+    from tangram.hardware import AllMachines
+    from tangram.program.output import Output
+
+    return Face(AllMachines(), Output(), serve, connect, open_live)
+
+
+def is_expected(error: Exception) -> bool:
+    """Whether an error is one that a user can cause, so that its text is the answer."""
+    if isinstance(error, BadInput | CoreError | NoAnswer | OSError):
+        return True
+    from agent.hardware.errors import HardwareError
+    from agent.hardware.open import SimulationError
+    from daemon.command_line import InvalidOption
+    from plugin.base.errors import PluginError
+
+    return isinstance(error, HardwareError | InvalidOption | PluginError | SimulationError)

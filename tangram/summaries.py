@@ -1,0 +1,20 @@
+"""What ``tangram --help`` says of each subcommand. Loading a subcommand takes longer than printing this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+SUMMARIES: Final[Mapping[str, str]] = {
+    "demo": "follow a claim from hardware to what a container gets, on a simulated machine",
+    "show": "show what a node publishes",
+    "allocate": "allocate claims from files, or say why they do not fit (exit status 1)",
+    "validate": "judge claims, templates, classes and pods in files (exit status 2: one has an error)",
+    "conformance": "run case files against this core (exit status 1: some failed, 3: some are unsupported)",
+    "explain": "explain why claims do not fit (exit status 1), or why they get these devices and not others",
+    "classes": "show resource classes and place the pods that ask for them (exit status 1: one does not fit)",
+    "bench": "time the core, on its own benchmarks or on claims from a file (exit status 1: a wrong answer)",
+    "node": "simulated machines: list, show, break and reboot them",
+    "agent": "publish this node's devices: tangram agent --help",
+    "plugin": "run the kubelet plugin: tangram plugin --help",
+}
