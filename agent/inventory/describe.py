@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -43,7 +44,6 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
             groups += links.groups
             left_out += links.left_out
     groups += [nics.describe(pf) for pf in inventory.nics]
-    left_out += inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
     everything = CompositeSlice(
         name=inventory.node,
         pool=PoolId(driver, inventory.node),
@@ -58,8 +58,12 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
         groups=tuple(groups),
         by_name=by_name | links.by_name | nics.by_name,
         pool=flatten([everything]),
-        left_out=tuple(left_out),
+        left_out=(*left_out, *_unmet_vf_rules(inventory)),
     )
+
+
+def _unmet_vf_rules(inventory: Inventory) -> Iterable[str]:
+    return inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
 
 
 def _not_shared(inventory: Inventory) -> list[str]:

@@ -26,6 +26,7 @@ from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
+from tangram.vf_rules import add_vf_rules, with_vf_rules
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -59,6 +60,7 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_shared_gpus(parser)
+    add_vf_rules(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -83,6 +85,7 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = with_vf_rules(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
@@ -97,9 +100,9 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
-    if options.shared_gpus is not None and (options.sizes or options.files or options.cluster):
-        rule = "has no effect with --sizes, --file and --cluster"
-        raise bad_argument("--shared-gpus", options.shared_gpus, rule)
+    for option, given in (("--shared-gpus", options.shared_gpus), ("--vfs", options.vfs)):
+        if given is not None and (options.sizes or options.files or options.cluster):
+            raise bad_argument(option, given, "has no effect with --sizes, --file and --cluster")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
