@@ -10,7 +10,8 @@ from devices_of_kinds import VF_KINDS, example_of, told
 from agent.hardware.types import Bdf
 from agent.inventory.vf_rules import VfRule, VfRules
 from plugin.assembly import assemble
-from plugin.base.errors import DeviceHeld, HardwareFailed, NotReady, UnknownDevice
+from plugin.base.errors import DeviceHeld, HardwareFailed, NotReady, PluginError, UnknownDevice
+from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.table import AnyKind
 from scheduler_core.model.claim import OpaqueConfig
 
@@ -313,6 +314,32 @@ def test_a_nic_whose_vfs_cannot_be_removed_now_is_left_to_the_next_call(bench: A
 
     assert bench.vfs() == 0
     assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("fault", ["nic-1:set-vfs:no-space:1", "nic-1:no-rdma"])
+def test_no_kind_is_ever_called_with_a_vf_that_does_not_exist(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    def watched(name: str, real: Any) -> Any:
+        def call(self: Any, context: Any, devices: Any, *more: Any) -> None:
+            asked.extend((name, device.is_made) for device in devices)
+            real(self, context, devices, *more)
+
+        return call
+
+    for name in ("refuse_occupied", "set_up", "take_down"):
+        monkeypatch.setattr(RdmaVfKind, name, watched(name, getattr(RdmaVfKind, name)))
+    bench.inject(fault)
+
+    with pytest.raises(PluginError):
+        bench.prepare("u1", FIRST)
+    bench.simulated.clear_faults()
+    bench.prepare("u1", FIRST)
+    bench.unprepare("u1")
+
+    assert set(asked) == {("refuse_occupied", True), ("set_up", True), ("take_down", True)}
 
 
 def test_a_vf_that_no_rule_offers_is_unknown(bench: Any) -> None:
