@@ -81,8 +81,8 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
     describer = Describer(options.driver_name)
 
     def found() -> Found:
-        known = discover(readers, options.node_name)
-        inventory = replace(known, linked=linked, shared=options.shared, vfs=options.vfs)
+        read = discover(readers, options.node_name)
+        inventory = replace(read, linked=linked, shared=options.shared, split=options.split, vfs=options.vfs)
         return Found.of(inventory, describer.devices(inventory))
 
     return found

@@ -37,6 +37,7 @@ def assemble(
             options.linked,
             options.shared,
             vfs=options.vfs,
+            split=options.split,
         ),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),

@@ -184,9 +184,13 @@ class ClaimSteps:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
     def _context(self, node: NodeSnapshot, record: Record) -> Context:
+        def others() -> Sequence[Claimed]:
+            alive = (one for one in self.store.census().records if one.boot_id == record.boot_id)
+            return [device for one in alive if one.uid != record.uid for device in one.devices]
+
         held = partial(held_hardware, self.store, record.boot_id, record.uid)
         vfs = VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held)
-        return Context(self.machine, node, self.host_root, self.waiting, vfs)
+        return Context(self.machine, node, self.host_root, self.waiting, others, vfs)
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

@@ -80,7 +80,8 @@ class DeviceSetup:
         """Yield what is on the node and is none of the devices that claims hold."""
         found = _own(held)
         for kind in self.kinds.preparable:
-            yield from kind.foreign(node, [one for one in found if self.kinds.of_claimed(one) is kind])
+            known = (kind.claimed, *kind.neighbours)
+            yield from kind.foreign(node, [one for one in found if isinstance(one, known)])
 
     def _refuse_occupied(self, context: Context, devices: Sequence[Claimed]) -> None:
         for kind, mine in self.kinds.by_kind(devices):

@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from agent.inventory.vf_rules import VfRules
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
@@ -41,8 +41,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``vfs`` the rules
-           for VFs; all as the agent has them.
+    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``split`` those whose GPU
+           instances are in parts, ``vfs`` the rules for VFs; all as the agent has them.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Node:
         shared: SharedGpus | None = None,
         *,
         vfs: VfRules | None = None,
+        split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
         self._name = name
@@ -61,6 +62,7 @@ class Node:
         self._linked = linked
         self._shared = shared
         self._vfs = vfs
+        self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -73,7 +75,9 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, shared=self._shared, vfs=self._vfs)
+            inventory = replace(
+                inventory, linked=self._linked, shared=self._shared, split=self._split, vfs=self._vfs
+            )
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},

@@ -23,7 +23,7 @@ from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
 from tangram.program.throwaway import throwaway_folder
-from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
+from tangram.shared_gpus import add_shared_gpus, refuse_without_node, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
 from tangram.vf_rules import add_vf_rules, with_vf_rules
@@ -100,9 +100,10 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
-    for option, given in (("--shared-gpus", options.shared_gpus), ("--vfs", options.vfs)):
-        if given is not None and (options.sizes or options.files or options.cluster):
-            raise bad_argument(option, given, "has no effect with --sizes, --file and --cluster")
+    if options.sizes or options.files or options.cluster:
+        refuse_without_node(options)
+        if options.vfs is not None:
+            raise bad_argument("--vfs", options.vfs, "has no effect with --sizes, --file and --cluster")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

@@ -63,7 +63,7 @@ def gpus(bench: Any) -> CountingGpus:
 @pytest.fixture
 def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
     machine = replace(bench.machine, gpus=gpus)
-    return Context(machine, snapshot, Path("/"), waiting_of(bench), vfs_of(bench))
+    return Context(machine, snapshot, Path("/"), waiting_of(bench), tuple, vfs_of(bench))
 
 
 @pytest.fixture

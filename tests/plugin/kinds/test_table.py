@@ -48,7 +48,7 @@ def setup(kind: VfKind) -> DeviceSetup:
 def context(bench: Any, happened: list[str]) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
     machine = told(bench.machine, happened.append, lambda _: None)
-    return Context(machine, node, Path("/"), waiting_of(bench), vfs_of(bench))
+    return Context(machine, node, Path("/"), waiting_of(bench), tuple, vfs_of(bench))
 
 
 @pytest.fixture
