@@ -14,10 +14,11 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import shared_option, split_option, table_files, vf_option
+from agent.inventory import multus, shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.model import SharedGpus, SplitGpus
-from agent.inventory.vf_rules import VfRules
+from agent.inventory.vfs import option as vf_option
+from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
@@ -63,9 +64,9 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
-           ``shared`` the GPUs that are also offered in shares, ``split`` those whose GPU instances are also
-           offered in parts, None for none; ``vfs`` how many VFs the NICs shall have, None where nobody makes
-           any.
+            ``shared`` the GPUs that are also offered in shares, ``split`` those whose GPU instances are also
+            offered in parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None
+            where it does not; ``vfs`` how many VFs the NICs shall have, None where nobody makes any.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -84,6 +85,7 @@ class Options:
     shared: SharedGpus | None = None
     vfs: VfRules | None = None
     split: SplitGpus | None = None
+    multus_resource: str | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -110,6 +112,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         shared=shared_option.read_shared_gpus(given.shared_gpus),
         vfs=vf_option.read_vf_rules(given.vfs),
         split=split_option.read_split_gpus(given.compute_instances),
+        multus_resource=multus.read_multus_resource(given.multus_resource),
     )
 
 
@@ -137,6 +140,7 @@ def parser() -> argparse.ArgumentParser:
     shared_option.add_option(made)
     vf_option.add_option(made)
     split_option.add_option(made)
+    multus.add_option(made)
     return made
 
 

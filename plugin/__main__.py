@@ -24,7 +24,7 @@ from agent.hardware.open import ChosenMachine, SimulationError
 from agent.inventory.shared_option import read_shared_gpus
 from agent.inventory.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
-from agent.inventory.vf_option import read_vf_rules
+from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end

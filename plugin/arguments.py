@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import machine_options
-from agent.inventory import shared_option, split_option, table_files, vf_option
+from agent.inventory import shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.vfs import option as vf_option
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:

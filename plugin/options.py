@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
-from agent.inventory.vf_rules import VfRules
+from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets

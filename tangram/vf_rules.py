@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
-from agent.inventory import vf_option
 from agent.inventory.model import Inventory
+from agent.inventory.vfs import option as vf_option
 from daemon.command_line import InvalidOption
 from tangram.errors import BadInput
 from tangram.face import Parser

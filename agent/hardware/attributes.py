@@ -16,7 +16,11 @@ _PAGE_BYTES: Final = 4096
 """Bytes; the kernel gives no more of a sysfs file in one read."""
 
 
-def text(path: Path) -> str | None:
+AnyPath = Path | str
+"""Texts are for files that are read for each claim: making a Path costs as much as reading the file."""
+
+
+def text(path: AnyPath) -> str | None:
     """Return the file's text without the newline, None if it cannot be read.
 
     Failures are normal: a netdev's ``carrier`` answers EINVAL while it is down, a removed device ENODEV.
@@ -48,21 +52,21 @@ def head(path: Path, size: int) -> bytes:
         return b""
 
 
-def link_name(path: Path) -> str | None:
+def link_name(path: AnyPath) -> str | None:
     """Return the last part of a link's target, None if there is no link."""
     try:
-        return path.readlink().name
+        return os.path.basename(os.readlink(path))
     except OSError:
         return None
 
 
-def is_folder(path: Path) -> bool:
+def is_folder(path: AnyPath) -> bool:
     """Whether ``path`` leads to a folder; false for a broken link, a loop and a path without access."""
     # Path.is_dir raises where access is denied and Path.resolve where links form a loop.
     return os.path.isdir(path)
 
 
-def exists(path: Path) -> bool:
+def exists(path: AnyPath) -> bool:
     """Whether ``path`` leads to anything; false for a path without access."""
     return os.path.exists(path)
 
@@ -72,13 +76,13 @@ def resolved(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def names(folder: Path) -> tuple[str, ...]:
+def names(folder: AnyPath) -> tuple[str, ...]:
     """Return the sorted names in ``folder``, none if it does not exist.
 
     Raises: NoPermission, HardwareFault if it exists and cannot be listed.
     """
     try:
-        return tuple(sorted(entry.name for entry in folder.iterdir()))
+        return tuple(sorted(os.listdir(folder)))
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
@@ -100,7 +104,7 @@ def required_text(path: Path, subject: str) -> str:
     return found
 
 
-def _content(path: Path) -> str:
+def _content(path: AnyPath) -> str:
     # Direct system calls: there are hundreds of such files, and file objects cost more than the reads.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

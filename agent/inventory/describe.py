@@ -27,7 +27,8 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 
     Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
     Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
-           then NVLink partitions, small ones first; then NICs by address, each before its VFs.
+           then NVLink partitions, small ones first; then NICs by address, each before its VFs; none that the
+           inventory withholds.
     """
     found = _described(inventory, driver)
     if inventory.split is None:
@@ -45,7 +46,7 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 
 def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
-    nics = NicDescriber(driver, inventory.vfs)
+    nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
@@ -59,8 +60,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
-            left_out += links.left_out
-    groups += [nics.describe(pf) for pf in inventory.nics]
+    groups += nics.describe(inventory)
     everything = CompositeSlice(
         name=inventory.node,
         pool=PoolId(driver, inventory.node),
@@ -76,6 +76,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         by_name=by_name | links.by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=(*left_out, *_unmet_vf_rules(inventory)),
+        withheld=(*inventory.withheld, *links.withheld),
     )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.nics.ports import NicReader
 from agent.hardware.ports import GpuReader, PciReader, Readers
-from agent.hardware.types import DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
+from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
 from agent.inventory.model import GpuEntry, Inventory
+from agent.inventory.nic_facts import FunctionFacts, facts_of_all
 
 
 def discover(readers: Readers, node: str) -> Inventory:
@@ -23,6 +27,7 @@ def discover(readers: Readers, node: str) -> Inventory:
         gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.minor)),
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
         unreadable=tuple(unreadable),
+        functions=_functions(nics, readers.nics),
     )
 
 
@@ -77,3 +82,10 @@ def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction
         else:
             found.append(nic)
     return found
+
+
+def _functions(nics: list[PhysicalFunction], reader: NicReader) -> Mapping[Bdf, FunctionFacts]:
+    """Return the facts of every function of the NICs; claims may have each of them."""
+    found = (each for pf in nics for each in (pf.function.bdf, *(vf.function.bdf for vf in pf.vfs)))
+    switches = {pf.function.bdf for pf in nics if pf.total_vfs}
+    return facts_of_all(reader, frozenset(found), switches)

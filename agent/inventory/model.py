@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from agent.hardware.nics.types import VFIO_PCI
@@ -22,7 +22,9 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
-from agent.inventory.vf_rules import VfRules
+from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.vfs.rules import VfRules
+from agent.inventory.withheld import Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -89,7 +91,9 @@ class Inventory:
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
            where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts, ``vfs``
-           where nobody changes the number of VFs.
+           where nobody changes the number of VFs;
+           ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
+           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none.
     """
 
     node: str
@@ -102,6 +106,17 @@ class Inventory:
     shared: SharedGpus | None = None
     vfs: VfRules | None = None
     split: SplitGpus | None = None
+    functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
+    withheld: tuple[Withheld, ...] = ()
+    multus_resource: str | None = None
+
+    def nic(self, pf: PhysicalFunction) -> WholeNic:
+        """Return a NIC as a device."""
+        return WholeNic(pf, self.facts_of(pf.function.bdf))
+
+    def facts_of(self, bdf: Bdf) -> FunctionFacts:
+        """Return the facts of a function, none where nobody looked at it."""
+        return self.functions.get(bdf, NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +177,7 @@ class WholeNic:
     """A NIC's physical function."""
 
     pf: PhysicalFunction
+    facts: FunctionFacts = NO_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +192,7 @@ class NicVf:
     index: int
     vf: VirtualFunction | None
     on_demand: int | None = None
+    facts: FunctionFacts = NO_FACTS
 
     @property
     def has_rdma(self) -> bool:
@@ -258,7 +275,7 @@ class NodeDevices:
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
-           each beginning with the device's name.
+           each beginning with the device's name; ``withheld`` are devices that exist and are not offered.
     """
 
     shared: tuple[Mixin, ...]
@@ -266,6 +283,7 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
     @cached_property
     def books(self) -> Ledger:

@@ -1,91 +1,150 @@
 """NICs and their VFs as composite devices.
 
 A physical function has one slot for each of its VFs, and a VF draws one slot. The whole NIC draws all of
-them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device.
+them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device. A NIC that is
+withheld stays as the source of its VFs and can be allocated on no node.
+
+VFs on demand have the same names, slots, draws and modes whether they exist or not, so making them changes
+what people can select by (address, device id) and never what is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.hardware.types import PhysicalFunction
-from agent.inventory.model import Group, NicVf, PublishedDevice, WholeNic
+from agent.inventory.judgement import modes_of
+from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
+from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
-from agent.inventory.offered_vfs import kind_of, offered_vfs
+from agent.inventory.nic_facts import FunctionFacts
 from agent.inventory.topology import address_attribute, topology_attributes
-from agent.inventory.vf_rules import VfRules
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.configuration.values import VfMode
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.nodes import NOWHERE
 
 
 class NicDescriber:
     """Describes the NICs of one node; collects the mixins that they share."""
 
-    def __init__(self, driver: str, rules: VfRules | None = None) -> None:
+    def __init__(self, driver: str) -> None:
         self.driver = driver
-        self._rules = rules
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
 
-    def describe(self, pf: PhysicalFunction) -> Group:
-        """Return the NIC and its VFs."""
-        name, vfs = nic_name(pf.function.bdf), offered_vfs(pf, self._rules)
-        common = Mixin(name=name, attributes=self._common(pf))
-        whole = CompositeDevice(
-            name=name,
-            includes=(name,),
-            attributes=self._own(
-                {
-                    "type": "nic",
-                    "deviceID": pf.function.device_id,
-                    "rdmaCapable": pf.rdma_device is not None,
-                }
-            )
-            | dict(address_attribute(pf.function)),
-            capacity={self._key("vfSlots"): Quantity.of(len(vfs))} if vfs else {},
-        )
-        self.by_name[name] = WholeNic(pf)
-        return Group(mixins=(common,), devices=(whole, *map(self._vf, vfs)))
+    def describe(self, inventory: Inventory) -> list[Group]:
+        """Return each NIC with its VFs, by address; those whose own device is withheld come last.
 
-    def _vf(self, published: NicVf) -> CompositeDevice:
-        nic = published.pf.function.bdf
-        name = vf_name(nic, published.index)
-        self.by_name[name] = published
-        kind, own = kind_of(published)
-        function = published.vf.function if published.vf else None
+        So they need one slice of their own at most, and claims get VFs of the node's own NIC last.
+        """
+        withheld = frozenset(one.device for one in inventory.withheld)
+        nics = sorted(inventory.nics, key=lambda pf: nic_name(pf.function.bdf) in withheld)
+        return [group for pf in nics if (group := self._nic(inventory, pf, withheld)).devices]
+
+    def _nic(self, inventory: Inventory, pf: PhysicalFunction, withheld: frozenset[DeviceName]) -> Group:
+        """Return a NIC and its VFs, nothing where all of them are withheld."""
+        name = nic_name(pf.function.bdf)
+        every = offered_vfs(inventory, pf)
+        whole = self._whole(pf, len(every))
+        is_offered = name not in withheld
+        if is_offered:
+            self.by_name[name] = inventory.nic(pf)
+        vfs = [self._vf(inventory, vf) for vf in every if vf_name(pf.function.bdf, vf.index) not in withheld]
+        if not is_offered and not vfs:
+            return Group(mixins=(), devices=())
+        common = Mixin(name=name, attributes=self._common(inventory, pf))
+        return Group(mixins=(common,), devices=(whole if is_offered else replace(whole, nodes=NOWHERE), *vfs))
+
+    def _whole(self, pf: PhysicalFunction, vfs: int) -> CompositeDevice:
+        name = nic_name(pf.function.bdf)
+        own: dict[str, AttributeValue | None] = {
+            "type": "nic",
+            "deviceID": pf.function.device_id,
+            "rdmaCapable": pf.rdma_device is not None,
+        }
         return CompositeDevice(
             name=name,
-            includes=(nic_name(nic), self._share_kind(published, kind)),
-            sources=(nic_name(nic),),
-            attributes=self._own({"vfIndex": published.index, **own}) | dict(address_attribute(function)),
+            includes=(name,),
+            attributes=self._own(own) | dict(address_attribute(pf.function)),
+            capacity={self._key("vfSlots"): Quantity.of(vfs)} if vfs else {},
         )
 
-    def _share_kind(self, published: NicVf, kind: Mapping[str, str]) -> str:
-        """Return the name of the mixin that all VFs of one kind share."""
-        is_rdma = published.has_rdma
-        ids = kind.get("deviceID", "on-demand")
-        name = f"vf-{published.pf.function.vendor_id}-{ids}" + ("-rdma" if is_rdma else "")
-        attributes = self._own({"type": "vf", **kind, "rdmaCapable": is_rdma})
+    def _vf(self, inventory: Inventory, published: NicVf) -> CompositeDevice:
+        pf, function = published.pf, published.vf.function if published.vf else None
+        name = vf_name(pf.function.bdf, published.index)
+        self.by_name[name] = published
+        # Once it exists, one on demand has as its own what the others have from their mixin.
+        own: dict[str, AttributeValue | None] = {"vfIndex": published.index}
+        if function is not None and published.on_demand is not None:
+            own["deviceID"] = function.device_id
+        multus = multus_attributes(inventory.multus_resource, function.bdf) if function is not None else {}
+        return CompositeDevice(
+            name=name,
+            includes=(nic_name(pf.function.bdf), self._share_kind(published)),
+            sources=(nic_name(pf.function.bdf),),
+            attributes=self._own(own) | dict(address_attribute(function)) | dict(multus),
+        )
+
+    def _share_kind(self, published: NicVf) -> str:
+        """Return the name of the mixin that all VFs of one device id and the same modes share.
+
+        Of VFs on demand it is the same before and after they are made, so it has no device id.
+        """
+        modes = modes_of(published)
+        is_lasting = published.vf is not None and published.on_demand is None
+        device_id = published.vf.function.device_id if published.vf is not None and is_lasting else None
+        is_rdma, is_vfio = VfMode.RDMA in modes, VfMode.VFIO in modes
+        marks = ("-rdma" if is_rdma else "", "" if is_vfio else "-no-vfio")
+        vendor_id = published.pf.function.vendor_id
+        name = f"vf-{vendor_id}-{device_id or 'on-demand'}{''.join(marks)}"
+        own: dict[str, AttributeValue | None] = {
+            "type": "vf",
+            "deviceID": device_id,
+            "rdmaCapable": is_rdma,
+            "vfioCapable": is_vfio,
+        }
         self.shared[name] = Mixin(
-            name=name, attributes=attributes, capacity={self._key("vfSlots"): Quantity.of(1)}
+            name=name, attributes=self._own(own), capacity={self._key("vfSlots"): Quantity.of(1)}
         )
         return name
 
-    def _common(self, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
+    def _common(self, inventory: Inventory, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
         found: dict[str, AttributeValue | None] = {
             "vendorID": pf.function.vendor_id,
             "linkType": pf.link_type,
             "linkSpeedMbps": pf.link_speed_mbps,
             "cardID": pf.card_id,
             "pfPciAddress": str(pf.function.bdf),
+            "eswitchMode": inventory.nic(pf).facts.eswitch_mode,
         }
-        known = {key: value for key, value in found.items() if value is not None}
-        return self._own(known) | topology_attributes(pf.function, self.driver)
+        return self._own(found) | topology_attributes(pf.function, self.driver)
 
-    def _own(self, values: dict[str, AttributeValue]) -> dict[QualifiedName, AttributeValue]:
-        return {self._key(key): value for key, value in values.items()}
+    def _own(self, values: dict[str, AttributeValue | None]) -> dict[QualifiedName, AttributeValue]:
+        """Return attributes under their full names, without those that are unknown."""
+        return {self._key(key): value for key, value in values.items() if value is not None}
 
     def _key(self, key: str) -> QualifiedName:
         return qualified(key, self.driver)
+
+
+def offered_vfs(inventory: Inventory, pf: PhysicalFunction) -> tuple[NicVf, ...]:
+    """Return the VFs of a NIC by index.
+
+    Another number than the rule's, from somebody else or from a driver that made fewer, is what is offered.
+    """
+    count = inventory.vfs.on_demand_of(pf) if inventory.vfs is not None else None
+    if count is None:
+        return tuple(NicVf(pf, vf.index, vf, None, inventory.facts_of(vf.function.bdf)) for vf in pf.vfs)
+    facts = _foreseen(inventory.facts_of(pf.function.bdf))
+    if not pf.vfs:
+        return tuple(NicVf(pf, index, None, count, facts) for index in range(count))
+    return tuple(NicVf(pf, vf.index, vf, count, facts) for vf in pf.vfs)
+
+
+def _foreseen(nic: FunctionFacts) -> FunctionFacts:
+    """Return what of a NIC's facts will be true of its VFs. Who their neighbours are is seen at prepare."""
+    group = None if nic.group is None else replace(nic.group, members=())
+    return replace(nic, way_to_route=(), group=group, claimable=(), eswitch_mode=None)

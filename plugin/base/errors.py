@@ -62,6 +62,10 @@ class DeviceHeld(PluginError):
     remedy = "it is retried until the other claim is unprepared"
 
 
+class DeviceUnusable(ClaimUnusable):
+    """A device of a kind that cannot be prepared, as the node was read last."""
+
+
 class PlacementTaken(PluginError):
     """A placement or a GPU with an instance that no claim of this driver created."""
 

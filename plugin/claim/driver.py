@@ -16,9 +16,9 @@ from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
-from agent.inventory.vf_rules import VfRules
+from agent.inventory.vfs.rules import VfRules
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import DeviceHeld, PluginError, UnknownDevice
+from plugin.base.errors import DeviceHeld, DeviceUnusable, PluginError, UnknownDevice
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.metadata_folder import MetadataFolder
@@ -187,11 +187,11 @@ class Driver:
                 _log.error("claim %s: its metadata is not written: %s", uid, error)
 
     def _planned(self, preparation: Preparation, claim: AllocatedClaim) -> Plan:
-        """Resolve a claim. A device that is not known may have come since the node was read."""
+        """Resolve a claim. The node may have changed since it was read: it is read again before a refusal."""
         snapshot = self._node.snapshot
         try:
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
-        except UnknownDevice:
+        except (UnknownDevice, DeviceUnusable):
             snapshot = self._node.read_again()
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
 

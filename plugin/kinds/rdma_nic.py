@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from agent.hardware.types import Bdf
+from agent.inventory.judgement import why_needed
 from agent.inventory.model import Hardware, NicFunction, PublishedDevice, WholeNic
+from agent.inventory.nic_facts import facts_of
 from plugin.base.errors import NotReady
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
@@ -85,11 +87,10 @@ class RdmaNicKind(PreparableKind[WholeNic, ClaimedRdmaNic]):
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedRdmaNic]) -> None:
         """Check that the node's own network does not need the NICs. Raises: NotReady; HardwareError."""
         for device in devices:
-            way = context.machine.nics.reader.needed_for_default_route(device.pf)
-            if way:
-                reason = f"its interface {way[0]} carries the node's default route ({' < '.join(way)})"
-                remedy = "the user asks for another NIC, or for a VF"
-                raise NotReady("give away", f"device {device.device} (NIC {device.pf})", reason, remedy)
+            reason = why_needed(facts_of(context.machine.nics.reader, device.pf))
+            if reason is not None:
+                subject = f"device {device.device} (NIC {device.pf})"
+                raise NotReady("give away", subject, reason.text, reason.remedy)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedRdmaNic], progress: Progress) -> None:
         """Wait for the RDMA devices. Raises: NotReady; HardwareError."""

@@ -35,8 +35,13 @@ class KindTable:
 
     def by_kind(self, devices: Iterable[Claimed]) -> Iterator[tuple[AnyKind, Sequence[Claimed]]]:
         """Yield the kinds that some of the devices have, in order, each with all of its devices."""
-        found = tuple(devices)
+        found: dict[type[Claimed], list[Claimed]] = {}
+        for device in devices:
+            found.setdefault(type(device), []).append(device)
+        if len(found) == 1:  # most claims; this is asked several times in each call
+            ((kind, mine),) = found.items()
+            yield self._of_claimed[kind], mine
+            return
         for row in self.preparable:
-            mine = tuple(device for device in found if self.of_claimed(device) is row)
-            if mine:
-                yield row, mine
+            if row.claimed in found:
+                yield row, found[row.claimed]

@@ -15,7 +15,7 @@ from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
-from agent.inventory.vf_rules import VfRules
+from agent.inventory.vfs.rules import VfRules
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 

@@ -19,6 +19,7 @@ from tangram.bench.machine import Dgx
 from tangram.bench.many_nodes import changing, compiling, filtering
 from tangram.bench.nested import nesting
 from tangram.bench.placement import placing
+from tangram.bench.prepare.vfs import preparing
 from tangram.bench.report import Report
 from tangram.bench.searched import searching
 from tangram.bench.settings import Settings
@@ -41,6 +42,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B10": agreeing,
     "B11": searching,
     "B12": following,
+    "B13": preparing,
 }
 QUICK: Final = ("B1", "B1b", "B3", "B5", "B7", "B10")
 ALL: Final = "all"

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import yaml
 
 from agent.hardware.types import Placement
-from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory import describe, discover, offered
 from agent.inventory.names import gpu_name, partition_name
 from agent.slices import v1_slices
 from scheduler_core.books.ledger import Ledger
@@ -24,7 +25,7 @@ from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool
 from tangram.bench.objects import Json
 from tangram.classes import device_classes
-from tangram.machines import Machines
+from tangram.machines import Machines, SimulatedNode
 from tangram.program.throwaway import throwaway_folder
 
 DRIVER: Final = "tangram.dev"
@@ -64,6 +65,10 @@ class Dgx:
             self._sizes[times] = self._made(times)
         return self._sizes[times]
 
+    def attached(self, folder: Path) -> SimulatedNode:
+        """Return the machine that a folder holds."""
+        return self._machines.attached(folder)
+
     def pool(self) -> Pool:
         """Return the pool of one machine, decoded."""
         (pool,) = v1.pools(v1.decode_slice(one) for one in self.slices())
@@ -76,7 +81,7 @@ class Dgx:
             file = folder / f"{NODE}.yaml"
             file.write_text(yaml.safe_dump(document), encoding="utf-8")
             readers = self._machines.simulated(str(file), folder / NODE).machine.readers
-            return v1_slices(describe(as_mode_allows(discover(readers, NODE)), DRIVER))
+            return v1_slices(describe(offered(discover(readers, NODE)), DRIVER))
 
 
 def named(slices: Sequence[Json], node: str, number: int) -> Iterator[Json]:

@@ -59,7 +59,7 @@ def add(parsers: Subparsers) -> None:
         "--count",
         type=_whole,
         metavar="N",
-        help="claims of B4, arrivals of B9, instances of B10, pods of cluster",
+        help="claims of B4, arrivals of B9, instances of B10, calls of B13, pods of cluster",
     )
     parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4, B6 and B12")
     add_options(parser)

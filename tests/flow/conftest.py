@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ import grpc
 import pytest
 from claims_cluster import Clock, Cluster, reports_of
 from claims_cluster.server import Server, allocated, kubeconfig
+from devices_of_kinds import SHARE_ID, left_of_nics
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Gpus
@@ -127,6 +128,37 @@ class Site:
         self.write_claim(claim, {"allocation": {"devices": {"results": results}}})
         return claim
 
+    def allocate_kinds(
+        self, uid: str, devices: Mapping[str, str], parameters: Mapping[str, Any] | None = None
+    ) -> v1.Claim:
+        """Write an allocated claim for one device in each request.
+
+        Shape: ``devices`` by request; ``parameters`` the configuration for the requests that have any. Of a
+               GPU that claims share it has 10 GiB.
+        """
+        results = [self._result(request, device) for request, device in devices.items()]
+        configs = [
+            {
+                "source": "FromClaim",
+                "requests": [request],
+                "opaque": {
+                    "driver": DRIVER,
+                    "parameters": {"apiVersion": "tangram.dev/v1alpha1", **own},
+                },
+            }
+            for request, own in (parameters or {}).items()
+        ]
+        claim = v1.Claim(namespace="default", name=f"claim-{uid}", uid=uid)
+        self.write_claim(claim, {"allocation": {"devices": {"results": results, "config": configs}}})
+        return claim
+
+    def _result(self, request: str, device: str) -> dict[str, Any]:
+        result = {"request": request, "driver": DRIVER, "pool": self.node, "device": device}
+        if not device.endswith("-shared"):
+            return result
+        consumed = {"memory": "10Gi", f"{DRIVER}/multiprocessors": "0"}
+        return {**result, "shareID": SHARE_ID, "consumedCapacity": consumed}
+
     def write_claim(self, claim: v1.Claim, status: dict[str, Any]) -> None:
         document = {
             "apiVersion": "resource.k8s.io/v1",
@@ -158,14 +190,15 @@ class Site:
         return start(self.driver(options, gpus), ClaimDirectory(self.claims_dir), options, **more)
 
     @contextmanager
-    def process(self, *more: str) -> Iterator[subprocess.Popen[str]]:
+    def process(self, *options: str) -> Iterator[subprocess.Popen[str]]:
         """Serve in a process of its own; it is there when the block begins and gone when it ends."""
         command = [
             *(sys.executable, "-m", "plugin", "--driver-name", DRIVER),
             *("--simulated", self.node, "--machine", self.machine_dir),
             *("--claims", self.claims_dir, "--kubelet-dir", self.options.kubelet_dir),
-            *("--cdi-dir", self.options.cdi_dir, *more),
+            *("--cdi-dir", self.options.cdi_dir),
             *(("--compute-instances", "all") if self.options.split else ()),
+            *options,
         ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
@@ -188,6 +221,7 @@ class Site:
         ]
         modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
         found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
+        found += left_of_nics(self.simulated)
         options = self.options
         folders = (options.cdi_dir, options.claims_dir, options.metadata_dir, options.made_vfs_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]

@@ -42,3 +42,17 @@ def test_the_table_of_kinds_has_every_row_of_the_registry_and_says_which_are_pre
     told = {row[0]: row[3].partition(":")[0] for row in rows}
 
     assert told == {row.text: "yes" if row in KINDS.preparable else "no" for row in KINDS.rows}
+
+
+def test_the_tests_exist_that_prevent_failures_of_other_drivers():
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (ROOT / "docs/failures.md").read_text())
+
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in read(file)]
+
+    assert named
+    assert missing == []
+
+
+def read(file):
+    path = ROOT / file
+    return path.read_text() if path.exists() else ""

@@ -10,19 +10,17 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import ON_DEMAND, allocated_device
+from devices_of_kinds import ON_DEMAND, allocated_device, left_of_nics
 from told_cluster import Cluster
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
-from agent.hardware.simulated.nic_state import FunctionState
-from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import Bdf, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
-from agent.inventory.vf_rules import VfRules
+from agent.inventory.vfs.rules import VfRules
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -154,13 +152,7 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
-        new = FunctionState()
-        found += [
-            f"{bdf}: {function}"
-            for bdf, function in StateFile(self.simulated.directory).read().functions.items()
-            if (function.driver, function.override, function.setting)
-            != (new.driver, new.override, new.setting)
-        ]
+        found += left_of_nics(self.simulated)
         folders = (
             self.options.cdi_dir,
             self.options.claims_dir,
@@ -211,6 +203,7 @@ def make_bench(
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
         node_name=node,

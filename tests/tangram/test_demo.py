@@ -170,6 +170,16 @@ def test_the_demo_works_wherever_temporary_files_go(tangram, tmp_path, monkeypat
     assert list(far.iterdir()) == []
 
 
+def test_a_vf_of_the_class_for_vfio_reaches_the_container_in_that_mode(tangram, examples):
+    answer = tangram("demo", "--node", "a30x4", "--claim", examples / "vfio-claim.yaml", "--json")
+
+    (document,) = answer.json["cdi"].values()
+    (device,) = document["devices"]
+
+    assert "/dev/vfio/vfio" in {node["path"] for node in device["containerEdits"]["deviceNodes"]}
+    assert set(answer.json["unprepare"]["left"].values()) == {0}
+
+
 @pytest.mark.parametrize(
     ("claim", "gpus", "rdma"),
     [("gpu-vf", 1, 1), ("mig-vf", 1, 1), ("two-nics", 0, 2), ("two-pairs", 2, 2), ("all-nics", 0, 8)],

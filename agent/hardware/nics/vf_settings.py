@@ -52,7 +52,7 @@ class PfSettings:
 
     def read(self, pf: Bdf, index: int) -> VfSettings:
         """Return all settings of one VF."""
-        return self._of(self._all(pf), pf, index)
+        return self._of(self._all(pf, self._netdev(pf)), pf, index)
 
     def write(self, pf: Bdf, index: int, wanted: VfSettings) -> VfSettings:
         """Set what ``wanted`` gives and return what the settings were before."""
@@ -61,10 +61,10 @@ class PfSettings:
             raise InvalidArgument(
                 "set up", f"{subject}, {field} {value!r}", rule, "correct the configuration"
             )
-        present = self._all(pf)
+        netdev = self._netdev(pf)
+        present = self._all(pf, netdev)
         before = self._of(present, pf, index)
         _refuse_taken_mac(subject, index, wanted, present)
-        netdev = self._netdev(pf)
         for change in changes(wanted, before):
             with translated(f"set {shown(change)}", subject, _ANSWERS):
                 self.kernel.set_vf(netdev, index, change)
@@ -72,7 +72,8 @@ class PfSettings:
 
     def restore(self, pf: Bdf, index: int, original: VfSettings) -> None:
         """Set everything back to what was read before, in the reverse order."""
-        netdev, before = self._netdev(pf), self.read(pf, index)
+        netdev = self._netdev(pf)
+        before = self._of(self._all(pf, netdev), pf, index)
         for change in reversed(tuple(changes(original, before))):
             with translated(f"restore {shown(change)}", _subject(pf, index), _ANSWERS):
                 self.kernel.set_vf(netdev, index, change)
@@ -84,8 +85,7 @@ class PfSettings:
             raise NotFound("reach VFs through their PF", f"PF {pf}", reason, _NEED_NETDEV)
         return found[0].name
 
-    def _all(self, pf: Bdf) -> Mapping[int, VfSettings]:
-        netdev = self._netdev(pf)
+    def _all(self, pf: Bdf, netdev: str) -> Mapping[int, VfSettings]:
         with translated("read the settings of VFs", f"PF {pf} ({netdev})"):
             return self.kernel.vf_settings(netdev)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from agent.inventory.vf_rules import VfRule
+from agent.inventory.vfs.rules import VfRule
 from plugin.machine.made_vfs import MadeVfs
 
 

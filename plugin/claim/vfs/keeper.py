@@ -16,7 +16,7 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
 from agent.hardware.types import Bdf, PhysicalFunction
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.base.errors import PluginError
 from plugin.base.locks import Locks
 from plugin.claim.held import held_hardware

@@ -25,6 +25,8 @@ Vf = TypeVar("Vf", bound=ClaimedVf)
 
 def refuse_changed(reader: NicReader, device: ClaimedVf) -> None:
     """Check that a VF exists and belongs to the NIC of its plan. Raises: NotReady; HardwareError."""
+    if _is_same(reader, device):
+        return
     subject = f"device {device.device} (VF {device.bdf})"
     try:
         found = reader.parent(device.bdf)
@@ -35,6 +37,14 @@ def refuse_changed(reader: NicReader, device: ClaimedVf) -> None:
         now = f"VF {found[1]} of NIC {found[0]}" if found else "a function of its own"
         reason = f"at its address is now {now}; it was allocated as VF {device.vf_index} of NIC {device.pf}"
         raise NotReady("use", subject, reason, _REMEDY)
+
+
+def _is_same(reader: NicReader, device: ClaimedVf) -> bool:
+    """Whether the NIC has the VF under its index: one link to read, where a search reads them all."""
+    try:
+        return reader.virtual_function(device.pf, device.vf_index) == device.bdf
+    except NotFound:
+        return False
 
 
 def with_settings(nics: Nics, device: Vf, progress: Progress) -> Vf:

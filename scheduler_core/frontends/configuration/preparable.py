@@ -22,6 +22,7 @@ from scheduler_core.frontends.configuration.values import (
 from scheduler_core.model.claim import AllocatedDevice
 
 NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
+NO_VFIO: Final = "its node cannot give it for VFIO; select vfioCapable, or leave the mode out"
 NIC_WITHOUT_RDMA: Final = "it has no RDMA device, and this version prepares whole NICs for RDMA only"
 
 IN_SHARES: Final = frozenset({"gpu-shared"})

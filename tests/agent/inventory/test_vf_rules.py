@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from agent.__main__ import main as agent
 from agent.hardware.open import simulated_hardware
-from agent.hardware.simulated import SimulatedMachine, load_node
+from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.inventory import describe, discover
 from agent.inventory.model import NicVf
-from agent.inventory.vf_option import read_vf_rules
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.option import read_vf_rules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from agent.publishing.fixed import fixed_pool
 from agent.slices import composite_slices, encoded, v1_slices
 from daemon.command_line import InvalidOption
@@ -166,6 +166,21 @@ def test_vfs_that_come_to_exist_get_their_address_and_change_nothing_that_is_cou
     assert list(before.by_name) == list(after.by_name)
     known, now = (attributes(devices, f"{NAME}-vf-1") for devices in (before, after))
     assert now == known | {"pciBusID": "0000:19:00.7", "deviceID": now["deviceID"]}
+
+
+@pytest.mark.parametrize(("troubles", "is_capable"), [((), True), (("nic-1:no-iommu",), False)])
+def test_what_a_vf_can_be_used_for_is_told_before_it_exists_and_stays(
+    machine, described, troubles, is_capable
+):
+    for fault in troubles:
+        machine.inject(parse_fault(fault))
+    try:
+        before, after = (attributes(described(ON_DEMAND, present), f"{NAME}-vf-1") for present in (0, 3))
+    finally:
+        machine.clear_faults()
+
+    assert before["vfioCapable"] is after["vfioCapable"] is is_capable
+    assert before["rdmaCapable"] is after["rdmaCapable"] is True
 
 
 def test_what_is_offered_without_a_rule_does_not_depend_on_the_rules_of_others(described):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
+from agent.inventory.model import SharedGpus
 from agent.slices import v1_slices
 from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, KubeApi, NotFound
 
@@ -49,10 +50,11 @@ class PluginSite:
         self.machine = SimulatedMachine.open(load_node(self.node_file), self.machine_dir)
 
     @contextmanager
-    def published(self) -> Iterator[None]:
-        """Offer the machine's devices to the scheduler."""
+    def published(self, shared: SharedGpus | None = None) -> Iterator[None]:
+        """Offer the machine's devices to the scheduler. Shape: ``shared`` the GPUs that claims may share."""
         machine = simulated_hardware(self.machine)
-        devices = describe(discover(machine.readers, self.node), self.driver)
+        inventory = replace(discover(machine.readers, self.node), shared=shared)
+        devices = describe(inventory, self.driver)
         made = [self.api.create(RESOURCE_SLICES, document).metadata.name for document in v1_slices(devices)]
         selector = {"cel": {"expression": f'device.driver == "{self.driver}"'}}
         name = self.device_class

@@ -8,8 +8,11 @@ from typing import Any
 
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
+from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated.state import StateFile
 from agent.inventory.model import NicVf
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
@@ -138,6 +141,21 @@ def setting_up(kind: AnyKind) -> list[str]:
 def taking_down(kind: AnyKind) -> list[str]:
     """The calls that change the machine while the example is taken down."""
     return list(kind.crash_points.taking_down) * example_of(kind).parts
+
+
+def functions_of(simulated: SimulatedMachine) -> Mapping[str, FunctionState]:
+    """Return the functions of NICs that are not as their driver first makes them, by address."""
+    return StateFile(simulated.directory).read().functions
+
+
+def left_of_nics(simulated: SimulatedMachine) -> list[str]:
+    """Return what claims could have left of NICs' functions: drivers, overrides, settings of PFs."""
+    new = FunctionState()
+    return [
+        f"{bdf}: {function}"
+        for bdf, function in functions_of(simulated).items()
+        if (function.driver, function.override, function.setting) != (new.driver, new.override, new.setting)
+    ]
 
 
 STEPS_OF_LOOK = 3 + 2 + 3 + 2

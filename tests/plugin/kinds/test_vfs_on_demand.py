@@ -8,7 +8,7 @@ import pytest
 from devices_of_kinds import VF_KINDS, example_of, told
 
 from agent.hardware.types import Bdf
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.assembly import assemble
 from plugin.base.errors import DeviceHeld, HardwareFailed, NotReady, PluginError, UnknownDevice
 from plugin.kinds.nic_vf.rdma import RdmaVfKind

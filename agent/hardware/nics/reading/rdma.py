@@ -6,10 +6,11 @@ device that its file ``ibdev`` names, and its numbers are those of its file ``de
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent.hardware import attributes
 from agent.hardware.nics.types import RdmaDevice
@@ -19,37 +20,58 @@ _NUMBERS: Final = re.compile(r"(\d+):(\d+)")
 _CONNECTION_MANAGER: Final = "sys/class/misc/rdma_cm"
 
 
+class _Owned(NamedTuple):
+    """A character device by its own name. Shape: ``device`` the RDMA device that it belongs to."""
+
+    device: str
+    name: str
+    node: DeviceNode
+
+
 def rdma_devices(root: Path, bdf: Bdf) -> tuple[RdmaDevice, ...]:
     """Return the RDMA devices of a function by name, none while its driver has not made one."""
-    function = root / "sys/bus/pci/devices" / bdf
-    return tuple(_device(root, function, name) for name in attributes.names(function / "infiniband"))
+    function = os.path.join(root, "sys/bus/pci/devices", bdf)  # a text: faster to extend than a Path
+    found = attributes.names(f"{function}/infiniband")
+    if not found:
+        return ()
+    verbs = tuple(_nodes(root, f"{function}/infiniband_verbs"))
+    datagrams = tuple(_nodes(root, f"{function}/infiniband_mad"))
+    manager = device_node(root, root / _CONNECTION_MANAGER, "/dev/infiniband/rdma_cm")
+    return tuple(_device(name, verbs, datagrams, manager) for name in found)
 
 
-def _device(root: Path, function: Path, name: str) -> RdmaDevice:
-    verbs = tuple(_nodes(root, function / "infiniband_verbs", "uverbs", name))
+def _device(
+    name: str, verbs: Sequence[_Owned], datagrams: Sequence[_Owned], manager: DeviceNode | None
+) -> RdmaDevice:
+    def own(nodes: Sequence[_Owned], prefix: str) -> Iterator[DeviceNode]:
+        return (one.node for one in nodes if one.device == name and one.name.startswith(prefix))
+
     return RdmaDevice(
         name,
-        verbs[0] if verbs else None,
-        tuple(_nodes(root, function / "infiniband_mad", "umad", name)),
-        tuple(_nodes(root, function / "infiniband_mad", "issm", name)),
-        device_node(root, root / _CONNECTION_MANAGER, "/dev/infiniband/rdma_cm"),
+        next(own(verbs, "uverbs"), None),
+        tuple(own(datagrams, "umad")),
+        tuple(own(datagrams, "issm")),
+        manager,
     )
 
 
-def _nodes(root: Path, folder: Path, prefix: str, device: str) -> Iterator[DeviceNode]:
+def _nodes(root: Path, folder: str) -> Iterator[_Owned]:
+    """Yield the character devices of one class of a function, whatever RDMA device they belong to."""
     for name in attributes.names(folder):
-        if name.startswith(prefix) and attributes.text(folder / name / "ibdev") == device:
-            node = device_node(root, folder / name, f"/dev/infiniband/{name}")
-            if node is not None:
-                yield node
+        device = attributes.text(f"{folder}/{name}/ibdev")
+        node = device_node(root, f"{folder}/{name}", f"/dev/infiniband/{name}") if device else None
+        if device and node is not None:
+            yield _Owned(device, name, node)
 
 
-def device_node(root: Path, folder: Path, path: str, host_path: str | None = None) -> DeviceNode | None:
+def device_node(
+    root: Path, folder: attributes.AnyPath, path: str, host_path: str | None = None
+) -> DeviceNode | None:
     """Return a character device with the numbers of its class folder, None if it has none.
 
     Shape: ``path`` in the container; ``host_path`` the host's own name, by default the same.
     """
-    numbers = _NUMBERS.fullmatch(attributes.text(folder / "dev") or "")
+    numbers = _NUMBERS.fullmatch(attributes.text(f"{folder}/dev") or "")
     if numbers is None:
         return None
     here = root / (host_path or path).removeprefix("/")

@@ -21,7 +21,7 @@ from devices_of_kinds import (
     steps_of_unprepare,
 )
 
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.table import AnyKind

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from agent.hardware.types import Bdf
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.base.errors import PluginError
 from plugin.claim.states import State
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.hardware.types import Bdf
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.claim.vfs.judgement import VfDeed, VfState, judge
 from plugin.claim.vfs.keeper import VfKeeper
 from plugin.machine.made_vfs import MadeVfs

@@ -11,7 +11,7 @@ from argparse import ArgumentParser
 from typing import Final
 
 from agent.hardware.types import normal_bdf
-from agent.inventory.vf_rules import VfRule, VfRules
+from agent.inventory.vfs.rules import VfRule, VfRules
 from daemon.command_line import InvalidOption, require
 
 OPTION: Final = "--vfs"

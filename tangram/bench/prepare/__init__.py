@@ -1,0 +1,1 @@
+"""Benchmarks of the plugin: calls over its socket."""
