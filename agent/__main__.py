@@ -93,6 +93,7 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
             imex_channels=options.imex_channels,
             split=options.split,
             multus_resource=options.multus_resource,
+            vfs=options.vfs,
         )
         return Found.of(inventory, describer.devices(inventory))
 

@@ -18,6 +18,8 @@ from agent.inventory import multus, shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.model import SharedGpus, SplitGpus
+from agent.inventory.vfs import option as vf_option
+from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
@@ -65,7 +67,8 @@ class Options:
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
             ``shared`` the GPUs that are also offered in shares, ``split`` those whose GPU instances are also
             offered in parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None
-            where it does not; ``imex_channels`` how many IMEX channels are offered.
+            where it does not; ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the
+            NICs shall have, None where nobody makes any.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -83,6 +86,7 @@ class Options:
     partition_policy: str | None = None
     shared: SharedGpus | None = None
     imex_channels: int = 0
+    vfs: VfRules | None = None
     split: SplitGpus | None = None
     multus_resource: str | None = None
 
@@ -110,6 +114,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         partition_policy=given.partition_policy,
         shared=shared_option.read_shared_gpus(given.shared_gpus),
         imex_channels=imex.read_imex_channels(given.imex_channels),
+        vfs=vf_option.read_vf_rules(given.vfs),
         split=split_option.read_split_gpus(given.compute_instances),
         multus_resource=multus.read_multus_resource(given.multus_resource),
     )
@@ -138,6 +143,7 @@ def parser() -> argparse.ArgumentParser:
     table_files.add_options(made)
     shared_option.add_option(made)
     imex.add_option(made)
+    vf_option.add_option(made)
     split_option.add_option(made)
     multus.add_option(made)
     return made

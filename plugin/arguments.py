@@ -10,6 +10,7 @@ from agent.hardware import machine_options
 from agent.inventory import shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
+from agent.inventory.vfs import option as vf_option
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:
@@ -43,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     table_files.add_options(found)
     shared_option.add_option(found)
     imex.add_option(found)
+    vf_option.add_option(found)
     split_option.add_option(found)
     return found
 

@@ -17,6 +17,7 @@ from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.machine.libraries import RememberedFiles
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from plugin.options import Options
@@ -37,6 +38,7 @@ def assemble(
             options.linked,
             options.shared,
             imex_channels=options.imex_channels,
+            vfs=options.vfs,
             split=options.split,
         ),
         store=RecordStore(options.claims_dir),
@@ -48,5 +50,7 @@ def assemble(
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         hook=HookProgram(options.hook_dir),
         waiting=Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
+        made_vfs=MadeVfStore(options.made_vfs_dir),
+        vf_rules=options.vfs,
         host_root=options.host_root,
     )

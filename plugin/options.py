@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
+from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets
@@ -25,7 +26,8 @@ class Options:
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
            node's table of partitions, ``shared`` the GPUs that claims may share, ``split`` those whose GPU
-           instances they may share, None without any; ``imex_channels`` how many of them are offered;
+           instances they may share, ``vfs`` how many VFs its NICs shall have, None without any;
+           ``imex_channels`` how many of them are offered;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -46,6 +48,7 @@ class Options:
     has_metadata: bool = False
     shared: SharedGpus | None = None
     imex_channels: int = 0
+    vfs: VfRules | None = None
     split: SplitGpus | None = None
 
     def __post_init__(self) -> None:
@@ -106,6 +109,11 @@ class Options:
         return self.data_dir / "hook"
 
     @property
+    def made_vfs_dir(self) -> Path:
+        """Return the folder that says which VFs were made."""
+        return self.data_dir / "made-vfs"
+
+    @property
     def lock_file(self) -> Path:
         """Return the file whose bytes are the locks."""
         return self.data_dir / "lock"
@@ -113,7 +121,7 @@ class Options:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Return every folder that the plugin writes to, outer ones first."""
-        return self.data_dir, self.claims_dir, self.registry_dir, self.cdi_dir
+        return self.data_dir, self.claims_dir, self.made_vfs_dir, self.registry_dir, self.cdi_dir
 
 
 def _is_node(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -81,9 +82,13 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         groups=tuple(groups),
         by_name=by_name | links.by_name | imex.by_name | nics.by_name,
         pool=flatten([everything]),
-        left_out=tuple(left_out),
+        left_out=(*left_out, *_unmet_vf_rules(inventory)),
         withheld=(*inventory.withheld, *links.withheld),
     )
+
+
+def _unmet_vf_rules(inventory: Inventory) -> Iterable[str]:
+    return inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
 
 
 def _gpu_describer(inventory: Inventory, versions: DriverVersions, driver: str) -> GpuDescriber:

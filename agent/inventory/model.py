@@ -24,6 +24,7 @@ from agent.hardware.types import (
     VirtualFunction,
 )
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
@@ -114,7 +115,8 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts;
+           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts, ``vfs``
+           where nobody changes the number of VFs;
            ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
            somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none;
            ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
@@ -131,6 +133,7 @@ class Inventory:
     fabric: Fabric = NO_FABRIC
     has_imex: bool = False
     imex_channels: int = 0
+    vfs: VfRules | None = None
     split: SplitGpus | None = None
     functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
     withheld: tuple[Withheld, ...] = ()
@@ -138,13 +141,10 @@ class Inventory:
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""
-        return WholeNic(pf, self._facts(pf.function.bdf))
+        return WholeNic(pf, self.facts_of(pf.function.bdf))
 
-    def vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> NicVf:
-        """Return a VF of a NIC as a device."""
-        return NicVf(pf, vf, self._facts(vf.function.bdf))
-
-    def _facts(self, bdf: Bdf) -> FunctionFacts:
+    def facts_of(self, bdf: Bdf) -> FunctionFacts:
+        """Return the facts of a function, none where nobody looked at it."""
         return self.functions.get(bdf, NO_FACTS)
 
 
@@ -216,26 +216,41 @@ class WholeNic:
 
 @dataclass(frozen=True, slots=True)
 class NicVf:
-    """A virtual function of a NIC."""
+    """A virtual function of a NIC; one that is made for claims need not exist yet.
+
+    Shape: ``vf`` is None while it does not exist; ``on_demand`` how many VFs its NIC gets for claims, None
+           where its VFs are there without them.
+    """
 
     pf: PhysicalFunction
-    vf: VirtualFunction
+    index: int
+    vf: VirtualFunction | None
+    on_demand: int | None = None
     facts: FunctionFacts = NO_FACTS
 
     @property
     def has_rdma(self) -> bool:
-        """Whether it can be used for RDMA; one on a VFIO driver has no RDMA device as long as it is there."""
-        if self.vf.function.driver == VFIO_PCI:
+        """Whether it can be used for RDMA, which claims must not change.
+
+        One on a VFIO driver has no RDMA device as long as it is there, one that does not exist has none: then
+        it is as its NIC is.
+        """
+        if self.vf is None or self.on_demand is not None or self.vf.function.driver == VFIO_PCI:
             return self.pf.rdma_device is not None
         return self.vf.rdma_device is not None
+
+    @property
+    def watched(self) -> Bdf:
+        """Return the function that must answer: its NIC where the VF comes and goes with claims."""
+        return self.pf.function.bdf if self.vf is None or self.on_demand else self.vf.function.bdf
 
 
 @dataclass(frozen=True, slots=True)
 class NicFunction:
-    """A function of a NIC by its address. Shape: ``vf`` is None for the NIC itself, at ``pf``."""
+    """A function of a NIC by the NIC's address. Shape: ``vf`` the index of a VF, None for the NIC itself."""
 
     pf: Bdf
-    vf: Bdf | None = None
+    vf: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +300,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return device.spec
         case WholeNic(pf=pf):
             return NicFunction(pf.function.bdf)
-        case NicVf(pf=pf, vf=vf):
-            return NicFunction(pf.function.bdf, vf.function.bdf)
+        case NicVf(pf=pf, index=index):
+            return NicFunction(pf.function.bdf, index)
         case ImexChannel():
             return device
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
+from agent.inventory.vfs.rules import VfRules
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import DeviceHeld, DeviceUnusable, NotReady, PluginError, UnknownDevice
 from plugin.base.locks import Locks
@@ -31,9 +32,12 @@ from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import ClaimSteps
+from plugin.claim.vfs.keeper import VfKeeper
+from plugin.claim.vfs.keeping import VfKeeping
 from plugin.kinds.health import HealthReader
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
@@ -58,6 +62,8 @@ class Driver:
         holder_waits: HolderWaits,
         waiting: Waiting,
         hook: HookProgram,
+        made_vfs: MadeVfStore,
+        vf_rules: VfRules | None = None,
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
@@ -80,7 +86,10 @@ class Driver:
             setup=self._setup,
             host_root=host_root,
             waiting=waiting,
+            made_vfs=made_vfs,
         )
+        self.vf_keeper = VfKeeper(machine=machine, store=store, made=made_vfs, locks=locks, rules=vf_rules)
+        self.vf_keeping = VfKeeping(self.vf_keeper)
 
     def starting(self) -> AbstractContextManager[None]:
         """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
@@ -148,6 +157,7 @@ class Driver:
                 return
             with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
                 self._steps.end(record, self._boot.boot_id())
+        self.vf_keeping.look_again()
 
     def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace) -> ClaimRef:
         """Bring a device of a prepared claim into a pod's namespace; where it is there already, it stays.
@@ -185,6 +195,7 @@ class Driver:
             except (PluginError, HardwareError) as error:
                 _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
         self._write_metadata_again(boot_id)
+        self.vf_keeper.forget_gone()
         return found
 
     def _write_metadata_again(self, boot_id: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.hardware.errors import HardwareError
@@ -19,6 +20,7 @@ from plugin.cdi import document
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
+from plugin.claim.held import held_hardware
 from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
@@ -30,8 +32,10 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node, NodeSnapshot
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -54,6 +58,7 @@ class ClaimSteps:
     setup: DeviceSetup
     host_root: Path
     waiting: Waiting
+    made_vfs: MadeVfStore
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -195,7 +200,9 @@ class ClaimSteps:
             alive = (one for one in self.store.census().records if one.boot_id == record.boot_id)
             return [device for one in alive if one.uid != record.uid for device in one.devices]
 
-        return Context(self.machine, node, self.host_root, self.waiting, others)
+        held = partial(held_hardware, self.store, record.boot_id, record.uid)
+        vfs = VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held)
+        return Context(self.machine, node, self.host_root, self.waiting, others, vfs)
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

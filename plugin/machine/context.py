@@ -10,6 +10,7 @@ from pathlib import Path
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
 from plugin.machine.node import NodeSnapshot
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 
 
@@ -19,6 +20,7 @@ class Context:
 
     Shape: ``host_root`` where the host's files are seen from here; ``read_others`` reads the recorded devices
            of all other claims of this boot. Under the lock of a piece of hardware, those of it stay the same.
+           ``vfs`` makes VFs and removes them, and knows what other claims hold.
     """
 
     machine: Machine
@@ -26,6 +28,7 @@ class Context:
     host_root: Path
     waiting: Waiting
     read_others: Callable[[], Sequence[object]]
+    vfs: VfSupply
 
     @cached_property
     def others(self) -> Sequence[object]:

@@ -15,6 +15,7 @@ from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SharedGpus, SplitGpus
+from agent.inventory.vfs.rules import VfRules
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -42,7 +43,8 @@ class Node:
     """The node of one driver.
 
     Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``split`` those whose GPU
-           instances are in parts, ``imex_channels`` how many are offered; all as the agent has them.
+           instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all as
+           the agent has them.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Node:
         shared: SharedGpus | None = None,
         *,
         imex_channels: int = 0,
+        vfs: VfRules | None = None,
         split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
@@ -62,6 +65,7 @@ class Node:
         self._linked = linked
         self._shared = shared
         self._imex_channels = imex_channels
+        self._vfs = vfs
         self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
@@ -81,6 +85,7 @@ class Node:
                 shared=self._shared,
                 split=self._split,
                 imex_channels=self._imex_channels,
+                vfs=self._vfs,
             )
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),

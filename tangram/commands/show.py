@@ -30,6 +30,7 @@ from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, refuse_without_node, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
+from tangram.vf_rules import add_vf_rules, with_vf_rules
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -64,6 +65,7 @@ def add(parsers: Subparsers) -> None:
     add_partitions(parser)
     add_shared_gpus(parser)
     imex.add_option(parser)
+    add_vf_rules(parser)
     add_multus(parser)
     parser.add_argument(
         "--compatibility",
@@ -90,6 +92,7 @@ def _run(options: Namespace, face: Face) -> int:
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
         found = replace(found, imex_channels=_imex_channels(options))
+        found = with_vf_rules(found, options)
         found = with_multus(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
@@ -114,12 +117,14 @@ def _check(options: Namespace) -> None:
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
     if options.sizes or options.files or options.cluster:
         refuse_without_node(options)
-        if options.multus_resource is not None:
-            rule = "has no effect with --sizes, --file and --cluster"
-            raise bad_argument("--multus-resource", options.multus_resource, rule)
-        if options.imex_channels:
-            rule = "has no effect with --sizes, --file and --cluster"
-            raise bad_argument("--imex-channels", str(options.imex_channels), rule)
+        others = {
+            "--multus-resource": options.multus_resource,
+            "--vfs": options.vfs,
+            "--imex-channels": options.imex_channels or None,
+        }
+        for option, given in others.items():
+            if given is not None:
+                raise bad_argument(option, str(given), "has no effect with --sizes, --file and --cluster")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

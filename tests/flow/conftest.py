@@ -225,7 +225,8 @@ class Site:
         modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
         found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
         found += left_of_nics(self.simulated)
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
+        options = self.options
+        folders = (options.cdi_dir, options.claims_dir, options.metadata_dir, options.made_vfs_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 

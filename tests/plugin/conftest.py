@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
 import shared_nvswitch
-from devices_of_kinds import allocated_device, left_of_nics
+from devices_of_kinds import ON_DEMAND, allocated_device, left_of_nics
 from shared_nvswitch import shared_node
 from told_cluster import Cluster
 
@@ -20,10 +20,11 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import GpuInstance, GpuUuid
+from agent.hardware.types import Bdf, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
+from agent.inventory.vfs.rules import VfRules
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -77,6 +78,15 @@ class Bench:
     @property
     def node(self) -> str:
         return self.options.node_name
+
+    def with_rules(self, rules: VfRules | None) -> Driver:
+        """Return the driver of a plugin that was started again with other rules for VFs."""
+        self.options = replace(self.options, vfs=rules)
+        return self.restart()
+
+    def vfs(self, nic: str = "0000:19:00.1") -> int:
+        """Return how many VFs a NIC has."""
+        return self.machine.nics.reader.vf_count(Bdf(nic)).present
 
     def restart(self) -> Driver:
         """Return a driver that knows only what is on disk and on the machine, reconciled as at a start."""
@@ -167,7 +177,12 @@ class Bench:
         found += [
             f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
         ]
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
+        folders = (
+            self.options.cdi_dir,
+            self.options.claims_dir,
+            self.options.metadata_dir,
+            self.options.made_vfs_dir,
+        )
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 
@@ -210,6 +225,7 @@ def make_bench(
     has_metadata: bool = False,
     file: NodeFile | None = None,
     imex_channels: int = 0,
+    vfs: VfRules | None = None,
 ) -> Bench:
     clock = Clock()
     simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
@@ -223,6 +239,7 @@ def make_bench(
         has_metadata=has_metadata,
         shared=shared,
         imex_channels=imex_channels,
+        vfs=vfs,
         split=split,
     )
     return Bench(simulated, options, clock)
@@ -296,6 +313,18 @@ def fabric_bench_in() -> Callable[..., Bench]:
 def fabric_bench(folder: Path, fabric_bench_in: Callable[..., Bench]) -> Bench:
     """An HGX H100 whose fabric manager joins GPUs on request; the options say nothing of it."""
     return fabric_bench_in(folder)
+
+
+@pytest.fixture
+def vf_bench_in() -> Callable[[Path, VfRules | None], Bench]:
+    """Make a bench with a NIC that has two VFs and one that has none, and rules for their number."""
+    return lambda folder, rules: make_bench(folder, "a30x4", None, vfs=rules)
+
+
+@pytest.fixture
+def vf_bench(folder: Path) -> Bench:
+    """The same; three VFs of the second NIC are made on demand."""
+    return make_bench(folder, "a30x4", None, vfs=ON_DEMAND)
 
 
 @pytest.fixture(scope="session")

@@ -60,7 +60,7 @@ class ClaimedNetdevVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-netdev"):
     def as_planned(self) -> Self:
         """Return the device without what is known of its interface, RDMA devices and earlier settings."""
         interface = self.interface.as_planned()
-        return msgspec.structs.replace(self, interface=interface, rdma_devices=(), original=None)
+        return msgspec.structs.replace(super().as_planned(), interface=interface, rdma_devices=())
 
 
 class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
@@ -82,7 +82,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
 
     def why_ill(self, published: NicVf, seen: SeenHardware) -> str:
         """Return why the function does not answer."""
-        return seen.why_function_is_missing(published.vf.function.bdf)
+        return seen.why_function_is_missing(published.watched)
 
     def plan(self, wanted: Wanted[NicVf]) -> ClaimedNetdevVf:
         """Return the VF by its addresses."""
@@ -106,8 +106,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
     def set_up(self, context: Context, devices: Sequence[ClaimedNetdevVf], progress: Progress) -> None:
         """Note interfaces, make the PFs' settings, await RDMA devices. Raises: NotReady; HardwareError."""
         ends_at = context.waiting.clock() + context.waiting.most_s
-        for device in devices:
-            refuse_changed(context.machine.nics.reader, device)
+        self.refuse_occupied(context, devices)  # VFs on demand exist only now
         ready = [
             with_settings(context.machine.nics, one, progress) for one in _noted(context, devices, progress)
         ]

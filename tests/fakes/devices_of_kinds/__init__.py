@@ -12,6 +12,8 @@ from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, Pc
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
+from agent.inventory.model import NicVf
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.imex_channel import ImexChannelKind
 from plugin.kinds.kind import PreparableKind
@@ -26,6 +28,8 @@ from plugin.kinds.registry import KINDS
 from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
@@ -228,3 +232,16 @@ class _Port:
 def waiting_of(bench: Any) -> Waiting:
     """Return how long a call waits for the machine of a bench."""
     return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)
+
+
+def vfs_of(bench: Any) -> VfSupply:
+    """Return the VFs of a bench, where nobody knows what other claims hold."""
+    boot_id = bench.machine.boot.boot_id()
+    return VfSupply(bench.machine.nics, MadeVfStore(bench.options.made_vfs_dir), boot_id, lambda: None)
+
+
+ON_DEMAND = VfRules({"0000:19:00.1": VfRule(3, on_demand=True)})
+"""Of node a30x4: a NIC without VFs gets three when a claim needs one."""
+STATIC = VfRules({"0000:19:00.1": VfRule(3)})
+VF_ON_DEMAND = "nic-0000-19-00-1-vf-1"
+VF_KINDS = tuple(kind for kind in KINDS.preparable if kind.published is NicVf)

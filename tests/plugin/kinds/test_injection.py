@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from devices_of_kinds import waiting_of
+from devices_of_kinds import vfs_of, waiting_of
 
 from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode, GpuUuid, HostFile
@@ -56,7 +56,7 @@ class FixedFiles:
 
 def context_of(bench: Any, machine: Machine | None = None, host_root: Path = Path("/")) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
-    return Context(machine or bench.machine, node, host_root, waiting_of(bench), tuple)
+    return Context(machine or bench.machine, node, host_root, waiting_of(bench), tuple, vfs_of(bench))
 
 
 def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:
