@@ -81,7 +81,8 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
     describer = Describer(options.driver_name)
 
     def found() -> Found:
-        inventory = replace(discover(readers, options.node_name), linked=linked, shared=options.shared)
+        read = discover(readers, options.node_name)
+        inventory = replace(read, linked=linked, shared=options.shared, split=options.split)
         return Found.of(inventory, describer.devices(inventory))
 
     return found

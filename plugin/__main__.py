@@ -22,6 +22,7 @@ from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
 from agent.inventory.shared_option import read_shared_gpus
+from agent.inventory.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.logs import log_to_standard_error
@@ -78,6 +79,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
         shared=read_shared_gpus(arguments.shared_gpus),
+        split=read_split_gpus(arguments.compute_instances),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import machine_options
-from agent.inventory import shared_option, table_files
+from agent.inventory import shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 
 _EXAMPLES: Final = """examples:
@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     machine_options.add_options(found)
     table_files.add_options(found)
     shared_option.add_option(found)
+    split_option.add_option(found)
     return found
 
 

@@ -29,7 +29,14 @@ def assemble(
     return Driver(
         name=options.driver_name,
         machine=machine,
-        node=Node(machine.readers, options.node_name, options.driver_name, options.linked, options.shared),
+        node=Node(
+            machine.readers,
+            options.node_name,
+            options.driver_name,
+            options.linked,
+            options.shared,
+            split=options.split,
+        ),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, options.driver_name),
         metadata=MetadataFolder(

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.inventory.model import LinkedGpus, SharedGpus
+from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets
@@ -24,7 +24,8 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, ``shared`` the GPUs that claims may share, None without any;
+           node's table of partitions, ``shared`` the GPUs that claims may share, ``split`` those whose GPU
+           instances they may share, None without any;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -44,6 +45,7 @@ class Options:
     linked: LinkedGpus | None = None
     has_metadata: bool = False
     shared: SharedGpus | None = None
+    split: SplitGpus | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)

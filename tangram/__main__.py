@@ -16,9 +16,9 @@ from typing import Final
 from tangram.errors import BadInput
 from tangram.face import DONE, WRONG_INPUT, Parser
 from tangram.loading import face, is_expected, program, subcommand
-from tangram.streams import ASCII_FORMS, complain
+from tangram.program.streams import ASCII_FORMS, complain
+from tangram.program.throwaway import clean_end
 from tangram.summaries import SUMMARIES
-from tangram.throwaway import clean_end
 
 _INTERRUPTED: Final = 130
 

@@ -32,7 +32,7 @@ from kube_api import (
     Upserted,
 )
 from tangram.errors import BadInput
-from tangram.streams import complain
+from tangram.program.streams import complain
 
 _DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
 _SHOWN: Final = (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, COMPOSITE_SLICES)

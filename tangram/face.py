@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a command loads those that it uses
     from tangram.clusters import Connect
     from tangram.live_cluster import OpenCluster
     from tangram.machines import Machines, Serve
-    from tangram.output import Output
+    from tangram.program.output import Output
 
 DONE: Final = 0
 DOES_NOT_FIT: Final = 1

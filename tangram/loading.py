@@ -88,7 +88,7 @@ def face() -> Face:
     """Return the surroundings of a subcommand."""
     from tangram.face import Face
     from tangram.hardware import AllMachines
-    from tangram.output import Output
+    from tangram.program.output import Output
 
     return Face(AllMachines(), Output(), serve, connect, open_live)
 

@@ -23,6 +23,7 @@ from agent.hardware.types import (
     MigProfile,
     MigSpec,
     ModeChange,
+    Placement,
     Unreadable,
 )
 
@@ -85,9 +86,11 @@ class LateGpus:
         """Create a GI. Raises: DriverMissing."""
         return self._ask(lambda driver: driver.create_gpu_instance(spec))
 
-    def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
+    def create_compute_instance(
+        self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
+    ) -> ComputeInstance:
         """Create a CI. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.create_compute_instance(gpu, gi_id))
+        return self._ask(lambda driver: driver.create_compute_instance(gpu, gi_id, place))
 
     def destroy_compute_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> None:
         """Destroy a CI. Raises: DriverMissing."""

@@ -26,6 +26,7 @@ from agent.hardware.types import (
     ModeChange,
     PciFunction,
     PhysicalFunction,
+    Placement,
     Unreadable,
 )
 
@@ -85,10 +86,14 @@ class MigWriter(Protocol):
         """
         ...
 
-    def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
-        """Create the CI that fills the GI; from then on its MIG device exists.
+    def create_compute_instance(
+        self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
+    ) -> ComputeInstance:
+        """Create the CI that fills the GI, or a narrower one at ``place``; then its MIG device exists.
 
-        Raises: NotFound for an unknown GI; InsufficientResources if the GI has a CI already.
+        Units: ``place`` compute slices of the GI.
+        Raises: NotFound for an unknown GI; InvalidArgument for a place where the GI has no narrower CI;
+                InsufficientResources if another CI is there already.
         """
         ...
 

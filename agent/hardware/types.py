@@ -93,10 +93,31 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Placement:
-    """The place of a GPU instance. Units: memory slices; ``size`` is not the number of compute slices."""
+    """A place on a GPU or in a GPU instance.
+
+    Units: memory slices for a GPU instance, whose ``size`` is not its number of compute slices; compute
+           slices for a compute instance.
+    """
 
     start: int
     size: int
+
+    def overlaps(self, other: Placement) -> bool:
+        """Whether two places of one GPU, or of one GPU instance, have a slice in common."""
+        return self.start < other.start + other.size and other.start < self.start + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeProfile:
+    """A compute-instance profile that is narrower than its GPU instance.
+
+    Shape: ``starts`` all possible places, free or not; ``multiprocessors`` None where no source has it.
+    Units: ``width`` and ``starts`` compute slices.
+    """
+
+    width: int
+    starts: tuple[int, ...]
+    multiprocessors: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +125,7 @@ class MigProfile:
     """One GPU-instance profile of one GPU.
 
     Shape: ``placements`` are all possible places, free or not, by start; ``profile_id`` is the id for
-           create, list and placement calls, not the NVML constant.
+           create, list and placement calls, not the NVML constant; ``narrower`` by width.
     Units: ``memory_bytes`` bytes (NVML's field says MB but counts MiB); the rest are counts.
     """
 
@@ -120,6 +141,7 @@ class MigProfile:
     ofa_engines: int
     max_instances: int
     placements: tuple[Placement, ...]
+    narrower: tuple[ComputeProfile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +154,23 @@ class MigSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputeSpec:
+    """A wanted CI that is narrower than its GI. Units: ``place`` compute slices of the GI."""
+
+    partition: MigSpec
+    place: Placement
+
+
+@dataclass(frozen=True, slots=True)
 class ComputeInstance:
-    """An existing CI and the UUID of its MIG device."""
+    """An existing CI and the UUID of its MIG device.
+
+    Shape: ``place`` None for a CI that fills its GI. Units: ``place`` compute slices of the GI.
+    """
 
     ci_id: int
     uuid: MigUuid
+    place: Placement | None = None
 
 
 @dataclass(frozen=True, slots=True)

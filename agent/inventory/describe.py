@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from agent.hardware.types import DriverVersions
 from agent.inventory.gpus import GpuDescriber
-from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice
-from agent.inventory.names import shared_name
+from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice, SplitGpus
+from agent.inventory.names import gpu_name, shared_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
 from scheduler_core.dialects.mixins import flatten
+from scheduler_core.dialects.nested_counters import nested_counters_of
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import NOWHERE, OnNode
@@ -22,9 +24,25 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
-    Shape: GPUs by minor, each before its MIG partitions, and then in shares; then NVLink partitions, small
-           ones first; then NICs by address, each before its VFs.
+    Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
+    Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
+           then NVLink partitions, small ones first; then NICs by address, each before its VFs.
     """
+    found = _described(inventory, driver)
+    if inventory.split is None:
+        return found
+    problems = nested_counters_of(found.pool).problems
+    if not problems:
+        return found
+    known = frozenset(entry.gpu.minor for entry in inventory.gpus)
+    named = known if inventory.split.minors is None else inventory.split.minors
+    sayable = SplitGpus(frozenset(minor for minor in named if gpu_name(minor) not in problems))
+    told = [f"compute instances of {root}: none, {'; '.join(why)}" for root, why in problems.items()]
+    rest = _described(replace(inventory, split=sayable), driver)
+    return replace(rest, left_out=(*rest.left_out, *told))
+
+
+def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
@@ -32,12 +50,11 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        has_shares = inventory.linked is not None
-        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, shared=inventory.shared)
+        gpus = _gpu_describer(inventory, inventory.versions, driver)
         groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += [*gpus.left_out, *_not_shared(inventory)]
+        left_out += [*gpus.left_out, *_not_shared(inventory), *_not_split(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
@@ -61,6 +78,13 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     )
 
 
+def _gpu_describer(inventory: Inventory, versions: DriverVersions, driver: str) -> GpuDescriber:
+    has_shares = inventory.linked is not None
+    return GpuDescriber(
+        driver, versions, has_shares=has_shares, shared=inventory.shared, split=inventory.split
+    )
+
+
 def _not_shared(inventory: Inventory) -> list[str]:
     """Return a sentence for each GPU that was to be offered in shares and is not."""
     if inventory.shared is None or inventory.shared.minors is None:
@@ -68,6 +92,15 @@ def _not_shared(inventory: Inventory) -> list[str]:
     known = {entry.gpu.minor for entry in inventory.gpus}
     missing = sorted(inventory.shared.minors - known)
     return [f"{shared_name(minor)}: GPU {minor} is missing" for minor in missing]
+
+
+def _not_split(inventory: Inventory) -> list[str]:
+    """Return a sentence for each GPU whose GPU instances were to be offered in parts and that is missing."""
+    if inventory.split is None or inventory.split.minors is None:
+        return []
+    known = {entry.gpu.minor for entry in inventory.gpus}
+    missing = sorted(inventory.split.minors - known)
+    return [f"compute instances of {gpu_name(minor)}: GPU {minor} is missing" for minor in missing]
 
 
 def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from agent.hardware.types import DriverVersions, Gpu, MigProfile, Placement
+from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
+from agent.inventory.compute_instances import ComputeInstances
 from agent.inventory.model import (
     GpuEntry,
     Group,
@@ -17,6 +19,7 @@ from agent.inventory.model import (
     PublishedDevice,
     SharedGpu,
     SharedGpus,
+    SplitGpus,
     WholeGpu,
 )
 from agent.inventory.names import (
@@ -50,14 +53,17 @@ class GpuDescriber:
         *,
         has_shares: bool = False,
         shared: SharedGpus | None = None,
+        split: SplitGpus | None = None,
     ) -> None:
         self.driver = driver
         self.versions = versions
         self._has_shares = has_shares
         self._shared_gpus = shared
+        self._split = split
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
+        self._compute = ComputeInstances(driver, self.shared, self.by_name, self.left_out)
 
     def describe(self, entry: GpuEntry) -> Group:
         """Return the GPU and its partitions."""
@@ -68,17 +74,25 @@ class GpuDescriber:
         devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry))]
         if entry.offers_whole:
             self.by_name[name] = WholeGpu(gpu)
-        partitions = [
-            self._partition(entry, profile, placement)
+        places = [
+            (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
             for placement in profile.placements
             if entry.offers_partitions
         ]
+        partitions = [self._partition(entry, profile, placement) for profile, placement in places]
+        leaves: list[CompositeDevice] = []
         if partitions:
             parent = self._parent_attributes(entry)
             mixins.append(Mixin(name=f"{name}-mig", attributes=parent, capacity=self._share_of(entry, 1)))
+            if self._split is not None and self._split.has(entry.gpu.minor):
+                if self._has_shares:  # a share is the partition's, not its compute instances'
+                    mixins.append(Mixin(name=f"{name}-ci", attributes=parent))
+                cut = list(zip(partitions, places, strict=True))
+                product = self._product_attributes(entry.gpu, TYPE_OF_CI)
+                partitions, leaves = self._compute.split_up(entry.gpu, cut, product, mixins[-1])
         shared = self._in_shares(entry)
-        return Group(mixins=tuple(mixins), devices=(*devices, *partitions, *shared))
+        return Group(mixins=tuple(mixins), devices=(*devices, *partitions, *leaves, *shared))
 
     def _in_shares(self, entry: GpuEntry) -> Iterator[CompositeDevice]:
         """Yield the GPU as a device that claims share; nothing where it is not offered so.

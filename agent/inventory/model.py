@@ -9,6 +9,7 @@ from functools import cached_property
 from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
+    ComputeSpec,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -58,14 +59,26 @@ class LinkedGpus:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedGpus:
-    """Which GPUs of the node several claims may share. Shape: ``minors`` is None for all GPUs."""
+class ChosenGpus:
+    """Some GPUs of the node. Shape: ``minors`` is None for all GPUs."""
 
     minors: frozenset[int] | None = None
 
     def has(self, minor: int) -> bool:
-        """Whether claims may share the GPU of a minor."""
+        """Whether the GPU of a minor is among them."""
         return self.minors is None or minor in self.minors
+
+
+class SharedGpus(ChosenGpus):
+    """Which GPUs of the node several claims may share."""
+
+    __slots__ = ()
+
+
+class SplitGpus(ChosenGpus):
+    """On which GPUs of the node a GPU instance may have several compute instances, of several claims."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +87,7 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares.
+           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts.
     """
 
     node: str
@@ -85,6 +98,7 @@ class Inventory:
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
     shared: SharedGpus | None = None
+    split: SplitGpus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +137,24 @@ class MigPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class MigComputeInstance:
+    """A compute instance that leaves room in its GPU instance; neither need exist yet.
+
+    Units: ``place`` compute slices of the GPU instance.
+    """
+
+    gpu: Gpu
+    profile: MigProfile
+    placement: Placement
+    place: Placement
+
+    @property
+    def spec(self) -> ComputeSpec:
+        """Return the compute instance as the hardware is asked for it."""
+        return ComputeSpec(MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement), self.place)
+
+
+@dataclass(frozen=True, slots=True)
 class WholeNic:
     """A NIC's physical function."""
 
@@ -152,7 +184,7 @@ class NicFunction:
     vf: Bdf | None = None
 
 
-PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | WholeNic | NicVf
+PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +194,16 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | InShares | NicFunction | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a GPU in shares, a function of a NIC, or
-whole GPUs.
+Hardware = MigSpec | ComputeSpec | InShares | NicFunction | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, a
+function of a NIC, or whole GPUs.
 """
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
-        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu):
+        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu) | MigComputeInstance(gpu=gpu):
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
@@ -186,8 +218,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return frozenset(gpu.uuid for gpu in gpus_of(device))
         case SharedGpu(gpu=gpu):
             return InShares(gpu.uuid)
-        case MigPartition() as partition:
-            return partition.spec
+        case MigPartition() | MigComputeInstance():
+            return device.spec
         case WholeNic(pf=pf):
             return NicFunction(pf.function.bdf)
         case NicVf(pf=pf, vf=vf):

@@ -28,6 +28,12 @@ def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName
     return DeviceName(f"gpu-{minor}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")
 
 
+def compute_instance_name(minor: int, profile: str, placement: Placement, place: Placement) -> DeviceName:
+    """Return the name of a compute instance in a GPU instance: ``gpu-0-mig-1c-3g-20gb-0-3-ci-2``."""
+    inner = f"{place.size}c-{profile_label(profile)}-{memory_slice_range(placement)}"
+    return DeviceName(f"gpu-{minor}-mig-{inner}-ci-{memory_slice_range(place)}")
+
+
 def linked_name(minors: Sequence[int]) -> DeviceName:
     """Return the name of an NVLink partition: ``gpus-0-1-2-3``."""
     return DeviceName("gpus-" + "-".join(map(str, minors)))

@@ -32,14 +32,17 @@ def add_option(parser: ArgumentParser) -> None:
 
 def read_shared_gpus(text: str | None) -> SharedGpus | None:
     """Return the GPUs that the option names, None without it. Raises: InvalidOption."""
-    if text is None:
-        return None
+    return None if text is None else SharedGpus(read_minors(OPTION, text))
+
+
+def read_minors(option: str, text: str) -> frozenset[int] | None:
+    """Return the minors of the GPUs that an option names, None for all. Raises: InvalidOption."""
     if text == _ALL:
-        return SharedGpus()
+        return None
     minors: set[int] = set()
     for part in text.split(","):
         found = _RANGE.fullmatch(part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        require(first <= last <= _LAST_MINOR, OPTION, text, _RULE)
+        require(first <= last <= _LAST_MINOR, option, text, _RULE)
         minors.update(range(first, last + 1))
-    return SharedGpus(frozenset(minors))
+    return frozenset(minors)

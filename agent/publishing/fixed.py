@@ -14,6 +14,7 @@ from dataclasses import replace
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import (
     GpuPartition,
+    MigComputeInstance,
     MigPartition,
     NicVf,
     NodeDevices,
@@ -47,8 +48,8 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
             case WholeGpu(gpu=gpu):
                 is_fixed = gpu.uuid not in gone
                 gone.add(gpu.uuid)
-            case SharedGpu():
-                is_fixed = False  # nothing would keep it apart from the whole GPU
+            case SharedGpu() | MigComputeInstance():
+                is_fixed = False  # nothing would keep it apart from the GPU or the MIG partition
             case GpuPartition(gpus=gpus):
                 # Single GPUs come first, then small partitions: the first to claim a GPU is its device.
                 is_fixed = gone.isdisjoint(gpu.uuid for gpu in gpus)

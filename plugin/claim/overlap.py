@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 
-from agent.hardware.types import MigSpec
+from agent.hardware.types import ComputeSpec, MigSpec
 from agent.inventory.model import Hardware, InShares, NicFunction, NodeDevices, gpus_of
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
@@ -83,7 +83,7 @@ def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
         if name is not None:
             ledger.record(name, holder, _amounts(device))
             continue
-        for held in _remaining_gpus(device.hardware, node):
+        for held in _remaining(device.hardware, node):
             ledger.record(held, holder)
 
 
@@ -95,8 +95,11 @@ def _own(record: Record) -> Iterable[Claimed]:
     return (device for device in record.devices if not device.has_admin_access)
 
 
-def _remaining_gpus(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
-    """Return the GPUs of a device that is not offered any more: the table changed, or one GPU was lost."""
+def _remaining(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
+    """Return what still is offered of a device that is not: an option changed, or one GPU was lost."""
+    if isinstance(hardware, ComputeSpec):
+        partition = node.by_hardware.get(hardware.partition)
+        return set() if partition is None else {partition}
     if isinstance(hardware, MigSpec | NicFunction):
         return set()
     uuids = {hardware.gpu} if isinstance(hardware, InShares) else hardware

@@ -76,7 +76,7 @@ class ClaimSteps:
             raise error
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
         refuse_overlap(plan.record, alive, plan.node.devices)
-        self.setup.refuse_occupied(self._context(plan.node), plan.record.devices)
+        self.setup.refuse_occupied(self._context(plan.node, plan.record), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
     def begin(self, plan: Plan, write: Callable[[Record], None]) -> Record:
@@ -109,7 +109,7 @@ class ClaimSteps:
         """
         undoing = self._move(record, event)
         self.remove_files(record.ref, record.uid)
-        self.setup.take_down(self._context(self.node.snapshot), record.devices)
+        self.setup.take_down(self._context(self.node.snapshot, record), record.devices)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent", record.ref, record.uid)
@@ -123,7 +123,7 @@ class ClaimSteps:
             self.undo(record, Event.UNPREPARE)
             return
         self.remove_files(record.ref, record.uid)
-        self.setup.forget(self._context(self.node.snapshot), record.devices)
+        self.setup.forget(self._context(self.node.snapshot, record), record.devices)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
 
@@ -160,7 +160,7 @@ class ClaimSteps:
         def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        context = self._context(plan.node)
+        context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
@@ -178,8 +178,12 @@ class ClaimSteps:
         except (PluginError, HardwareError) as error:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
-    def _context(self, node: NodeSnapshot) -> Context:
-        return Context(self.machine, node, self.host_root, self.waiting)
+    def _context(self, node: NodeSnapshot, record: Record) -> Context:
+        def others() -> Sequence[Claimed]:
+            alive = (one for one in self.store.census().records if one.boot_id == record.boot_id)
+            return [device for one in alive if one.uid != record.uid for device in one.devices]
+
+        return Context(self.machine, node, self.host_root, self.waiting, others)
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

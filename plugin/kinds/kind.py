@@ -112,6 +112,8 @@ class PreparableKind(Kind[P], Generic[P, D]):
 
     claimed: type[D]
     crash_points: CrashPoints
+    neighbours: tuple[type[Claimed], ...] = ()
+    """What other kinds record of hardware that this kind finds, too, and does not call foreign."""
 
     @abstractmethod
     def plan(self, wanted: Wanted[P]) -> D:
@@ -168,4 +170,7 @@ class PreparableKind(Kind[P], Generic[P, D]):
 
     @abstractmethod
     def foreign(self, node: NodeSnapshot, held: Sequence[D]) -> Iterable[Foreign]:
-        """Yield what is on the node and of this kind, and is none of the devices that claims hold."""
+        """Yield what is on the node and of this kind, and is none of the devices that claims hold.
+
+        Shape: ``held`` of this kind and its ``neighbours``.
+        """

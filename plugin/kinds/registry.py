@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
@@ -20,6 +21,7 @@ KINDS: Final = KindTable(
     SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    ComputeInstanceKind(),
     RdmaNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
@@ -31,6 +33,7 @@ ClaimedDevice = (
     | ClaimedGpuShare
     | ClaimedGpuPartition
     | ClaimedMigPartition
+    | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
     | ClaimedRdmaNic

@@ -74,7 +74,8 @@ class DeviceSetup:
         """Yield what is on the node and is none of the devices that claims hold."""
         found = _own(held)
         for kind in self.kinds.preparable:
-            yield from kind.foreign(node, [one for one in found if self.kinds.of_claimed(one) is kind])
+            known = (kind.claimed, *kind.neighbours)
+            yield from kind.foreign(node, [one for one in found if isinstance(one, known)])
 
     def _found_for_admin(self, context: Context, devices: Iterable[Claimed]) -> Sequence[Claimed]:
         looked_at = [device for device in devices if device.has_admin_access]

@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -40,7 +40,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares; both as the agent has them.
+    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``split`` those whose GPU
+           instances are in parts; all as the agent has them.
     """
 
     def __init__(
@@ -50,12 +51,15 @@ class Node:
         driver: str,
         linked: LinkedGpus | None = None,
         shared: SharedGpus | None = None,
+        *,
+        split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
         self._name = name
         self._driver = driver
         self._linked = linked
         self._shared = shared
+        self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -68,7 +72,7 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, shared=self._shared)
+            inventory = replace(inventory, linked=self._linked, shared=self._shared, split=self._split)
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},

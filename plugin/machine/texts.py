@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.hardware.types import Gpu, GpuInstance, MigSpec, Placement
+from agent.hardware.types import ComputeSpec, Gpu, GpuInstance, MigSpec, Placement
 
 
 def gpu_text(gpu: Gpu) -> str:
@@ -19,15 +19,19 @@ def instances_text(instances: Iterable[GpuInstance]) -> str:
 
 def mig_partition_text(spec: MigSpec, gpu: Gpu) -> str:
     """Return a wanted MIG partition by its memory slices."""
-    return f"a MIG partition at memory slices {_memory_slices(spec.placement)} of {gpu_text(gpu)}"
+    return f"a MIG partition at memory slices {_slices(spec.placement)} of {gpu_text(gpu)}"
+
+
+def compute_instance_text(spec: ComputeSpec, gpu: Gpu) -> str:
+    """Return a wanted compute instance by its compute slices and the memory slices of its GI."""
+    where = f"memory slices {_slices(spec.partition.placement)} of {gpu_text(gpu)}"
+    return f"a compute instance at compute slices {_slices(spec.place)} of the GI at {where}"
 
 
 def _instance_text(instance: GpuInstance) -> str:
     uuids = ", ".join(compute.uuid for compute in instance.compute_instances)
-    return (
-        f"GI {instance.gi_id} (memory slices {_memory_slices(instance.placement)}, {uuids or 'without a CI'})"
-    )
+    return f"GI {instance.gi_id} (memory slices {_slices(instance.placement)}, {uuids or 'without a CI'})"
 
 
-def _memory_slices(placement: Placement) -> str:
+def _slices(placement: Placement) -> str:
     return f"{placement.start}-{placement.start + placement.size - 1}"

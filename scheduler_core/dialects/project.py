@@ -2,9 +2,10 @@
 
 Every source becomes a counter set and every draw consumes counters. A device that other devices draw from
 consumes its whole set, so that it and its parts exclude each other. Devices with many sources draw from one
-additional set, the combined one. Counters cannot express everything: a device that is cut into devices and
-itself cut from another is refused (it would be charged once), and so is a source that nothing is drawn from
-(its use would exclude nothing).
+additional set, the combined one. A device that is cut into devices and itself cut from another is charged
+once for all its parts; ``nested_counters`` finds the counters that say so. Counters cannot express all:
+such a device is refused where pairs do not decide, and so is a source that nothing is drawn from (its use
+would exclude nothing).
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from scheduler_core.base import limits
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.dialects.combined_counters import COMBINED, CombinedCounters, combined_counters_of
+from scheduler_core.dialects.nested_counters import (
+    NestedCounters,
+    Slot,
+    nested_counters_of,
+    sentences,
+    slot_name,
+)
 from scheduler_core.dialects.spelling import SpellingTable, table
 from scheduler_core.model.device import Device, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.nodes import NOWHERE
@@ -30,13 +38,15 @@ def project(pool: Pool) -> Pool:
     Raises: CannotProject with every reason.
     """
     names = table(_dimensions(pool), (device.name for device in pool.devices))
-    combined = combined_counters_of(pool)
-    reasons = (*_reasons(pool, combined), *names.problems)
+    combined, nested = combined_counters_of(pool), nested_counters_of(pool)
+    reasons = (*_reasons(pool, combined, nested), *names.problems, *nested.misnamed(names))
     if reasons:
         raise CannotProject(str(pool.id), reasons)
-    sources = _counter_sets(pool, names, combined)
+    sources = _counter_sets(pool, names, combined, nested)
     devices = tuple(
-        _device(device, names, sources, combined) for device in pool.devices if device.nodes != NOWHERE
+        _device(device, names, sources, combined, nested)
+        for device in pool.devices
+        if device.nodes != NOWHERE
     )
     return replace(pool, devices=devices, sources=sources, rejected={}, partitionable=None)
 
@@ -51,16 +61,14 @@ def _dimensions(pool: Pool) -> Iterator[QualifiedName]:
         yield from device.capacity
 
 
-def _reasons(pool: Pool, combined: CombinedCounters) -> Iterator[str]:
+def _reasons(pool: Pool, combined: CombinedCounters, nested: NestedCounters) -> Iterator[str]:
     if pool.problem is not None:
         yield pool.problem
     yield from combined.problems
-    parents = {parent for device in pool.devices for parent in device.parents}
+    yield from sentences(nested.problems)
     for device in pool.devices:
         if device.only_with is not None:
             yield f"{device.name} has compatibleOnlyWith, for which v1 has no field"
-        if device.parents and device.name in parents:
-            yield f"{device.name} is cut into devices and itself cut from {', '.join(device.parents)}"
         drawn = {DeviceName(draw.source) for draw in device.draws if draw.amounts}
         idle = [parent for parent in device.parents if parent not in drawn]
         if idle:
@@ -71,25 +79,29 @@ def _reasons(pool: Pool, combined: CombinedCounters) -> Iterator[str]:
         size = len(device.attributes) + len(device.capacity)
         if size > limits.PROPERTIES:
             yield f"{device.name} has {size} attributes and capacities; v1 allows {limits.PROPERTIES}"
-    for source, drawn_dimensions in _drawn(pool, combined).items():
+    for source, drawn_dimensions in _drawn(pool, combined, nested).items():
         if len(drawn_dimensions) > limits.COUNTERS:
             yield f"{source} supplies {len(drawn_dimensions)} dimensions; v1 allows {limits.COUNTERS}"
 
 
-def _drawn(pool: Pool, combined: CombinedCounters) -> dict[SourceName, dict[str, None]]:
+def _drawn(
+    pool: Pool, combined: CombinedCounters, nested: NestedCounters
+) -> dict[SourceName, dict[str, None]]:
     """Return the dimensions that some device draws, by source, in the order of first use."""
     drawn: dict[SourceName, dict[str, None]] = {}
     for device in pool.devices:
+        if nested.is_leaf(device.name):
+            continue
         for draw in combined.remaining(device.draws):
             drawn.setdefault(draw.source, {}).update(dict.fromkeys(draw.amounts))
     return drawn
 
 
 def _counter_sets(
-    pool: Pool, names: SpellingTable, combined: CombinedCounters
+    pool: Pool, names: SpellingTable, combined: CombinedCounters, nested: NestedCounters
 ) -> dict[SourceName, Mapping[str, Quantity]]:
     """Return the counter sets in the order of their devices, the combined set last."""
-    drawn = _drawn(pool, combined)
+    drawn = _drawn(pool, combined, nested)
     own: dict[SourceName, Mapping[str, Quantity]] = {
         SourceName(names.devices[device.name]): {
             names.dimensions[QualifiedName(dimension)].counter: pool.sources[SourceName(device.name)][
@@ -97,6 +109,7 @@ def _counter_sets(
             ]
             for dimension in sorted(drawn[SourceName(device.name)])
         }
+        | _slots(device.name, nested.totals.get(device.name, {}), names)
         for device in pool.devices
         if SourceName(device.name) in drawn
     }
@@ -111,14 +124,19 @@ def _device(
     names: SpellingTable,
     sources: Mapping[SourceName, Mapping[str, Quantity]],
     combined: CombinedCounters,
+    nested: NestedCounters,
 ) -> Device:
     label = names.devices[device.name]
     whole = sources.get(SourceName(label))
-    draws = (
-        (Draw(SourceName(label), {name: amount for name, amount in whole.items() if amount.nano > 0}),)
-        if whole is not None
-        else tuple(_draw(draw, names) for draw in combined.remaining(device.draws))
-    )
+    if whole is not None:
+        draws: tuple[Draw, ...] = (
+            Draw(SourceName(label), {name: amount for name, amount in whole.items() if amount.nano > 0}),
+        )
+    elif nested.is_leaf(device.name):
+        draws = ()
+    else:
+        draws = tuple(_draw(draw, names) for draw in combined.remaining(device.draws))
+    draws = _with_slots(draws, device, names, nested)
     shared = combined.drawn_by(device)
     if shared:
         draws += (_draw(Draw(COMBINED, shared), names, COMBINED),)
@@ -130,6 +148,23 @@ def _device(
         draws=draws,
         parents=(),
     )
+
+
+def _with_slots(
+    draws: tuple[Draw, ...], device: Device, names: SpellingTable, nested: NestedCounters
+) -> tuple[Draw, ...]:
+    """Add what a device takes of the slots of its roots to what it draws there."""
+    found = {draw.source: draw for draw in draws}
+    for root, slots in nested.drawn.get(device.name, {}).items():
+        source = SourceName(names.devices[root])
+        draw = found.get(source, Draw(source, {}))
+        found[source] = replace(draw, amounts={**draw.amounts, **_slots(root, slots, names)})
+    return tuple(found.values())
+
+
+def _slots(root: DeviceName, slots: Mapping[Slot, Quantity], names: SpellingTable) -> dict[str, Quantity]:
+    """Return amounts of slots by the names of their counters."""
+    return {slot_name(slot, root, names): amount for slot, amount in sorted(slots.items())}
 
 
 def _draw(draw: Draw, names: SpellingTable, source: SourceName | None = None) -> Draw:

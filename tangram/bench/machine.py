@@ -26,7 +26,7 @@ from scheduler_core.model.pool import Pool
 from tangram.bench.objects import Json
 from tangram.classes import device_classes
 from tangram.machines import Machines, SimulatedNode
-from tangram.throwaway import throwaway_folder
+from tangram.program.throwaway import throwaway_folder
 
 DRIVER: Final = "tangram.dev"
 NODE: Final = "dgx-a100"

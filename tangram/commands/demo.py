@@ -14,9 +14,9 @@ from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
 from tangram.options import add_driver_name
+from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, shared_gpus
 from tangram.summaries import SUMMARIES
-from tangram.throwaway import throwaway_folder
 
 
 def add(parsers: Subparsers) -> None:
@@ -44,13 +44,13 @@ def add(parsers: Subparsers) -> None:
 
 def _run(options: Namespace, face: Face) -> int:
     driver = options.driver_name or DEFAULT_DRIVER
-    asked, shared = _asked(options.claim, driver), shared_gpus(options)
+    asked, offered = _asked(options.claim, driver), shared_gpus(options)
     found: dict[str, Any] = {}
     is_end = False
     with throwaway_folder() as folder:
         workspace = act.Workspace(folder)
         node = face.machines.simulated(options.node, workspace.root / "machine")
-        for station in _stations(node, workspace, decide.Decision(node.name, asked, shared), driver, face):
+        for station in _stations(node, workspace, decide.Decision(node.name, asked, offered), driver, face):
             found[station.name] = station.value
             is_end = station.is_end
             if not options.json:
@@ -72,7 +72,7 @@ def _asked(path: str | None, driver: str) -> request.Asked | None:
 def _stations(
     node: SimulatedNode, workspace: act.Workspace, decision: decide.Decision, driver: str, face: Face
 ) -> Iterator[Station]:
-    options = workspace.options(driver, node.name, decision.shared)
+    options = workspace.options(driver, node.name, decision.offered)
     yield from decide.stations(node.machine.readers, decision, driver, face.out.width)
     if isinstance(decision.answer, Allocation) and decision.asked is not None:
         decided = (decision.asked, decision.answer)

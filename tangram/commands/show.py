@@ -22,10 +22,10 @@ from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
-from tangram.shared_gpus import add_shared_gpus, with_shared_gpus
+from tangram.program.throwaway import throwaway_folder
+from tangram.shared_gpus import add_shared_gpus, refuse_without_node, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
-from tangram.throwaway import throwaway_folder
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -97,9 +97,8 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
-    if options.shared_gpus is not None and (options.sizes or options.files or options.cluster):
-        rule = "has no effect with --sizes, --file and --cluster"
-        raise bad_argument("--shared-gpus", options.shared_gpus, rule)
+    if options.sizes or options.files or options.cluster:
+        refuse_without_node(options)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

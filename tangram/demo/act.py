@@ -20,7 +20,6 @@ from rich.text import Text
 from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import GpuReader, Machine
 from agent.hardware.types import Gpu, GpuInstance
-from agent.inventory.model import SharedGpus
 from agent.inventory.names import memory_slice_range
 from plugin.options import Options
 from scheduler_core.codec.allocations import claim_status
@@ -32,10 +31,11 @@ from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
 from tangram.machines import Serve
-from tangram.output import yaml_text
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain
+from tangram.program.output import yaml_text
+from tangram.shared_gpus import Offered
 
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}
 
@@ -51,14 +51,15 @@ class Workspace:
         """Return where claims are read from."""
         return self.root / "claims"
 
-    def options(self, driver: str, node: str, shared: SharedGpus | None = None) -> Options:
+    def options(self, driver: str, node: str, offered: Offered) -> Options:
         """Return the options of the plugin. Raises: InvalidOption where a socket's path is too long."""
         return Options(
             driver_name=driver,
             node_name=node,
             kubelet_dir=self.root / "kubelet",
             cdi_dir=self.root / "cdi",
-            shared=shared,
+            shared=offered.shared,
+            split=offered.split,
         )
 
 
@@ -108,6 +109,8 @@ def _mig(gpus: GpuReader) -> Station:
     for gpu, instance in found:
         for compute in instance.compute_instances:
             name = _profiles(gpus, gpu).get(instance.profile_id, str(instance.profile_id))
+            if compute.place is not None:
+                name = f"{compute.place.size}c.{name}"
             ids = (str(gpu.minor), str(instance.gi_id), str(compute.ci_id))
             table.add_row(*ids, name, memory_slice_range(instance.placement), compute.uuid)
     picture = table if found else Text("no GPU instance: whole devices need none", style="dim")

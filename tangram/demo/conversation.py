@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from tangram.demo.kubelet import Exchange
-from tangram.output import yaml_text
+from tangram.program.output import yaml_text
 
 
 def conversation(exchanges: Sequence[Exchange]) -> Group:

@@ -15,7 +15,7 @@ from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import as_mode_allows, describe, discover
-from agent.inventory.model import NodeDevices, SharedGpus
+from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
 from scheduler_core.api import allocate
 from scheduler_core.base.quantity import Quantity
@@ -29,14 +29,15 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
-from tangram.output import yaml_text
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import mig_text, pcie_tree
 from tangram.pictures.sizes import sizes_table
 from tangram.plain import plain
+from tangram.program.output import yaml_text
 from tangram.refusals import refusal_value
+from tangram.shared_gpus import Offered
 from tangram.sizes import sizes_of
 
 
@@ -44,13 +45,13 @@ from tangram.sizes import sizes_of
 class Decision:
     """What the first half leads to.
 
-    Shape: ``asked`` is None where the claim is to suit the node; ``shared`` the GPUs in shares; all is set
-           once ``stations`` has come to its end.
+    Shape: ``asked`` is None where the claim is to suit the node; ``offered`` the GPUs in shares and parts;
+           all is set once ``stations`` has come to its end.
     """
 
     node: str
     asked: Asked | None = None
-    shared: SharedGpus | None = None
+    offered: Offered = field(default_factory=Offered)
     answer: Answer | None = None
     pools: tuple[Pool, ...] = field(default=())
 
@@ -61,7 +62,7 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     inventory = discover(readers, decision.node)
     made_by = "agent.inventory.discover(readers, node)"
     yield Station("inventory", made_by, pcie_tree(inventory), plain(inventory))
-    offered = as_mode_allows(replace(inventory, shared=decision.shared))
+    offered = as_mode_allows(decision.offered.on(inventory))
     devices = describe(offered, driver)
     yield _devices(devices)
     slices = encoded(composite_slices(devices))

@@ -16,7 +16,7 @@ from scheduler_core.model.pool import Pool
 from tangram.pictures.counted import counted
 from tangram.pictures.properties import capacity, type_of, what_of
 
-_STYLES: Final = {"gpu": "green", "mig": "green", "nic": "cyan", "vf": "cyan"}
+_STYLES: Final = {"gpu": "green", "mig": "green", "compute-instance": "green", "nic": "cyan", "vf": "cyan"}
 
 
 @dataclass(frozen=True, slots=True)

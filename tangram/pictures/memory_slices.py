@@ -7,7 +7,7 @@ slices. It reads counted dimensions only, so it draws both dialects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,16 +47,28 @@ def layouts(pool: Pool, held: Mapping[DeviceName, str], new: frozenset[DeviceNam
     """Return the layout of every source of memory slices that a held device is cut from."""
     lengths = {source: _length(dimensions) for source, dimensions in pool.sources.items()}
     found: dict[SourceName, list[Cut]] = {}
-    for device in pool.devices:
-        if device.name not in held:
-            continue
+    for device, label, parts in _cut(pool, held):
+        holders = ", ".join(dict.fromkeys(held[name] for name in parts))
         for source, slices in _slices(device, lengths):
-            cut = Cut(profile_of(device), held[device.name], slices[0], len(slices), device.name in new)
+            cut = Cut(label, holders, slices[0], len(slices), not new.isdisjoint(parts))
             found.setdefault(source, []).append(cut)
     return tuple(
         Layout(str(source), lengths[source], tuple(sorted(cuts, key=lambda cut: (cut.start, cut.label))))
         for source, cuts in found.items()
     )
+
+
+def _cut(pool: Pool, held: Mapping[DeviceName, str]) -> Iterator[tuple[Device, str, Sequence[DeviceName]]]:
+    """Yield what is cut from a source, its label, and the held devices that it is or is cut into."""
+    parts: dict[DeviceName, list[DeviceName]] = {}
+    for device in pool.devices:
+        for parent in device.parents if device.name in held else ():
+            parts.setdefault(parent, []).append(device.name)
+    for device in pool.devices:
+        if device.name in held:
+            yield device, profile_of(device), [device.name]
+        elif device.parents and device.name in parts:
+            yield device, f"{profile_of(device)} in parts", parts[device.name]
 
 
 def _length(dimensions: Mapping[str, object]) -> int:

@@ -197,6 +197,7 @@ class Site:
             *("--simulated", self.node, "--machine", self.machine_dir),
             *("--claims", self.claims_dir, "--kubelet-dir", self.options.kubelet_dir),
             *("--cdi-dir", self.options.cdi_dir),
+            *(("--compute-instances", "all") if self.options.split else ()),
             *options,
         ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

@@ -19,7 +19,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus
+from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
@@ -182,6 +182,7 @@ def make_bench(
     linked: LinkedGpus | None = None,
     shared: SharedGpus | None = None,
     *,
+    split: SplitGpus | None = None,
     has_metadata: bool = False,
 ) -> Bench:
     clock = Clock()
@@ -194,6 +195,7 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         shared=shared,
+        split=split,
     )
     return Bench(simulated, options, clock)
 
@@ -225,14 +227,22 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share, in a folder of one's own."""
-    return lambda folder, linked=PAIR, node="a100x2": make_bench(folder, node, None, linked, SharedGpus())
+    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder."""
+    return lambda folder, linked=PAIR, node="a100x2": make_bench(
+        folder, node, None, linked, SharedGpus(), split=SplitGpus()
+    )
 
 
 @pytest.fixture
 def linked_bench(folder: Path, linked_bench_in: Callable[..., Bench]) -> Bench:
     """Two A100s, which a table lets people have together as gpus-0-1, and which claims may share."""
     return linked_bench_in(folder)
+
+
+@pytest.fixture
+def split_bench(folder: Path) -> Bench:
+    """Two A100s whose GPU instances claims may share."""
+    return make_bench(folder, "a100x2", None, split=SplitGpus())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from agent.hardware.simulated import SimulatedMachine, load_node
 from tangram.__main__ import main
-from tangram.throwaway import throwaway_folder
+from tangram.program.throwaway import throwaway_folder
 
 
 @dataclass(frozen=True, slots=True)

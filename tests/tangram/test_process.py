@@ -132,7 +132,7 @@ def test_a_demo_that_is_told_to_end_removes_its_machine(number):
 
 def test_a_signal_that_is_ignored_stays_ignored():
     program = (
-        "import signal; from tangram.throwaway import clean_end\n"
+        "import signal; from tangram.program.throwaway import clean_end\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "with clean_end(): signal.raise_signal(signal.SIGHUP); print('still here')"
     )

@@ -8,6 +8,7 @@ holds, so a slow GPU does not delay calls to other GPUs.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from ctypes import CDLL, RTLD_GLOBAL, byref
 from pathlib import Path
 from threading import Lock
@@ -16,11 +17,23 @@ from typing import Any, Self
 
 import pynvml
 
-from agent.hardware.errors import DriverMissing, HardwareError, InUse, NotSupported
-from agent.hardware.nvml.boards import read_gpu, read_memory_bytes, read_mig_mode, read_minor
+from agent.hardware.errors import DriverMissing, HardwareError, InUse, InvalidArgument, NotSupported
+from agent.hardware.nvml.boards import (
+    read_architecture,
+    read_gpu,
+    read_memory_bytes,
+    read_mig_mode,
+    read_minor,
+)
 from agent.hardware.nvml.calls import call, refusal
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
-from agent.hardware.nvml.profiles import compute_profiles, full_width, read_profiles
+from agent.hardware.nvml.profiles import (
+    ComputeProfile,
+    compute_profiles,
+    full_width,
+    of_width,
+    read_profiles,
+)
 from agent.hardware.types import (
     ComputeInstance,
     DriverVersions,
@@ -31,6 +44,7 @@ from agent.hardware.types import (
     MigProfile,
     MigSpec,
     ModeChange,
+    Placement,
     Unreadable,
 )
 
@@ -94,8 +108,9 @@ class Nvml:
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the GPU-instance profiles by name, empty on a model without MIG. Raises: HardwareError."""
-        device = self._handle(gpu)
-        return read_profiles(device, f"GPU {gpu}", read_memory_bytes(device, f"GPU {gpu}"))
+        device, subject = self._handle(gpu), f"GPU {gpu}"
+        architecture = read_architecture(device, subject)
+        return read_profiles(device, subject, read_memory_bytes(device, subject), architecture)
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs by id, also those without a CI; empty with MIG off."""
@@ -138,14 +153,20 @@ class Nvml:
             )
             return int(read_gpu_instance_info(instance, spec.parent).id)
 
-    def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
-        """Create the CI that fills the GI; from then on its MIG device exists.
+    def create_compute_instance(
+        self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
+    ) -> ComputeInstance:
+        """Create the CI that fills the GI, or a narrower one at ``place``; then its MIG device exists.
 
-        Raises: NotFound for an unknown GI; InsufficientResources if the GI has a CI already.
+        Units: ``place`` compute slices of the GI.
+        Raises: NotFound for an unknown GI; InvalidArgument for a place where the GI has no narrower CI;
+                InsufficientResources if another CI is there already; NotSupported where the driver cannot
+                place CIs.
         """
         subject = f"GI {gi_id} of GPU {gpu}"
         with self._lock(gpu):
-            return _fill(self._gpu_instance(gpu, gi_id), subject)
+            instance = self._gpu_instance(gpu, gi_id)
+            return _fill(instance, subject) if place is None else _put(instance, subject, place)
 
     def destroy_compute_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> None:
         """Destroy a CI. Raises: NotFound; InUse while a process uses its MIG device."""
@@ -194,14 +215,38 @@ def _load(library: Path) -> None:
 
 
 def _fill(instance: Any, subject: str) -> ComputeInstance:
-    """Create the full-width CI: try the profiles that fill the GI until the driver accepts one."""
+    """Create the full-width CI."""
     refused = NotSupported("create CI", subject, "it offers no compute instance profile")
-    for profile in full_width(compute_profiles(instance, subject)):
-        create = pynvml.nvmlGpuInstanceCreateComputeInstance
+    create = pynvml.nvmlGpuInstanceCreateComputeInstance
+
+    def make(profile_id: int) -> Any:
+        return call("create CI", subject, create, instance, profile_id)
+
+    created = _first_made(full_width(compute_profiles(instance, subject)), make, refused)
+    return read_compute_instance(created, subject, is_filling=True)
+
+
+def _put(instance: Any, subject: str, place: Placement) -> ComputeInstance:
+    """Create a CI that leaves room in its GI."""
+    attempted = f"create CI at compute slices {place.start}:{place.size}"
+    refused = InvalidArgument(attempted, subject, f"it offers no CI of {place.size} compute slices")
+    create = pynvml.nvmlGpuInstanceCreateComputeInstanceWithPlacement
+    where = pynvml.c_nvmlComputeInstancePlacement_t(place.start, place.size)
+
+    def make(profile_id: int) -> Any:
+        return call(attempted, subject, create, instance, profile_id, byref(where))
+
+    created = _first_made(of_width(compute_profiles(instance, subject), place.size), make, refused)
+    return read_compute_instance(created, subject, is_filling=False)
+
+
+def _first_made(
+    profiles: Iterable[ComputeProfile], make: Callable[[int], Any], refused: HardwareError
+) -> Any:
+    """Try profiles until the driver supports one. Raises: the last refusal; ``refused`` without profiles."""
+    for profile in profiles:
         try:
-            created = call("create CI", subject, create, instance, profile.profile_id)
+            return make(profile.profile_id)
         except NotSupported as error:
             refused = error
-            continue
-        return read_compute_instance(created, subject)
     raise refused

@@ -18,7 +18,6 @@ def read_gpu(device: Any, index: int) -> Gpu:
     uuid = GpuUuid(str(call("read UUID", subject, pynvml.nvmlDeviceGetUUID, device)))
     subject = f"GPU {index} ({uuid})"
     brand = call("read brand", subject, pynvml.nvmlDeviceGetBrand, device)
-    architecture = call("read architecture", subject, pynvml.nvmlDeviceGetArchitecture, device)
     major, minor = call("read compute capability", subject, pynvml.nvmlDeviceGetCudaComputeCapability, device)
     return Gpu(
         uuid=uuid,
@@ -26,13 +25,18 @@ def read_gpu(device: Any, index: int) -> Gpu:
         minor=read_minor(device, subject),
         bdf=_bdf(device, subject),
         product_name=str(call("read name", subject, pynvml.nvmlDeviceGetName, device)),
-        architecture=architecture_name(architecture),
+        architecture=read_architecture(device, subject),
         brand=brand_name(brand),
         cuda_compute_capability=f"{major}.{minor}",
         memory_bytes=read_memory_bytes(device, subject),
         mig=read_mig_mode(device, subject),
         is_passthrough=_is_passthrough(device, subject),
     )
+
+
+def read_architecture(device: Any, subject: str) -> str:
+    """Return the name of the architecture. Raises: HardwareError."""
+    return architecture_name(call("read architecture", subject, pynvml.nvmlDeviceGetArchitecture, device))
 
 
 def read_minor(device: Any, subject: str) -> int:

@@ -14,7 +14,7 @@ import pynvml
 
 from agent.hardware.errors import InvalidArgument, NotFound, NotSupported
 from agent.hardware.nvml.calls import call
-from agent.hardware.nvml.profiles import compute_profiles, gpu_instance_profiles
+from agent.hardware.nvml.profiles import compute_profiles, full_width, gpu_instance_profiles
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
 
 # NVML writes all handles, whatever the size of the buffer. Some drivers report too few instances per profile,
@@ -43,14 +43,15 @@ def read_gpu_instance_info(handle: Any, gpu: GpuUuid) -> Any:
     return call("read GI", f"GPU {gpu}", pynvml.nvmlGpuInstanceGetInfo, handle)
 
 
-def read_compute_instance(handle: Any, subject: str) -> ComputeInstance:
+def read_compute_instance(handle: Any, subject: str, *, is_filling: bool) -> ComputeInstance:
     """Return a CI with the UUID of its MIG device. Raises: HardwareError.
 
     The CI's record has the device's handle; searching all MIG devices takes seconds under load.
     """
     info = call("read CI", subject, pynvml.nvmlComputeInstanceGetInfo, handle)
     uuid = call("read MIG UUID", f"CI {info.id} of {subject}", pynvml.nvmlDeviceGetUUID, info.device)
-    return ComputeInstance(info.id, MigUuid(str(uuid)))
+    place = None if is_filling else Placement(info.placement.start, info.placement.size)
+    return ComputeInstance(info.id, MigUuid(str(uuid)), place)
 
 
 def _gpu_instance(handle: Any, gpu: GpuUuid) -> GpuInstance:
@@ -70,7 +71,9 @@ def _gpu_instance_handles(device: Any, gpu: GpuUuid, profile: Any) -> Iterator[A
 
 def _compute_instances(instance: Any, subject: str) -> tuple[ComputeInstance, ...]:
     found: dict[int, ComputeInstance] = {}
-    for profile in compute_profiles(instance, subject):
+    profiles = compute_profiles(instance, subject)
+    filling = full_width(profiles)
+    for profile in profiles:
 
         def fill(handles: Any, count: Any, profile_id: int = profile.profile_id) -> None:
             function = pynvml.nvmlGpuInstanceGetComputeInstances
@@ -78,7 +81,7 @@ def _compute_instances(instance: Any, subject: str) -> tuple[ComputeInstance, ..
 
         for handle in _handles(pynvml.c_nvmlComputeInstance_t, profile.max_instances, fill):
             try:
-                compute_instance = read_compute_instance(handle, subject)
+                compute_instance = read_compute_instance(handle, subject, is_filling=profile in filling)
             except _Gone:
                 continue
             found[compute_instance.ci_id] = compute_instance

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from ctypes import byref, c_uint
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pynvml
 
+from agent.hardware.compute_profiles import narrower_profiles
 from agent.hardware.errors import InvalidArgument, NotSupported
 from agent.hardware.nvml.calls import call
 from agent.hardware.nvml.names import profile_name
 from agent.hardware.types import MIB, MigProfile, Placement
+from agent.hardware.types import ComputeProfile as Narrower
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +32,23 @@ class ComputeProfile:
     max_instances: int
 
 
-def read_profiles(device: Any, subject: str, total_bytes: int) -> tuple[MigProfile, ...]:
+def read_profiles(device: Any, subject: str, total_bytes: int, architecture: str) -> tuple[MigProfile, ...]:
     """Return the GPU-instance profiles by name; empty on a model without MIG.
 
     Units: ``total_bytes`` bytes, for names that the driver does not report. Raises: HardwareError.
     """
-    found = []
+    found: list[MigProfile] = []
     for constant, info in gpu_instance_profiles(device, subject):
         try:
             placements = _placements(device, subject, info.id)
         except NotSupported:
             continue
         found.append(_profile(constant, info, placements, total_bytes))
-    return tuple(sorted(found, key=lambda profile: profile.name))
+    most = max((profile.compute_slices for profile in found), default=0)
+    return tuple(
+        replace(profile, narrower=_narrower(profile, architecture, most))
+        for profile in sorted(found, key=lambda profile: profile.name)
+    )
 
 
 def gpu_instance_profiles(device: Any, subject: str) -> Iterator[tuple[int, Any]]:
@@ -86,6 +92,19 @@ def full_width(profiles: tuple[ComputeProfile, ...]) -> tuple[ComputeProfile, ..
     widest = max((profile.compute_slices for profile in usable), default=0)
     filling = (profile for profile in usable if profile.compute_slices == widest)
     return tuple(sorted(filling, key=lambda profile: (-profile.multiprocessors, profile.constant)))
+
+
+def of_width(profiles: tuple[ComputeProfile, ...], width: int) -> tuple[ComputeProfile, ...]:
+    """Return the profiles of a width that leave room in their GI, the best first. Units: compute slices."""
+    filling = full_width(profiles)
+    usable = (profile for profile in profiles if profile.max_instances > 0 and profile not in filling)
+    found = (profile for profile in usable if profile.compute_slices == width)
+    return tuple(sorted(found, key=lambda profile: (-profile.multiprocessors, profile.constant)))
+
+
+def _narrower(profile: MigProfile, architecture: str, most: int) -> tuple[Narrower, ...]:
+    slices, multiprocessors = profile.compute_slices, profile.multiprocessors
+    return narrower_profiles(slices, multiprocessors, architecture=architecture, most_compute_slices=most)
 
 
 def _probe(count: int, query: Callable[[int, int], Any]) -> Iterator[tuple[int, Any]]:

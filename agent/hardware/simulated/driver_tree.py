@@ -7,6 +7,7 @@ fixed table. Source: NVIDIA MIG User Guide, "Device Nodes and Capabilities".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -14,7 +15,7 @@ from agent.hardware.simulated.checks import LAST_MINOR
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.node import NodeFile
-from agent.hardware.simulated.rules import COMPUTE_INSTANCE_ID
+from agent.hardware.simulated.rules import compute_ids
 from agent.hardware.simulated.state import InstanceState
 
 _CONFIG_MINOR, _MONITOR_MINOR, _FIRST_MINOR = 1, 2, 3
@@ -34,6 +35,7 @@ _CHARACTER_DEVICES: Final = (
 _LIBRARIES: Final = "usr/lib/x86_64-linux-gnu"
 _CAPABILITIES: Final = "proc/driver/nvidia/capabilities"
 _INSTANCE: Final = re.compile(r"gi(\d+)")
+_COMPUTE_INSTANCE: Final = re.compile(r"ci(\d+)")
 
 
 def capability_minor(gpu_minor: int, gi_id: int, ci_id: int | None = None) -> int:
@@ -73,7 +75,7 @@ def render_instances(files: Files, card: Card, instances: tuple[InstanceState, .
     for name in files.names(folder):
         match = _INSTANCE.fullmatch(name)
         if match and int(match[1]) not in wanted:
-            _remove_compute_instance(files, card, int(match[1]))
+            _remove_compute_instances(files, card, int(match[1]), range(_COMPUTE_INSTANCES))
             _forget(files, f"{folder}/{name}", capability_minor(card.minor, int(match[1])))
     for instance in instances:
         _make_instance(files, card, instance)
@@ -86,7 +88,7 @@ def follow_instances(
     left = {instance.gi_id for instance in after}
     for instance in before:
         if instance.gi_id not in left:
-            _remove_compute_instance(files, card, instance.gi_id)
+            _remove_compute_instances(files, card, instance.gi_id, compute_ids(instance))
             _forget(files, _folder(card, instance.gi_id), capability_minor(card.minor, instance.gi_id))
     for instance in after:
         if instance not in before:
@@ -97,20 +99,23 @@ def _make_instance(files: Files, card: Card, instance: InstanceState) -> None:
     gi_id = instance.gi_id
     folder = _folder(card, gi_id)
     _capability(files, f"{folder}/access", capability_minor(card.minor, gi_id), _ALL_READ)
-    if instance.ci_uuid is None:
-        _remove_compute_instance(files, card, gi_id)
-    else:
-        minor = capability_minor(card.minor, gi_id, COMPUTE_INSTANCE_ID)
-        _capability(files, f"{folder}/ci{COMPUTE_INSTANCE_ID}/access", minor, _ALL_READ)
+    wanted = compute_ids(instance)
+    present = (_COMPUTE_INSTANCE.fullmatch(name) for name in files.names(folder))
+    gone = {int(match[1]) for match in present if match} - set(wanted)
+    _remove_compute_instances(files, card, gi_id, sorted(gone))
+    for ci_id in wanted:
+        minor = capability_minor(card.minor, gi_id, ci_id)
+        _capability(files, f"{folder}/ci{ci_id}/access", minor, _ALL_READ)
 
 
 def _folder(card: Card, gi_id: int) -> str:
     return f"{_CAPABILITIES}/gpu{card.minor}/mig/gi{gi_id}"
 
 
-def _remove_compute_instance(files: Files, card: Card, gi_id: int) -> None:
-    folder = f"{_folder(card, gi_id)}/ci{COMPUTE_INSTANCE_ID}"
-    _forget(files, folder, capability_minor(card.minor, gi_id, COMPUTE_INSTANCE_ID))
+def _remove_compute_instances(files: Files, card: Card, gi_id: int, ci_ids: Iterable[int]) -> None:
+    for ci_id in ci_ids:
+        folder = f"{_folder(card, gi_id)}/ci{ci_id}"
+        _forget(files, folder, capability_minor(card.minor, gi_id, ci_id))
 
 
 def _capability(files: Files, path: str, minor: int, mode: int) -> None:

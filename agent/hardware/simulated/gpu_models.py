@@ -6,7 +6,7 @@ named in ``left_out``. See models/PROVENANCE.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from agent.hardware.compute_profiles import narrower_profiles
 from agent.hardware.types import MIB, MigProfile, Placement
 
 FOLDER: Final = resources.files("agent.hardware.simulated") / "models"
@@ -92,7 +93,7 @@ def load_model(name: str, override: MemoryOverride | None = None) -> GpuModel:
         pci_vendor_id=_unpacked(file.pci_device_id)[0],
         subsystem=_unpacked(file.pci_subsystem_ids[0]) if file.pci_subsystem_ids else None,
         engines=file.engines.known(),
-        profiles=tuple(sorted((row.profile() for row in known), key=lambda profile: profile.name)),
+        profiles=tuple(sorted((row.profile(file, rows) for row in known), key=lambda profile: profile.name)),
         left_out=tuple(
             f"model {name}: profile {row.name} is left out, no source has its {', '.join(row.unknown)}"
             for row in rows
@@ -144,8 +145,14 @@ class _Row(msgspec.Struct, frozen=True):
         """Return the figures that no source has, by field."""
         return tuple(name for name in self.__struct_fields__ if getattr(self, name) is None)
 
-    def profile(self) -> MigProfile:
+    def profile(self, file: _File, rows: Sequence[_Row]) -> MigProfile:
         """Return the row as the ports want it; it must have no unknown figure."""
+        narrower = narrower_profiles(
+            self.slice_count,
+            _known(self.multiprocessors),
+            architecture=file.architecture,
+            most_compute_slices=max(row.slice_count for row in rows),
+        )
         places = (Placement(place.start, place.size) for place in self.placements)
         return MigProfile(
             name=self.name,
@@ -160,6 +167,7 @@ class _Row(msgspec.Struct, frozen=True):
             ofa_engines=_known(self.ofa),
             max_instances=self.max_instances,
             placements=tuple(sorted(places)),
+            narrower=narrower,
         )
 
 

@@ -93,13 +93,21 @@ class SimulatedGpus:
 
         return self.calls.change(Call.CREATE_GPU_INSTANCE, spec.parent, "create GPU instance", decide)
 
-    def create_compute_instance(self, gpu: GpuUuid, gi_id: int) -> ComputeInstance:
-        """Create the CI that fills the GI. Raises: NotSupported, NotFound, InsufficientResources."""
+    def create_compute_instance(
+        self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
+    ) -> ComputeInstance:
+        """Create the CI that fills the GI, or a narrower one at ``place``. Units: compute slices.
+
+        Raises: NotSupported, NotFound, InvalidArgument, InsufficientResources.
+        """
 
         def decide(card: Card, state: State) -> tuple[State, ComputeInstance]:
             counted, uuid = minted(self.calls.store.node.name, state)
-            after = rules.create_compute_instance(card, state.gpus[gpu], gi_id, uuid)
-            return with_gpu(counted, gpu, after), _compute_instance(uuid)
+            if place is None:
+                after = rules.create_compute_instance(card, state.gpus[gpu], gi_id, uuid)
+                return with_gpu(counted, gpu, after), _filling(uuid)
+            after, ci_id = rules.create_narrow_instance(card, state.gpus[gpu], gi_id, place, uuid)
+            return with_gpu(counted, gpu, after), ComputeInstance(ci_id, MigUuid(uuid), place)
 
         return self.calls.change(Call.CREATE_COMPUTE_INSTANCE, gpu, "create compute instance", decide)
 
@@ -153,9 +161,13 @@ def _mode(card: Card, state: GpuState) -> MigMode | None:
 
 
 def _instance(parent: GpuUuid, state: InstanceState) -> GpuInstance:
-    cis = (_compute_instance(state.ci_uuid),) if state.ci_uuid is not None else ()
-    return GpuInstance(parent, state.gi_id, state.profile_id, Placement(state.start, state.size), cis)
+    filling = (_filling(state.ci_uuid),) if state.ci_uuid is not None else ()
+    narrow = (
+        ComputeInstance(one.ci_id, MigUuid(one.uuid), Placement(one.start, one.size)) for one in state.narrow
+    )
+    placement = Placement(state.start, state.size)
+    return GpuInstance(parent, state.gi_id, state.profile_id, placement, (*filling, *narrow))
 
 
-def _compute_instance(uuid: str) -> ComputeInstance:
+def _filling(uuid: str) -> ComputeInstance:
     return ComputeInstance(rules.COMPUTE_INSTANCE_ID, MigUuid(uuid))

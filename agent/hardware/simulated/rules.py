@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from agent.hardware.errors import InsufficientResources, InUse, InvalidArgument, NotFound, NotSupported
 from agent.hardware.simulated.devices import Card
-from agent.hardware.simulated.state import GpuState, InstanceState
+from agent.hardware.simulated.state import ComputeState, GpuState, InstanceState
 from agent.hardware.types import MigProfile, ModeChange, Placement
 
 COMPUTE_INSTANCE_ID = 0
-"""The id of the only compute instance of a GPU instance, which fills it."""
+"""The id of a compute instance that fills its GPU instance."""
 
 
 def set_mode(
@@ -81,27 +81,70 @@ def create_compute_instance(card: Card, state: GpuState, gi_id: int, uuid: str) 
     """Create the compute instance that fills a GPU instance."""
     attempted = f"create compute instance in GPU instance {gi_id}"
     instance = _instance(card, state, gi_id, attempted)
-    if instance.ci_uuid is not None:
-        raise InsufficientResources(attempted, str(card), f"compute instance {instance.ci_uuid} fills it")
+    _refuse_full(card, instance, attempted)
+    if instance.narrow:
+        listed = ", ".join(compute.uuid for compute in instance.narrow)
+        raise InsufficientResources(attempted, str(card), f"compute instances {listed} lie in it")
     return _with(state, replace(instance, ci_uuid=uuid))
+
+
+def create_narrow_instance(
+    card: Card, state: GpuState, gi_id: int, place: Placement, uuid: str
+) -> tuple[GpuState, int]:
+    """Create a compute instance that leaves room in its GPU instance, and return its id.
+
+    Units: ``place`` compute slices.
+    """
+    attempted = f"create compute instance at {place.start}:{place.size} in GPU instance {gi_id}"
+    instance = _instance(card, state, gi_id, attempted)
+    places = [
+        Placement(start, narrower.width)
+        for narrower in _profile(card, instance).narrower
+        for start in narrower.starts
+    ]
+    if place not in places:
+        listed = ", ".join(f"{each.start}:{each.size}" for each in places) or "no place"
+        raise InvalidArgument(attempted, str(card), f"narrower ones may lie at {listed}")
+    _refuse_full(card, instance, attempted)
+    for held in instance.narrow:
+        if place.overlaps(Placement(held.start, held.size)):
+            raise InsufficientResources(attempted, str(card), f"compute instance {held.uuid} lies there")
+    known = {compute.ci_id for compute in instance.narrow}
+    ci_id = next(number for number in range(len(known) + 1) if number not in known)
+    created = ComputeState(ci_id, place.start, place.size, uuid)
+    narrow = sorted((*instance.narrow, created), key=lambda compute: compute.ci_id)
+    return _with(state, replace(instance, narrow=tuple(narrow))), ci_id
 
 
 def destroy_compute_instance(card: Card, state: GpuState, gi_id: int, ci_id: int) -> GpuState:
     """Destroy a compute instance."""
     attempted = f"destroy compute instance {ci_id} of GPU instance {gi_id}"
     instance = _instance(card, state, gi_id, attempted)
-    if ci_id != COMPUTE_INSTANCE_ID or instance.ci_uuid is None:
+    if ci_id not in compute_ids(instance):
         raise NotFound(attempted, str(card), f"GPU instance {gi_id} has no such compute instance")
-    return _with(state, replace(instance, ci_uuid=None))
+    narrow = tuple(compute for compute in instance.narrow if compute.ci_id != ci_id)
+    return _with(state, replace(instance, ci_uuid=None, narrow=narrow))
 
 
 def destroy_gpu_instance(card: Card, state: GpuState, gi_id: int) -> GpuState:
     """Destroy a GPU instance, which must have no compute instance."""
     attempted = f"destroy GPU instance {gi_id}"
     instance = _instance(card, state, gi_id, attempted)
-    if instance.ci_uuid is not None:
-        raise InUse(attempted, str(card), f"compute instance {instance.ci_uuid} lies in it")
+    if compute_ids(instance):
+        listed = ", ".join(filter(None, (instance.ci_uuid, *(one.uuid for one in instance.narrow))))
+        raise InUse(attempted, str(card), f"compute instance {listed} lies in it")
     return replace(state, instances=tuple(each for each in state.instances if each.gi_id != gi_id))
+
+
+def compute_ids(instance: InstanceState) -> tuple[int, ...]:
+    """Return the ids of the compute instances of a GPU instance."""
+    filling = () if instance.ci_uuid is None else (COMPUTE_INSTANCE_ID,)
+    return (*filling, *(compute.ci_id for compute in instance.narrow))
+
+
+def _refuse_full(card: Card, instance: InstanceState, attempted: str) -> None:
+    if instance.ci_uuid is not None:
+        raise InsufficientResources(attempted, str(card), f"compute instance {instance.ci_uuid} fills it")
 
 
 def _need_mig(card: Card, state: GpuState, attempted: str) -> None:

@@ -29,14 +29,28 @@ _MAX_BYTES: Final = 16 * 2**20
 """More bytes than any state: the largest node file, escaped, and the instances of 32 GPUs."""
 
 
+class ComputeState(Part, frozen=True):
+    """A compute instance that leaves room in its GPU instance. Units: compute slices."""
+
+    ci_id: int
+    start: int
+    size: int
+    uuid: str
+
+
 class InstanceState(Part, frozen=True):
-    """A GPU instance. Shape: ``ci_uuid`` is None without a compute instance, whose id is always 0."""
+    """A GPU instance.
+
+    Shape: ``ci_uuid`` is that of the compute instance that fills it, whose id is always 0, None without one;
+           ``narrow`` the narrower ones by id, none beside one that fills it.
+    """
 
     gi_id: int
     profile_id: int
     start: int
     size: int
     ci_uuid: str | None = None
+    narrow: tuple[ComputeState, ...] = ()
 
 
 class GpuState(Part, frozen=True):

@@ -1,21 +1,21 @@
-"""PURE: what the plan and the record hold of a MIG partition."""
+"""PURE: what the plan and the record hold of a MIG partition, and of a compute instance in one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
-from agent.hardware.types import GpuUuid, MigInstance, MigSpec, Placement
+from agent.hardware.types import ComputeSpec, GpuUuid, MigInstance, MigSpec, Placement
 from agent.inventory.model import Hardware
 from plugin.kinds import gpus
 from plugin.kinds.claimed import Claimed
 from plugin.machine.lock_target import LockTarget
 
 
-class ClaimedMigPartition(Claimed, frozen=True, kw_only=True, tag="mig"):
-    """A MIG partition of a claim.
+class ClaimedMigDevice(Claimed, frozen=True, kw_only=True):
+    """A MIG device of a claim: one CI in a GI.
 
     Shape: ``gi_id`` is None until the GI is known to exist, ``ci_id`` and ``mig_uuid`` until the CI is.
            The GI's id is durable before a CI is created in it.
@@ -41,13 +41,8 @@ class ClaimedMigPartition(Claimed, frozen=True, kw_only=True, tag="mig"):
 
     @property
     def spec(self) -> MigSpec:
-        """Return what the hardware was, or will be, asked for."""
+        """Return the GI that the hardware was, or will be, asked for."""
         return MigSpec(self.gpu, self.profile_id, Placement(self.start, self.size))
-
-    @property
-    def hardware(self) -> Hardware:
-        """Return what the device is, whatever its published name is now."""
-        return self.spec
 
     @property
     def identity(self) -> str:
@@ -73,3 +68,40 @@ class ClaimedMigPartition(Claimed, frozen=True, kw_only=True, tag="mig"):
     def as_planned(self) -> Self:
         """Return the device without its instance."""
         return self.with_gpu_instance(None)
+
+
+class ClaimedMigPartition(ClaimedMigDevice, frozen=True, kw_only=True, tag="mig"):
+    """A MIG partition of a claim: its CI fills its GI."""
+
+    @property
+    def hardware(self) -> Hardware:
+        """Return what the device is, whatever its published name is now."""
+        return self.spec
+
+
+class ClaimedComputeInstance(ClaimedMigDevice, frozen=True, kw_only=True, tag="compute-instance"):
+    """A CI of a claim that leaves room in its GI, where other claims may have some.
+
+    Units: ``compute_start`` and ``compute_size`` compute slices of the GI.
+    """
+
+    RECORD_VERSION: ClassVar[int] = 3
+
+    compute_start: int
+    compute_size: int
+
+    @property
+    def place(self) -> Placement:
+        """Return its place in the GI."""
+        return Placement(self.compute_start, self.compute_size)
+
+    @property
+    def hardware(self) -> ComputeSpec:
+        """Return what the device is, whatever its published name is now."""
+        return ComputeSpec(self.spec, self.place)
+
+    @property
+    def status_data(self) -> Mapping[str, Any]:
+        """Return what the claim's status says of the hardware."""
+        place = {"start": self.compute_start, "size": self.compute_size}
+        return {**super().status_data, "computePlacement": place}

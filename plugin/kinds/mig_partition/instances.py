@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
-from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec, Placement
+from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec
 from plugin.base.errors import NotReady, PlacementTaken, PluginError
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedMigDevice, ClaimedMigPartition
 from plugin.machine.texts import gpu_text, instances_text, mig_partition_text
 
 _log = logging.getLogger(__name__)
@@ -23,8 +23,8 @@ Note = Callable[[int | None], None]
 """Makes the id of a GI durable; None says that there is none. Whatever it raises stops the work."""
 
 
-def is_ours(instance: GpuInstance, claimed: ClaimedMigPartition) -> bool:
-    """Whether a GI is the one of a claimed MIG partition.
+def is_ours(instance: GpuInstance, claimed: ClaimedMigDevice) -> bool:
+    """Whether a GI is the one of a claimed MIG partition, or of a claimed compute instance.
 
     A GI's id is recorded before a CI is created in it. So a GI that has a CI, but no recorded id, was made by
     somebody else. So was one whose CI has another UUID than the recorded one: the driver reused our id.
@@ -39,8 +39,8 @@ def is_ours(instance: GpuInstance, claimed: ClaimedMigPartition) -> bool:
     )
 
 
-def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bool:
-    """Whether the MIG device that a claimed MIG partition names by UUID is among the instances of its GPU."""
+def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigDevice) -> bool:
+    """Whether the MIG device that a claimed device names by UUID is among the instances of its GPU."""
     instance = _ours(present, claimed)
     return instance is not None and any(
         compute.uuid == claimed.mig_uuid for compute in instance.compute_instances
@@ -50,7 +50,8 @@ def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> bo
 def find(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> ClaimedMigPartition:
     """Return a MIG partition with the instance that is at its place, whoever created it. Raises: NotReady."""
     for instance in present:
-        for compute in instance.compute_instances if instance.spec == claimed.spec else ():
+        filling = (compute for compute in instance.compute_instances if compute.place is None)
+        for compute in filling if instance.spec == claimed.spec else ():
             found = MigInstance(claimed.spec, instance.gi_id, compute.ci_id, compute.uuid)
             return claimed.with_instance(found)
     reason = "its instance does not exist now, and admin access creates none"
@@ -59,7 +60,7 @@ def find(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> Claime
 
 def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:
     """Check that no instance is at a placement, whatever created it. Raises: PlacementTaken."""
-    _refuse_in_the_way(_at(present, claimed.spec), gpu, claimed.spec)
+    refuse_in_the_way(at(present, claimed.spec), gpu, claimed.spec)
 
 
 def ensure(
@@ -70,8 +71,8 @@ def ensure(
     Shape: ``present`` the instances of the GPU before any of this claim is created.
     Raises: PlacementTaken; HardwareError. What was created here is then undone.
     """
-    others = (one for one in _at(present, claimed.spec) if not is_ours(one, claimed))
-    _refuse_in_the_way(others, gpu, claimed.spec)
+    others = (one for one in at(present, claimed.spec) if not is_ours(one, claimed))
+    refuse_in_the_way(others, gpu, claimed.spec)
     existing = _ours(present, claimed)
     if existing is None:
         if claimed.gi_id is not None:
@@ -94,8 +95,8 @@ def destroy(gpus: Gpus, claimed: ClaimedMigPartition) -> None:
         if instance is None:
             return
         for compute in instance.compute_instances:
-            _ignore_gone(gpus.destroy_compute_instance, claimed.gpu, instance.gi_id, compute.ci_id)
-        _ignore_gone(gpus.destroy_gpu_instance, claimed.gpu, instance.gi_id)
+            ignore_gone(gpus.destroy_compute_instance, claimed.gpu, instance.gi_id, compute.ci_id)
+        ignore_gone(gpus.destroy_gpu_instance, claimed.gpu, instance.gi_id)
         if _ours(gpus.gpu_instances(claimed.gpu), claimed) is not None:
             raise HardwareFault("destroy", instances_text([instance]), "it still exists")
     except NotFound as error:
@@ -103,15 +104,17 @@ def destroy(gpus: Gpus, claimed: ClaimedMigPartition) -> None:
         _log.warning("%s: nothing to destroy, its GPU is gone: %s", claimed.device, error)
 
 
-def _ours(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> GpuInstance | None:
+def _ours(present: Sequence[GpuInstance], claimed: ClaimedMigDevice) -> GpuInstance | None:
     return next((found for found in present if is_ours(found, claimed)), None)
 
 
-def _at(present: Sequence[GpuInstance], spec: MigSpec) -> Iterable[GpuInstance]:
-    return (one for one in present if _overlap(one.placement, spec.placement))
+def at(present: Sequence[GpuInstance], spec: MigSpec) -> Iterable[GpuInstance]:
+    """Return the GIs that have a memory slice of a wanted one."""
+    return (one for one in present if one.placement.overlaps(spec.placement))
 
 
-def _refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> None:
+def refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> None:
+    """Check that nothing was found where a GI will be. Raises: PlacementTaken naming it."""
     in_the_way = tuple(found)
     if in_the_way:
         reason = f"{instances_text(in_the_way)} exists, and no claim of this driver created it"
@@ -119,13 +122,17 @@ def _refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) ->
 
 
 def _create(gpus: Gpus, gpu: Gpu, spec: MigSpec, note: Note) -> MigInstance:
+    return _fill(gpus, spec, create_gpu_instance(gpus, gpu, spec), note)
+
+
+def create_gpu_instance(gpus: Gpus, gpu: Gpu, spec: MigSpec) -> int:
+    """Create a GI and return its id. Raises: PlacementTaken naming what is on the GPU; HardwareError."""
     try:
-        gi_id = gpus.create_gpu_instance(spec)
+        return gpus.create_gpu_instance(spec)
     except InsufficientResources as error:
         present = instances_text(gpus.gpu_instances(spec.parent))
         reason = f"{error.reason}; on the GPU: {present or 'no instance'}"
         raise PlacementTaken("create", mig_partition_text(spec, gpu), reason) from error
-    return _fill(gpus, spec, gi_id, note)
 
 
 def _fill(gpus: Gpus, spec: MigSpec, gi_id: int, note: Note) -> MigInstance:
@@ -134,12 +141,13 @@ def _fill(gpus: Gpus, spec: MigSpec, gi_id: int, note: Note) -> MigInstance:
         note(gi_id)
         compute = gpus.create_compute_instance(spec.parent, gi_id)
     except (HardwareError, PluginError):
-        _destroy_empty(gpus, spec.parent, gi_id)
+        destroy_empty(gpus, spec.parent, gi_id)
         raise
     return MigInstance(spec, gi_id, compute.ci_id, compute.uuid)
 
 
-def _destroy_empty(gpus: Gpus, parent: GpuUuid, gi_id: int) -> None:
+def destroy_empty(gpus: Gpus, parent: GpuUuid, gi_id: int) -> None:
+    """Destroy a GI that was created for nothing; a failure is logged and left to unprepare."""
     try:
         gpus.destroy_gpu_instance(parent, gi_id)
     except HardwareError as error:
@@ -147,12 +155,9 @@ def _destroy_empty(gpus: Gpus, parent: GpuUuid, gi_id: int) -> None:
         _log.warning("GI %d of %s could not be destroyed yet: %s", gi_id, parent, error)
 
 
-def _ignore_gone(destroy_instance: Callable[..., None], *identity: GpuUuid | int) -> None:
+def ignore_gone(destroy_instance: Callable[..., None], *identity: GpuUuid | int) -> None:
+    """Destroy an instance; one that is gone is no error. Raises: HardwareError."""
     try:
         destroy_instance(*identity)
     except NotFound as error:
         _log.info("already destroyed: %s", error)
-
-
-def _overlap(one: Placement, other: Placement) -> bool:
-    return one.start < other.start + other.size and other.start < one.start + one.size

@@ -15,7 +15,11 @@ from plugin.base.errors import NotReady
 from plugin.kinds import gpus
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.mig_partition import instances
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import (
+    ClaimedComputeInstance,
+    ClaimedMigDevice,
+    ClaimedMigPartition,
+)
 from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
@@ -30,6 +34,7 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
     text = "a MIG partition"
     published = MigPartition
     claimed = ClaimedMigPartition
+    neighbours = (ClaimedComputeInstance,)
     crash_points = CrashPoints(
         setting_up=("set_mig_mode", "create_gpu_instance", "create_compute_instance"),
         taking_down=("destroy_compute_instance", "destroy_gpu_instance", "set_mig_mode"),
@@ -108,8 +113,8 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
         """Turn the mode off on parents without instances: on some models it outlives a boot."""
         gpus.turn_off_unused_modes(context, (device.gpu for device in devices))
 
-    def foreign(self, node: NodeSnapshot, held: Sequence[ClaimedMigPartition]) -> Iterable[Foreign]:
-        """Yield the instances that no claim created."""
+    def foreign(self, node: NodeSnapshot, held: Sequence[ClaimedMigDevice]) -> Iterable[Foreign]:
+        """Yield the instances that no claim created, also none for a compute instance."""
         for found in node.instances.values():
             for instance in found:
                 if not any(instances.is_ours(instance, device) for device in held):

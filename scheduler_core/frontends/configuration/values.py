@@ -144,6 +144,7 @@ CONFIG_OF: Final[Mapping[str, type[Config]]] = {
     "gpu-partition": GpuConfig,
     "gpu-shared": GpuConfig,
     "mig": MigConfig,
+    "compute-instance": MigConfig,
     "vf": VfConfig,
     "nic": NicConfig,
 }

@@ -21,7 +21,7 @@ from plugin._pb.dra_v1 import api_pb2 as dra
 from plugin._pb.dra_v1.api_pb2_grpc import DRAPluginStub
 from plugin.options import Options
 from tangram.bench.machine import DRIVER, NODE
-from tangram.throwaway import throwaway_folder
+from tangram.program.throwaway import throwaway_folder
 
 _CALL_S: Final = 45.0  # as long as a kubelet waits
 

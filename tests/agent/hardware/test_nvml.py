@@ -129,6 +129,12 @@ def test_a_driver_that_knows_fewer_profiles_offers_those(start, nvml_over) -> No
     assert names == ["1g.5gb", "1g.5gb+me", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
 
 
+def gpu_instance(machine, gpus, name: str) -> int:
+    (profile,) = (found for found in gpus.profiles(first(machine)) if found.name == name)
+    gpus.set_mig_mode(first(machine), True)
+    return gpus.create_gpu_instance(MigSpec(first(machine), profile.profile_id, profile.placements[0]))
+
+
 def test_a_double_memory_1g_gets_all_its_multiprocessors(start, nvml_over) -> None:
     machine = start("hgx-h100")
     gpus = nvml_over(machine.gpus)
@@ -155,6 +161,30 @@ def test_a_7g_survives_a_second_profile_that_creation_refuses(start, nvml_over, 
 
     assert library.created_compute_profiles == [pynvml.NVML_COMPUTE_INSTANCE_PROFILE_7_SLICE]
     assert len(gpus.gpu_instances(first(machine))[0].compute_instances) == 1
+
+
+def test_a_driver_that_cannot_place_compute_instances_is_told_to_the_operator(start, nvml_over) -> None:
+    machine = start("a100x2")
+    gpus = nvml_over(machine.gpus)
+    gi_id = gpu_instance(machine, gpus, "3g.20gb")
+    pynvml.nvmlLib.places_cis = False
+
+    with pytest.raises(NotSupported, match="install a newer driver"):
+        gpus.create_compute_instance(first(machine), gi_id, Placement(0, 1))
+
+    assert gpus.gpu_instances(first(machine))[0].compute_instances == ()
+
+
+def test_a_narrow_compute_instance_is_of_the_profile_of_its_width(start, nvml_over) -> None:
+    machine = start("a100x2")
+    gpus = nvml_over(machine.gpus)
+    gi_id = gpu_instance(machine, gpus, "4g.20gb")
+
+    gpus.create_compute_instance(first(machine), gi_id, Placement(2, 2))
+
+    assert pynvml.nvmlLib.created_compute_profiles == [pynvml.NVML_COMPUTE_INSTANCE_PROFILE_2_SLICE]
+    (found,) = gpus.gpu_instances(first(machine))[0].compute_instances
+    assert found.place == Placement(2, 2)
 
 
 def test_a_gi_that_offers_no_compute_profile_cannot_be_filled(start, nvml_over) -> None:

@@ -13,6 +13,7 @@ from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.kind import PreparableKind
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
@@ -99,6 +100,7 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    ComputeInstanceKind: Example("gpu-0-mig-1c-3g-20gb-4-7-ci-1", has_facts=True),
     RdmaVfKind: Example(
         "nic-0000-19-00-0-vf-0",
         node="a30x4",

@@ -24,14 +24,15 @@ class FakeLibrary(Boards):
 
     What the port does not know, NVML's constants and the compute profiles, comes from the shipped models.
     A test may change ``models`` and: ``known_constants``, from which on a constant is invalid;
-    ``tells_names``, no on old drivers; ``refused_compute_profiles``, offered and then not supported at
-    creation. ``created_compute_profiles`` keeps what was asked for.
+    ``tells_names``, no on old drivers; ``places_cis``, no on old drivers; ``refused_compute_profiles``,
+    offered and then not supported at creation. ``created_compute_profiles`` keeps what was asked for.
     """
 
     def __init__(self, gpus: Gpus) -> None:
         super().__init__(gpus)
         self.known_constants = pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT
         self.tells_names = True
+        self.places_cis = True
         self.refused_compute_profiles: set[int] = set()
         self.created_compute_profiles: list[int] = []
         self.models = shipped_models()
@@ -123,10 +124,27 @@ class FakeLibrary(Boards):
         self._hand_out(created._obj, "ci", uuid, gi_id, made.ci_id)
 
     @c_function
+    def nvmlGpuInstanceCreateComputeInstanceWithPlacement(self, instance, profile_id, placement, created):
+        if not self.places_cis:
+            raise Refused(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+        row = self._compute_rows(instance).get(profile_id)
+        if row is None or profile_id in self.refused_compute_profiles:
+            raise Refused(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        place = Placement(placement._obj.start, placement._obj.size)
+        if place.size != row["slice_count"]:
+            raise Refused(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        _, uuid, gi_id = self._thing(instance)
+        made = self.gpus.create_compute_instance(uuid, gi_id, place)
+        self.created_compute_profiles.append(profile_id)
+        self._hand_out(created._obj, "ci", uuid, gi_id, made.ci_id)
+
+    @c_function
     def nvmlGpuInstanceGetComputeInstances(self, instance, profile_id, instances, count):
         _, uuid, gi_id = self._thing(instance)
-        is_default = self._compute_rows(instance)[profile_id]["default"]
-        found = self._gpu_instance(instance).compute_instances if is_default else ()
+        row = self._compute_rows(instance)[profile_id]
+        width = None if row["default"] else row["slice_count"]
+        existing = self._gpu_instance(instance).compute_instances
+        found = [ci for ci in existing if (ci.place.size if ci.place else None) == width]
         count._obj.value = len(found)
         for at, ci in enumerate(found):
             instances[at] = self._handle(instances._type_, "ci", uuid, gi_id, ci.ci_id)
@@ -141,9 +159,11 @@ class FakeLibrary(Boards):
     def nvmlComputeInstanceGetInfo_v2(self, instance, info):
         _, uuid, gi_id, ci_id = self._thing(instance)
         gi = self._gpu_instance(self._handle(pynvml.c_nvmlGpuInstance_t, "gi", uuid, gi_id))
-        (mig_uuid,) = (ci.uuid for ci in gi.compute_instances if ci.ci_id == ci_id)
+        (found,) = (ci for ci in gi.compute_instances if ci.ci_id == ci_id)
         info._obj.id = ci_id
-        info._obj.device = self._handle(pynvml.c_nvmlDevice_t, "mig", mig_uuid)
+        if found.place is not None:
+            info._obj.placement.start, info._obj.placement.size = found.place.start, found.place.size
+        info._obj.device = self._handle(pynvml.c_nvmlDevice_t, "mig", found.uuid)
 
     @c_function
     def nvmlComputeInstanceDestroy(self, instance):

@@ -86,6 +86,19 @@ def test_a_profile_has_no_more_instances_than_placements(hardware: Gpus, uuid: G
         assert 1 <= profile.max_instances <= len(profile.placements)
 
 
+def test_narrower_compute_profiles_come_by_width_and_lie_inside_their_gpu_instance(
+    hardware: Gpus, uuid: GpuUuid
+) -> None:
+    for profile in hardware.profiles(uuid):
+        widths = [one.width for one in profile.narrower]
+        assert widths == sorted(set(widths))
+        for one in profile.narrower:
+            ends = [start + one.width for start in one.starts]
+            assert 1 <= one.width < profile.compute_slices
+            assert max(ends) <= profile.compute_slices
+            assert all(end <= start for end, start in zip(ends, one.starts[1:], strict=False))
+
+
 def test_instances_come_by_id_at_places_that_their_profile_allows(hardware: Gpus, uuid: GpuUuid) -> None:
     placements = {profile.profile_id: profile.placements for profile in hardware.profiles(uuid)}
     instances = hardware.gpu_instances(uuid)

@@ -239,3 +239,107 @@ def test_living_mig_devices_have_uuids_of_their_own(hardware: Gpus, cut: GpuUuid
     uuids = {partition(hardware, spec_of(cut, profile, at))[2] for at in range(profile.max_instances)}
 
     assert len(uuids) == profile.max_instances
+
+
+def splittable(hardware: Gpus, uuid: GpuUuid) -> tuple[MigSpec, MigProfile]:
+    """A GI with narrower CIs, the one with the most of them."""
+    found = [profile for profile in hardware.profiles(uuid) if profile.narrower]
+    if not found:
+        pytest.skip("no narrower compute instances on this model")
+    profile = max(found, key=lambda one: len(one.narrower))
+    return spec_of(uuid, profile), profile
+
+
+def places(profile: MigProfile) -> list[Placement]:
+    return [Placement(start, one.width) for one in profile.narrower for start in one.starts]
+
+
+def test_every_narrower_ci_can_be_created_at_each_of_its_places(hardware: Gpus, cut: GpuUuid) -> None:
+    spec, profile = splittable(hardware, cut)
+    gi_id = hardware.create_gpu_instance(spec)
+
+    for place in places(profile):
+        made = hardware.create_compute_instance(cut, gi_id, place)
+
+        (instance,) = hardware.gpu_instances(cut)
+        assert instance.compute_instances == (made,)
+        assert made.place == place
+        hardware.destroy_compute_instance(cut, gi_id, made.ci_id)
+
+
+def test_narrow_cis_fill_their_gi_and_each_has_a_mig_device(hardware: Gpus, cut: GpuUuid) -> None:
+    spec, profile = splittable(hardware, cut)
+    gi_id = hardware.create_gpu_instance(spec)
+    narrow = profile.narrower[0]
+
+    made = [hardware.create_compute_instance(cut, gi_id, Placement(at, narrow.width)) for at in narrow.starts]
+
+    (instance,) = hardware.gpu_instances(cut)
+    assert set(instance.compute_instances) == set(made)
+    assert [ci.ci_id for ci in instance.compute_instances] == sorted({ci.ci_id for ci in made})
+    assert len({ci.uuid for ci in made}) == len(made) == profile.compute_slices
+
+
+def test_a_compute_slice_that_is_taken_is_refused_and_its_holder_unharmed(
+    hardware: Gpus, cut: GpuUuid
+) -> None:
+    spec, profile = splittable(hardware, cut)
+    gi_id = hardware.create_gpu_instance(spec)
+    hardware.create_compute_instance(cut, gi_id, Placement(0, 1))
+    before = hardware.gpu_instances(cut)
+
+    for place in places(profile):
+        if place.start == 0:
+            with pytest.raises(InsufficientResources):
+                hardware.create_compute_instance(cut, gi_id, place)
+    with pytest.raises(InsufficientResources):
+        hardware.create_compute_instance(cut, gi_id)
+
+    assert hardware.gpu_instances(cut) == before
+
+
+def test_beside_a_ci_that_fills_its_gi_there_is_no_room(hardware: Gpus, cut: GpuUuid) -> None:
+    spec, _ = splittable(hardware, cut)
+    gi_id = hardware.create_gpu_instance(spec)
+    filling = hardware.create_compute_instance(cut, gi_id)
+
+    with pytest.raises(InsufficientResources):
+        hardware.create_compute_instance(cut, gi_id, Placement(0, 1))
+
+    (instance,) = hardware.gpu_instances(cut)
+    assert instance.compute_instances == (filling,)
+    assert filling.place is None
+
+
+@pytest.mark.parametrize("place", [Placement(99, 1), Placement(0, 99)], ids=str)
+def test_a_place_that_no_narrower_ci_has_is_an_invalid_argument(
+    hardware: Gpus, cut: GpuUuid, place: Placement
+) -> None:
+    spec, _ = splittable(hardware, cut)
+    gi_id = hardware.create_gpu_instance(spec)
+
+    with pytest.raises(InvalidArgument):
+        hardware.create_compute_instance(cut, gi_id, place)
+
+    assert [instance.compute_instances for instance in hardware.gpu_instances(cut)] == [()]
+
+
+def test_a_gi_lives_as_long_as_one_of_its_narrow_cis(hardware: Gpus, cut: GpuUuid) -> None:
+    spec, _ = splittable(hardware, cut)
+    gi_id = hardware.create_gpu_instance(spec)
+    one, other = (hardware.create_compute_instance(cut, gi_id, Placement(at, 1)) for at in (0, 1))
+
+    hardware.destroy_compute_instance(cut, gi_id, one.ci_id)
+    with pytest.raises(InUse):
+        hardware.destroy_gpu_instance(cut, gi_id)
+    (instance,) = hardware.gpu_instances(cut)
+    assert instance.compute_instances == (other,)
+    hardware.destroy_compute_instance(cut, gi_id, other.ci_id)
+    hardware.destroy_gpu_instance(cut, gi_id)
+
+    assert hardware.gpu_instances(cut) == ()
+
+
+def test_a_narrow_ci_of_a_gi_that_is_not_there_is_not_found(hardware: Gpus, cut: GpuUuid) -> None:
+    with pytest.raises(NotFound):
+        hardware.create_compute_instance(cut, UNKNOWN_GI, Placement(0, 1))

@@ -24,6 +24,7 @@ from devices_of_kinds import (
 
 from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
+from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
@@ -213,6 +214,84 @@ def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: Any
     assert not dies("look_at", kind, STEPS_OF_LOOK + 1)
     assert not dies("unprepare", kind, STEPS_AFTER_LOOK + 1)
     assert [record.claim_uid for record in bench.records()] == ["owner"]
+
+
+(COMPUTE,) = (kind for kind in KINDS.preparable if isinstance(kind, ComputeInstanceKind))
+BESIDE, LATER = (f"gpu-0-mig-1c-3g-20gb-4-7-ci-{start}" for start in (0, 2))
+"""Compute instances in the GI of the example."""
+
+
+def mig_devices(bench: Any) -> set[str]:
+    return {compute.uuid for instance in bench.instances() for compute in instance.compute_instances}
+
+
+@pytest.mark.parametrize("step", range(1, steps_of_prepare(COMPUTE) - 4 + 1))
+def test_killed_in_prepare_the_gpu_instance_stays_for_the_other_claims_in_it(
+    split_bench: Any, dies: Dies, step: int
+) -> None:
+    split_bench.prepare("u0", BESIDE)
+    before = mig_devices(split_bench)
+    assert dies("prepare", COMPUTE, step)
+
+    split_bench.prepare("u2", LATER)  # before anything of the crash is repaired
+    split_bench.restart()
+    split_bench.unprepare("u2")
+    split_bench.unprepare("u1")
+
+    assert mig_devices(split_bench) == before
+    split_bench.unprepare("u0")
+    assert split_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", range(1, steps_of_prepare(COMPUTE) + 1))
+def test_killed_in_the_first_prepare_the_next_claim_has_the_gpu_instance_to_itself(
+    split_bench: Any, dies: Dies, step: int
+) -> None:
+    assert dies("prepare", COMPUTE, step)
+
+    split_bench.prepare("u2", LATER)
+    own = {device.mig_uuid for one in split_bench.records() for device in one.devices} - {None}
+    split_bench.restart()
+    split_bench.unprepare("u1")
+
+    assert mig_devices(split_bench) <= own
+    assert len(mig_devices(split_bench)) == 1
+    split_bench.unprepare("u2")
+    assert split_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", range(1, steps_of_unprepare(COMPUTE) + 1))
+def test_killed_in_unprepare_whoever_is_last_destroys_the_gpu_instance(
+    split_bench: Any, dies: Dies, step: int
+) -> None:
+    split_bench.prepare("u0", BESIDE)
+    prepare(split_bench, COMPUTE)
+    before = {split_bench.records()[0].devices[0].mig_uuid}
+    dies("unprepare", COMPUTE, step)  # with another claim beside it, it has fewer steps
+
+    assert before <= mig_devices(split_bench)
+    split_bench.unprepare("u0")
+    split_bench.restart()
+    split_bench.unprepare("u1")
+
+    assert split_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", range(1, steps_of_unprepare(COMPUTE) + 1))
+def test_killed_in_the_last_unprepare_the_next_claim_lives_and_the_dead_one_harms_it_not(
+    split_bench: Any, dies: Dies, step: int
+) -> None:
+    prepare(split_bench, COMPUTE)
+    assert dies("unprepare", COMPUTE, step)
+
+    split_bench.prepare("u2", LATER)
+    (own,) = (one.devices[0].mig_uuid for one in split_bench.records() if one.claim_uid == "u2")
+    split_bench.restart()
+    split_bench.unprepare("u1")
+
+    assert mig_devices(split_bench) == {own}
+    split_bench.unprepare("u2")
+    assert split_bench.leftovers() == []
 
 
 @pytest.mark.parametrize("step", range(1, STEPS_OF_LOOK + STEPS_OF_METADATA + 1))

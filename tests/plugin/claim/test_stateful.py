@@ -26,7 +26,7 @@ from agent.hardware.simulated.nic_state import KERNEL_DRIVER, SettingState
 from agent.hardware.types import Bdf
 from plugin.base.errors import PluginError
 from plugin.claim.states import State
-from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigDevice
 from plugin.kinds.nic_vf.binding import RecordedBinding
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.rdma_nic import ClaimedRdmaNic
@@ -69,6 +69,10 @@ GPUS = Scene(
                 "gpu-0-mig-2g-10gb-2-3",
                 "gpu-0-mig-3g-20gb-4-7",
                 "gpu-0-mig-7g-40gb-0-7",
+                "gpu-0-mig-1c-3g-20gb-4-7-ci-0",
+                "gpu-0-mig-1c-3g-20gb-4-7-ci-2",
+                "gpu-0-mig-2c-3g-20gb-4-7-ci-0-1",
+                "gpu-0-mig-1c-2g-10gb-4-5-ci-1",
                 "gpu-1",
                 "gpu-1-mig-3g-20gb-0-3",
                 "gpus-0-1",
@@ -218,15 +222,31 @@ def claims_over(make: Any, scene: Scene) -> type[RuleBasedStateMachine]:  # noqa
         @invariant()
         def no_instance_exists_that_no_record_speaks_of(self) -> None:
             held = self.own_devices()
-            specs = {device.spec for device in held if isinstance(device, ClaimedMigPartition)}
+            specs = {device.spec for device in held if isinstance(device, ClaimedMigDevice)}
             existing = {instance.spec for minor in (0, 1) for instance in self.bench.instances(minor)}
             assert existing <= specs
+
+        @invariant()
+        def no_mig_device_is_two_claims(self) -> None:
+            held = self.own_devices()
+            uuids = [one.mig_uuid for one in held if isinstance(one, ClaimedMigDevice) and one.mig_uuid]
+            assert len(set(uuids)) == len(uuids)
+
+        @invariant()
+        def no_compute_slice_is_held_twice(self) -> None:
+            parts = [one for one in self.own_devices() if isinstance(one, ClaimedComputeInstance)]
+            slices = [
+                (one.spec, at)
+                for one in parts
+                for at in range(one.place.start, one.place.start + one.place.size)
+            ]
+            assert len(set(slices)) == len(slices)
 
         @invariant()
         def no_gpu_is_held_whole_twice_and_none_in_two_ways(self) -> None:
             held = self.own_devices()
             whole = [gpu for one in held if isinstance(one.hardware, frozenset) for gpu in one.hardware]
-            cut = {one.gpu for one in held if isinstance(one, ClaimedMigPartition)}
+            cut = {one.gpu for one in held if isinstance(one, ClaimedMigDevice)}
             shared = {one.gpu for one in held if isinstance(one, ClaimedGpuShare)}
             assert not set(whole) & (cut | shared)
             assert not cut & shared

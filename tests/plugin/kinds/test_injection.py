@@ -54,7 +54,7 @@ class FixedFiles:
 
 def context_of(bench: Any, machine: Machine | None = None, host_root: Path = Path("/")) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
-    return Context(machine or bench.machine, node, host_root, waiting_of(bench))
+    return Context(machine or bench.machine, node, host_root, waiting_of(bench), tuple)
 
 
 def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:

@@ -16,7 +16,7 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, PublishedDevice, SharedGpus, hardware_of
+from agent.inventory.model import LinkedGpus, PublishedDevice, SharedGpus, SplitGpus, hardware_of
 from plugin.assembly import assemble
 from plugin.claim.record_format import VERSION
 from plugin.kinds.claimed import Claimed
@@ -38,7 +38,7 @@ def linked_bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKin
 
 
 def published_on(machine: Machine, node: str, linked: LinkedGpus | None = None) -> Iterable[PublishedDevice]:
-    found = replace(discover(machine.readers, node), linked=linked, shared=SharedGpus())
+    found = replace(discover(machine.readers, node), linked=linked, shared=SharedGpus(), split=SplitGpus())
     return describe(found, "tangram.dev").by_name.values()
 
 

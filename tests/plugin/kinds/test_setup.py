@@ -62,7 +62,7 @@ def gpus(bench: Any) -> CountingGpus:
 
 @pytest.fixture
 def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
-    return Context(replace(bench.machine, gpus=gpus), snapshot, Path("/"), waiting_of(bench))
+    return Context(replace(bench.machine, gpus=gpus), snapshot, Path("/"), waiting_of(bench), tuple)
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ def setup(kind: VfKind) -> DeviceSetup:
 @pytest.fixture
 def context(bench: Any, happened: list[str]) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
-    return Context(told(bench.machine, happened.append, lambda _: None), node, Path("/"), waiting_of(bench))
+    machine = told(bench.machine, happened.append, lambda _: None)
+    return Context(machine, node, Path("/"), waiting_of(bench), tuple)
 
 
 @pytest.fixture

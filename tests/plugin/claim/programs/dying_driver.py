@@ -26,7 +26,7 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
-from agent.inventory.model import LinkedGpus, SharedGpus
+from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
 from plugin.assembly import assemble
 from plugin.base import files
 from plugin.options import Options
@@ -126,6 +126,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         shared=SharedGpus(),
+        split=SplitGpus(),
     )
     deed = deed.removesuffix("+metadata")
     steps = Steps(options, step)

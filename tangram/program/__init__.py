@@ -1,0 +1,1 @@
+"""How the command writes, and what it removes when it ends."""

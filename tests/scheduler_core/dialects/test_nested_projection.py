@@ -1,0 +1,154 @@
+"""Devices that are cut from a device which is itself cut: v1 allows just the same sets, or it is refused."""
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.base.errors import CannotProject
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.books.ledger import Ledger, Overdrawn
+from scheduler_core.dialects.pairwise import misfit
+from scheduler_core.dialects.project import project
+from scheduler_core.state.testing import device, pool
+
+
+def admitted(one_pool, names):
+    ledger = Ledger(one_pool)
+    try:
+        for name in names:
+            ledger.take(name, "x")
+    except Overdrawn:
+        return False
+    return True
+
+
+def subsets(names):
+    return chain.from_iterable(combinations(names, size) for size in range(len(names) + 1))
+
+
+def instance(name, *, leaves=2, source="g", **amounts):
+    """A middle of the root ``g`` with as many slots of its own, and a leaf for each slot."""
+    slots = {f"slot{index}": 1 for index in range(leaves)}
+    return [
+        device(name, sources=[name, source], **amounts, **slots),
+        *(device(f"{name}-{index}", sources=[name], **{f"slot{index}": 1}) for index in range(leaves)),
+    ]
+
+
+@st.composite
+def nested_pools(draw):
+    """A root of two dimensions, plain parts, and up to three middles whose leaves overlap each other."""
+    few = st.integers(0, 2)
+    devices = [device("g", m=2, n=3)]
+    for index in range(draw(st.integers(0, 3))):
+        devices.append(device(f"p{index}", sources=["g"], m=draw(few), n=draw(few)))
+    for index in range(draw(st.integers(1, 3))):
+        name, slots = f"i{index}", range(draw(st.integers(1, 3)))
+        own = {f"slot{slot}": 1 for slot in slots} | {"width": draw(st.integers(1, 3))}
+        devices.append(device(name, sources=[name, "g"], m=draw(few), n=draw(few), **own))
+        for leaf in range(draw(st.integers(1, 3))):
+            taken = draw(st.sets(st.sampled_from(slots), min_size=1))
+            share = {"width": 1} if draw(st.booleans()) else {}
+            amounts = {f"slot{slot}": 1 for slot in taken} | share
+            devices.append(device(f"{name}-{leaf}", sources=[name], **amounts))
+    return pool(*devices)
+
+
+@settings(max_examples=150, deadline=None)
+@given(nested_pools())
+def test_the_same_sets_of_devices_fit_in_both_dialects(nested):
+    try:
+        projected = project(nested)
+    except CannotProject:
+        event("refused")
+        return
+    event("projected")
+    names = [found.name for found in nested.devices]
+
+    for chosen in subsets(names[-9:]):
+        assert admitted(nested, chosen) == admitted(projected, chosen), chosen
+
+
+def test_a_middle_is_charged_once_for_all_its_leaves():
+    nested = pool(device("g", m=2), *instance("i", leaves=3, m=1), device("p", sources=["g"], m=1))
+
+    projected = project(nested)
+
+    assert admitted(projected, ["i-0", "i-1", "i-2", "p"])
+    assert not admitted(projected, ["i-0", "i"])
+    assert not admitted(projected, ["i-0", "g"])
+
+
+def test_leaves_of_middles_that_overlap_exclude_each_other_however_many_there_are():
+    nested = pool(device("g", m=1), *instance("i", leaves=3, m=1), *instance("j", leaves=4, m=1))
+
+    projected = project(nested)
+
+    assert admitted(projected, ["j-0", "j-1", "j-2", "j-3"])
+    for one in range(3):
+        for other in range(4):
+            assert not admitted(projected, [f"i-{one}", f"j-{other}"])
+
+
+def test_the_counters_of_leaves_lie_in_their_roots_set_under_the_middles_name():
+    projected = project(pool(device("g", m=1), *instance("g-i", m=1)))
+
+    assert set(projected.sources) == {"g"}
+    assert set(projected.sources["g"]) == {"m", "i-slot-0", "i-slot-1"}
+    assert [draw.source for one in projected.devices for draw in one.draws] == ["g"] * 4
+
+
+@pytest.mark.parametrize(
+    ("devices", "reason"),
+    [
+        (
+            [device("g", m=4), device("i", sources=["g"], m=2), device("l", sources=["i"], m=1)],
+            "i is cut into devices and itself cut from g, of which l takes no dimension whole",
+        ),
+        (
+            [
+                device("g", m=3),
+                *instance("i", m=1),
+                *(device(f"p{index}", sources=["g"], m=1) for index in range(3)),
+            ],
+            "g is overdrawn by devices of which every two fit: i, p0, p1, p2",
+        ),
+        (
+            [device("g", m=4), device("h", sources=["g"], m=4), *instance("i", m=1, source="h")],
+            "i is cut into devices",
+        ),
+        (
+            [device("g", m=1), *instance("i", leaves=32, m=1)],
+            "g and its parts need 33 counters; v1 allows 32",
+        ),
+        (
+            [
+                device("g", m=1),
+                device("i", sources=["i", "g"], m=1, a=1, b=1, width=2),
+                device("k", sources=["i"], a=1, width=2),
+                device("l", sources=["i"], b=1, width=1),
+            ],
+            "i has parts that exclude each other by what none takes whole",
+        ),
+    ],
+)
+def test_what_no_counters_can_say_is_refused_with_the_reason(devices, reason):
+    with pytest.raises(CannotProject) as refusal:
+        project(pool(*devices))
+
+    assert any(reason in found for found in refusal.value.reasons), refusal.value.reasons
+
+
+def test_a_name_that_no_counter_can_have_is_refused():
+    name = "i" * 60
+
+    with pytest.raises(CannotProject, match="cannot be the name of one of its counters"):
+        project(pool(device("g", m=1), *instance(name, m=1)))
+
+
+def test_too_many_sets_are_not_looked_at():
+    one, many = {"m": Quantity.of(1)}, {"m": Quantity.of(100)}
+
+    assert misfit([one] * 40, many, [True] * 40) == ()
