@@ -28,8 +28,10 @@ from agent.publishing.errors import ServerError
 from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
+from agent.publishing.ports import NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
+from agent.publishing.withholding import Withholding
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end
@@ -64,13 +66,16 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     cluster = Cluster.connect(options.kubeconfig, options.context)
     opened.callback(cluster.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
+    node_events = cluster.events_of(options.node_name)
+    opened.callback(node_events.close)
     agent = Agent(
         discover=_discovery(machine.readers, options, linked),
-        publications=_publications(options, cluster, metrics, clocks, opened),
+        publications=_publications(options, cluster, metrics, clocks, node_events),
         machine_events=(chosen.events(),),
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,
+        hear=Withholding(metrics, node_events).discovered,
     )
     on_end(agent.stop)
     _serve(options, metrics, agent, opened)
@@ -81,20 +86,24 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
     describer = Describer(options.driver_name)
 
     def found() -> Found:
-        read = discover(readers, options.node_name)
-        inventory = replace(read, linked=linked, shared=options.shared, split=options.split)
+        inventory = replace(
+            discover(readers, options.node_name),
+            linked=linked,
+            shared=options.shared,
+            imex_channels=options.imex_channels,
+            split=options.split,
+            multus_resource=options.multus_resource,
+        )
         return Found.of(inventory, describer.devices(inventory))
 
     return found
 
 
 def _publications(
-    options: Options, cluster: Cluster, metrics: Metrics, clocks: Clocks, opened: ExitStack
+    options: Options, cluster: Cluster, metrics: Metrics, clocks: Clocks, node_events: NodeEvents
 ) -> list[Publication]:
     driver, node = options.driver_name, options.node_name
     owner = Owner(cluster.nodes(), node)
-    node_events = cluster.events_of(node)
-    opened.callback(node_events.close)
     store = cluster.resource_slices(driver, node)
     found = [Publication(store, V1Source(metrics, node_events), owner, metrics, clocks)]
     if options.composite:

@@ -14,8 +14,9 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import shared_option, split_option, table_files
+from agent.inventory import multus, shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.fabric import imex
 from agent.inventory.model import SharedGpus, SplitGpus
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
@@ -62,8 +63,9 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
-           ``shared`` the GPUs that are also offered in shares, ``split`` those whose GPU instances are also
-           offered in parts, None for none.
+            ``shared`` the GPUs that are also offered in shares, ``split`` those whose GPU instances are also
+            offered in parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None
+            where it does not; ``imex_channels`` how many IMEX channels are offered.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -80,7 +82,9 @@ class Options:
     partitions: str | None = None
     partition_policy: str | None = None
     shared: SharedGpus | None = None
+    imex_channels: int = 0
     split: SplitGpus | None = None
+    multus_resource: str | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -105,7 +109,9 @@ def read_options(argv: Sequence[str] | None) -> Options:
         partitions=given.partitions,
         partition_policy=given.partition_policy,
         shared=shared_option.read_shared_gpus(given.shared_gpus),
+        imex_channels=imex.read_imex_channels(given.imex_channels),
         split=split_option.read_split_gpus(given.compute_instances),
+        multus_resource=multus.read_multus_resource(given.multus_resource),
     )
 
 
@@ -131,7 +137,9 @@ def parser() -> argparse.ArgumentParser:
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)
     shared_option.add_option(made)
+    imex.add_option(made)
     split_option.add_option(made)
+    multus.add_option(made)
     return made
 
 

@@ -50,6 +50,11 @@ class Registry:
         with self._lock:
             self._values[name] = {((label, key),): value for key, value in values.items()}
 
+    def replace(self, name: str, values: Mapping[Labels, float]) -> None:
+        """Replace all series of a gauge, whatever its labels. Shape: labels by name."""
+        with self._lock:
+            self._values[name] = dict(values)
+
     def text(self) -> str:
         """Return every metric that has a value, in Prometheus's text form."""
         with self._lock:

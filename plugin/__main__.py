@@ -21,6 +21,7 @@ import daemon.early_end  # noqa: F401 - first, since what follows takes long to 
 from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
+from agent.inventory.fabric.imex import read_imex_channels
 from agent.inventory.shared_option import read_shared_gpus
 from agent.inventory.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
@@ -79,6 +80,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
         shared=read_shared_gpus(arguments.shared_gpus),
+        imex_channels=read_imex_channels(arguments.imex_channels),
         split=read_split_gpus(arguments.compute_instances),
     )
 

@@ -9,6 +9,7 @@ from typing import Final
 from agent.hardware import machine_options
 from agent.inventory import shared_option, split_option, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.fabric import imex
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:
@@ -41,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     machine_options.add_options(found)
     table_files.add_options(found)
     shared_option.add_option(found)
+    imex.add_option(found)
     split_option.add_option(found)
     return found
 

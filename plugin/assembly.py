@@ -11,6 +11,7 @@ from dataclasses import replace
 from agent.hardware.ports import Machine
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
@@ -35,6 +36,7 @@ def assemble(
             options.driver_name,
             options.linked,
             options.shared,
+            imex_channels=options.imex_channels,
             split=options.split,
         ),
         store=RecordStore(options.claims_dir),
@@ -44,6 +46,7 @@ def assemble(
         ),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        hook=HookProgram(options.hook_dir),
         waiting=Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
         host_root=options.host_root,
     )

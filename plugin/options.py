@@ -25,7 +25,7 @@ class Options:
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
            node's table of partitions, ``shared`` the GPUs that claims may share, ``split`` those whose GPU
-           instances they may share, None without any;
+           instances they may share, None without any; ``imex_channels`` how many of them are offered;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -45,6 +45,7 @@ class Options:
     linked: LinkedGpus | None = None
     has_metadata: bool = False
     shared: SharedGpus | None = None
+    imex_channels: int = 0
     split: SplitGpus | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +99,11 @@ class Options:
     def metadata_dir(self) -> Path:
         """Return the folder of the metadata files."""
         return self.data_dir / "dra-device-metadata"
+
+    @property
+    def hook_dir(self) -> Path:
+        """Return the folder where the hook of container runtimes and the plugin meet."""
+        return self.data_dir / "hook"
 
     @property
     def lock_file(self) -> Path:

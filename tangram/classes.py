@@ -1,10 +1,26 @@
-"""The DeviceClasses of a driver, as API objects."""
+"""The DeviceClasses of a driver, as API objects.
+
+A class selects what a claim without more words can have: a VF or NIC that works for RDMA, which is the mode
+where none is said; a VF for VFIO, with the configuration that says so.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-_KINDS: Final = ("gpu", "mig", "nic", "vf")
+from scheduler_core.frontends.configuration.values import API_VERSION, VfMode
+
+_KINDS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "gpu": ("gpu", None),
+    "mig": ("mig", None),
+    "nic": ("nic", "rdmaCapable"),
+    "vf": ("vf", "rdmaCapable"),
+    "vfio": ("vf", "vfioCapable"),
+}
+"""By the first part of a class's name: the type of its devices, and what must be true of them."""
+
+_MODES: Final = {"vfio": VfMode.VFIO}
 
 
 def class_name(kind: str, driver: str) -> str:
@@ -13,17 +29,30 @@ def class_name(kind: str, driver: str) -> str:
 
 
 def device_classes(driver: str) -> tuple[dict[str, Any], ...]:
-    """Return one DeviceClass for every kind of device that the driver publishes."""
+    """Return one DeviceClass for every kind of device, and mode of VFs, that claims usually ask for."""
     return tuple(
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "DeviceClass",
             "metadata": {"name": class_name(kind, driver)},
-            "spec": {"selectors": [{"cel": {"expression": _selector(kind, driver)}}]},
+            "spec": {
+                "selectors": [{"cel": {"expression": _selector(kind, driver)}}],
+                **_config(kind, driver),
+            },
         }
         for kind in _KINDS
     )
 
 
 def _selector(kind: str, driver: str) -> str:
-    return f'device.driver == "{driver}" && device.attributes["{driver}"].type == "{kind}"'
+    device_type, capable = _KINDS[kind]
+    own = f'device.attributes["{driver}"]'
+    found = f'device.driver == "{driver}" && {own}.type == "{device_type}"'
+    return f"{found} && {own}.{capable}" if capable else found
+
+
+def _config(kind: str, driver: str) -> dict[str, Any]:
+    if kind not in _MODES:
+        return {}
+    parameters = {"apiVersion": API_VERSION, "kind": "VfConfig", "mode": str(_MODES[kind])}
+    return {"config": [{"opaque": {"driver": driver, "parameters": parameters}}]}

@@ -51,6 +51,11 @@ class Interfaces:
             return tuple(sorted((own / name for name in names(own)), key=lambda device: _rank(device, 1)))
         return tuple(device for _, device in sorted(_ranked(sys / "class/net").get(bdf, ())))
 
+    @staticmethod
+    def function_of(sys: Path, name: str) -> Bdf | None:
+        """Return the function that a network device belongs to, None for one without a PCI function."""
+        return _function(resolved(sys / "class/net" / name))[0]
+
     def netdev(self, bdf: Bdf) -> str | None:
         """Return the network device of a function: the uplink if it has representors too."""
         folder = self.netdevs.get(bdf)
@@ -110,11 +115,16 @@ def _ranked(folder: Path) -> Mapping[Bdf, list[tuple[_Rank, Path]]]:
     found: defaultdict[Bdf, list[tuple[_Rank, Path]]] = defaultdict(list)
     for name in names(folder):
         device = resolved(folder / name)
-        above = device.parts[::-1]
-        depth = next((at for at, part in enumerate(above) if is_address(part)), None)
-        if depth is not None:
-            found[Bdf(above[depth])].append((_rank(device, depth), device))
+        bdf, depth = _function(device)
+        if bdf is not None:
+            found[bdf].append((_rank(device, depth), device))
     return found
+
+
+def _function(device: Path) -> tuple[Bdf | None, int]:
+    """Return the nearest function above a device's folder, and how far above it is."""
+    above = enumerate(device.parts[::-1])
+    return next(((Bdf(part), depth) for depth, part in above if is_address(part)), (None, 0))
 
 
 def _rank(device: Path, depth: int) -> _Rank:

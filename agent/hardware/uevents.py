@@ -15,6 +15,7 @@ from agent.hardware.errors import NotSupported
 
 SUBSYSTEMS: Final = ("pci", "drm", "nvidia", "net", "infiniband")
 _DRIVER_MODULE: Final = "module"  # loading a driver gives no event for each GPU
+_MODULES: Final = ("nvidia", "mlx", "vfio")
 _POLL_S: Final = 1.0  # how long after the end it may still listen
 
 
@@ -51,5 +52,5 @@ class Uevents:
 def is_news(subsystem: str, device_path: str) -> bool:
     """Whether an event can concern a GPU or NIC, not a virtual interface of a pod."""
     if subsystem == _DRIVER_MODULE:
-        return device_path.rpartition("/")[2].startswith(("nvidia", "mlx"))
+        return device_path.rpartition("/")[2].startswith(_MODULES)
     return "/devices/virtual/" not in f"{device_path}/"

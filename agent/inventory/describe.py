@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from agent.hardware.types import DriverVersions
+from agent.inventory.fabric.imex import ImexDescriber
+from agent.inventory.fabric.joining import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice, SplitGpus
 from agent.inventory.names import gpu_name, shared_name
@@ -26,8 +28,10 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 
     Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
     Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
-           then NVLink partitions, small ones first; then NICs by address, each before its VFs.
+           then NVLink partitions, small ones first; then IMEX channels; then NICs by address, each before
+           its VFs; none that the inventory or the fabric manager withholds.
     """
+    inventory = as_fabric_allows(inventory)
     found = _described(inventory, driver)
     if inventory.split is None:
         return found
@@ -46,6 +50,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver)
+    imex = ImexDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
@@ -58,8 +63,10 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
-            left_out += links.left_out
-    groups += [nics.describe(pf) for pf in inventory.nics]
+        imex.describe(inventory)
+        groups += imex.groups
+        left_out += imex.left_out
+    groups += nics.describe(inventory)
     everything = CompositeSlice(
         name=inventory.node,
         pool=PoolId(driver, inventory.node),
@@ -72,9 +79,10 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     return NodeDevices(
         shared=tuple((shared | nics.shared).values()),
         groups=tuple(groups),
-        by_name=by_name | links.by_name | nics.by_name,
+        by_name=by_name | links.by_name | imex.by_name | nics.by_name,
         pool=flatten([everything]),
         left_out=tuple(left_out),
+        withheld=(*inventory.withheld, *links.withheld),
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.hardware.types import MigMode
-from agent.inventory.describe import as_mode_allows, describe
+from agent.inventory.describe import describe
 from agent.inventory.model import GpuEntry, Inventory, NodeDevices
+from agent.inventory.offered import offered
 
 _ANY_MODE = MigMode(current=False, pending=False)
 
@@ -27,15 +28,20 @@ class Describer:
 
         Shape: the GPUs in it have no present MIG mode.
         """
-        offered = _at_rest(as_mode_allows(inventory))
-        if self._last is None or self._last[0] != offered:
-            self._last = offered, describe(offered, self._driver)
+        found = _at_rest(offered(inventory))
+        if self._last is None or self._last[0] != found:
+            self._last = found, describe(found, self._driver)
         return self._last[1]
 
 
 def _at_rest(inventory: Inventory) -> Inventory:
     """Return an inventory without what claims change; the MIG mode has been taken into account before."""
-    return replace(inventory, gpus=tuple(_entry_at_rest(entry) for entry in inventory.gpus))
+    partitions = tuple(replace(one, is_active=False) for one in inventory.fabric.partitions)
+    return replace(
+        inventory,
+        gpus=tuple(_entry_at_rest(entry) for entry in inventory.gpus),
+        fabric=replace(inventory.fabric, partitions=partitions),
+    )
 
 
 def _entry_at_rest(entry: GpuEntry) -> GpuEntry:

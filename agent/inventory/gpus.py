@@ -73,7 +73,7 @@ class GpuDescriber:
         mixins = [Mixin(name=name, attributes=own, capacity=self._share_of(entry, most_instances(entry)))]
         devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry))]
         if entry.offers_whole:
-            self.by_name[name] = WholeGpu(gpu)
+            self.by_name[name] = WholeGpu(gpu, entry.partition)
         places = [
             (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from agent.hardware.fabric.types import FabricMode, FabricPartition
 from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
@@ -22,6 +23,8 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -36,7 +39,8 @@ class GpuEntry:
 
     Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None if sysfs has no
            function at the GPU's address (its topology is then unknown); ``offers_whole`` is False while
-           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on.
+           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on; ``partition``
+           is the fabric manager's id of the GPU alone, None where none is needed, or it has none.
     """
 
     gpu: Gpu
@@ -45,6 +49,29 @@ class GpuEntry:
     function: PciFunction | None = None
     offers_whole: bool = True
     offers_partitions: bool = True
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """How the node's GPUs are joined.
+
+    Shape: ``partitions`` by id, those of Shared NVSwitch mode; ``problem`` says why no whole GPU can be
+           prepared, None where one can.
+    """
+
+    mode: FabricMode = FabricMode.NONE
+    partitions: tuple[FabricPartition, ...] = ()
+    problem: Reason | None = None
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether a GPU can be used only while it is joined, or not at all."""
+        return self.mode is not FabricMode.NONE or self.problem is not None
+
+
+NO_FABRIC = Fabric()
+"""All GPUs are joined at boot, or no GPU can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +114,10 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts.
+           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts;
+           ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
+           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none;
+           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
     """
 
     node: str
@@ -98,14 +128,32 @@ class Inventory:
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
     shared: SharedGpus | None = None
+    fabric: Fabric = NO_FABRIC
+    has_imex: bool = False
+    imex_channels: int = 0
     split: SplitGpus | None = None
+    functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
+    withheld: tuple[Withheld, ...] = ()
+    multus_resource: str | None = None
+
+    def nic(self, pf: PhysicalFunction) -> WholeNic:
+        """Return a NIC as a device."""
+        return WholeNic(pf, self._facts(pf.function.bdf))
+
+    def vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> NicVf:
+        """Return a VF of a NIC as a device."""
+        return NicVf(pf, vf, self._facts(vf.function.bdf))
+
+    def _facts(self, bdf: Bdf) -> FunctionFacts:
+        return self.functions.get(bdf, NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeGpu:
-    """A whole GPU."""
+    """A whole GPU. Shape: ``partition`` of the fabric manager that must be active, None for none."""
 
     gpu: Gpu
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +165,13 @@ class SharedGpu:
 
 @dataclass(frozen=True, slots=True)
 class GpuPartition:
-    """An NVLink partition: whole GPUs, allocated together. Shape: ``gpus`` by minor, at least two."""
+    """An NVLink partition: whole GPUs, allocated together.
+
+    Shape: ``gpus`` by minor, at least two; ``partition`` of the fabric manager that must be active, or None.
+    """
 
     gpus: tuple[Gpu, ...]
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +211,7 @@ class WholeNic:
     """A NIC's physical function."""
 
     pf: PhysicalFunction
+    facts: FunctionFacts = NO_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +220,7 @@ class NicVf:
 
     pf: PhysicalFunction
     vf: VirtualFunction
+    facts: FunctionFacts = NO_FACTS
 
     @property
     def has_rdma(self) -> bool:
@@ -184,7 +238,16 @@ class NicFunction:
     vf: Bdf | None = None
 
 
-PublishedDevice = WholeGpu | SharedGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf
+@dataclass(frozen=True, slots=True)
+class ImexChannel:
+    """A number of the driver for memory that programs on several nodes share."""
+
+    number: int
+
+
+PublishedDevice = (
+    WholeGpu | SharedGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf | ImexChannel
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +257,9 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | ComputeSpec | InShares | NicFunction | frozenset[GpuUuid]
+Hardware = MigSpec | ComputeSpec | InShares | NicFunction | ImexChannel | frozenset[GpuUuid]
 """The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, a
-function of a NIC, or whole GPUs.
+function of a NIC, an IMEX channel, or whole GPUs.
 """
 
 
@@ -207,7 +270,7 @@ def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
-        case WholeNic() | NicVf():
+        case WholeNic() | NicVf() | ImexChannel():
             return
 
 
@@ -224,6 +287,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return NicFunction(pf.function.bdf)
         case NicVf(pf=pf, vf=vf):
             return NicFunction(pf.function.bdf, vf.function.bdf)
+        case ImexChannel():
+            return device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +305,7 @@ class NodeDevices:
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
-           each beginning with the device's name.
+           each beginning with the device's name; ``withheld`` are devices that exist and are not offered.
     """
 
     shared: tuple[Mixin, ...]
@@ -248,6 +313,7 @@ class NodeDevices:
     by_name: Mapping[DeviceName, PublishedDevice]
     pool: Pool
     left_out: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
     @cached_property
     def books(self) -> Ledger:

@@ -1,19 +1,26 @@
 """NICs and their VFs as composite devices.
 
 A physical function has one slot for each of its VFs, and a VF draws one slot. The whole NIC draws all of
-them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device.
+them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device. A NIC that is
+withheld stays as the source of its VFs and can be allocated on no node.
 """
 
 from __future__ import annotations
 
-from agent.hardware.types import PhysicalFunction, VirtualFunction
-from agent.inventory.model import Group, NicVf, PublishedDevice, WholeNic
+from dataclasses import replace
+
+from agent.hardware.types import PhysicalFunction
+from agent.inventory.judgement import modes_of
+from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
+from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.topology import address_attribute, topology_attributes
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.configuration.values import VfMode
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.nodes import NOWHERE
 
 
 class NicDescriber:
@@ -24,60 +31,92 @@ class NicDescriber:
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
 
-    def describe(self, pf: PhysicalFunction) -> Group:
-        """Return the NIC and its VFs."""
+    def describe(self, inventory: Inventory) -> list[Group]:
+        """Return each NIC with its VFs, by address; those whose own device is withheld come last.
+
+        So they need one slice of their own at most, and claims get VFs of the node's own NIC last.
+        """
+        withheld = frozenset(one.device for one in inventory.withheld)
+        nics = sorted(inventory.nics, key=lambda pf: nic_name(pf.function.bdf) in withheld)
+        return [group for pf in nics if (group := self._nic(inventory, pf, withheld)).devices]
+
+    def _nic(self, inventory: Inventory, pf: PhysicalFunction, withheld: frozenset[DeviceName]) -> Group:
+        """Return a NIC and its VFs, nothing where all of them are withheld."""
         name = nic_name(pf.function.bdf)
-        common = Mixin(name=name, attributes=self._common(pf))
-        whole = CompositeDevice(
+        whole = self._whole(pf)
+        is_offered = name not in withheld
+        if is_offered:
+            self.by_name[name] = inventory.nic(pf)
+        vfs = [
+            self._vf(inventory, inventory.vf(pf, vf))
+            for vf in pf.vfs
+            if vf_name(pf.function.bdf, vf.index) not in withheld
+        ]
+        if not is_offered and not vfs:
+            return Group(mixins=(), devices=())
+        common = Mixin(name=name, attributes=self._common(inventory, pf))
+        return Group(mixins=(common,), devices=(whole if is_offered else replace(whole, nodes=NOWHERE), *vfs))
+
+    def _whole(self, pf: PhysicalFunction) -> CompositeDevice:
+        name = nic_name(pf.function.bdf)
+        own: dict[str, AttributeValue | None] = {
+            "type": "nic",
+            "deviceID": pf.function.device_id,
+            "rdmaCapable": pf.rdma_device is not None,
+        }
+        return CompositeDevice(
             name=name,
             includes=(name,),
-            attributes=self._own(
-                {
-                    "type": "nic",
-                    "deviceID": pf.function.device_id,
-                    "rdmaCapable": pf.rdma_device is not None,
-                }
-            )
-            | dict(address_attribute(pf.function)),
+            attributes=self._own(own) | dict(address_attribute(pf.function)),
             capacity={self._key("vfSlots"): Quantity.of(len(pf.vfs))} if pf.vfs else {},
         )
-        self.by_name[name] = WholeNic(pf)
-        return Group(mixins=(common,), devices=(whole, *(self._vf(pf, vf) for vf in pf.vfs)))
 
-    def _vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> CompositeDevice:
+    def _vf(self, inventory: Inventory, published: NicVf) -> CompositeDevice:
+        pf, vf = published.pf, published.vf
+        address = vf.function.bdf
         name = vf_name(pf.function.bdf, vf.index)
-        self.by_name[name] = published = NicVf(pf, vf)
+        self.by_name[name] = published
         return CompositeDevice(
             name=name,
             includes=(nic_name(pf.function.bdf), self._share_kind(published)),
             sources=(nic_name(pf.function.bdf),),
-            attributes=self._own({"vfIndex": vf.index}) | dict(address_attribute(vf.function)),
+            attributes=self._own({"vfIndex": vf.index})
+            | dict(address_attribute(vf.function))
+            | dict(multus_attributes(inventory.multus_resource, address)),
         )
 
     def _share_kind(self, published: NicVf) -> str:
-        """Return the name of the mixin that all VFs of one device id share."""
-        is_rdma = published.has_rdma
-        vf = published.vf
-        name = f"vf-{vf.function.vendor_id}-{vf.function.device_id}" + ("-rdma" if is_rdma else "")
-        attributes = self._own({"type": "vf", "deviceID": vf.function.device_id, "rdmaCapable": is_rdma})
+        """Return the name of the mixin that all VFs of one device id and the same modes share."""
+        modes = modes_of(published)
+        function = published.vf.function
+        is_rdma, is_vfio = VfMode.RDMA in modes, VfMode.VFIO in modes
+        marks = ("-rdma" if is_rdma else "", "" if is_vfio else "-no-vfio")
+        name = f"vf-{function.vendor_id}-{function.device_id}{''.join(marks)}"
+        own: dict[str, AttributeValue | None] = {
+            "type": "vf",
+            "deviceID": function.device_id,
+            "rdmaCapable": is_rdma,
+            "vfioCapable": is_vfio,
+        }
         self.shared[name] = Mixin(
-            name=name, attributes=attributes, capacity={self._key("vfSlots"): Quantity.of(1)}
+            name=name, attributes=self._own(own), capacity={self._key("vfSlots"): Quantity.of(1)}
         )
         return name
 
-    def _common(self, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
+    def _common(self, inventory: Inventory, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
         found: dict[str, AttributeValue | None] = {
             "vendorID": pf.function.vendor_id,
             "linkType": pf.link_type,
             "linkSpeedMbps": pf.link_speed_mbps,
             "cardID": pf.card_id,
             "pfPciAddress": str(pf.function.bdf),
+            "eswitchMode": inventory.nic(pf).facts.eswitch_mode,
         }
-        known = {key: value for key, value in found.items() if value is not None}
-        return self._own(known) | topology_attributes(pf.function, self.driver)
+        return self._own(found) | topology_attributes(pf.function, self.driver)
 
-    def _own(self, values: dict[str, AttributeValue]) -> dict[QualifiedName, AttributeValue]:
-        return {self._key(key): value for key, value in values.items()}
+    def _own(self, values: dict[str, AttributeValue | None]) -> dict[QualifiedName, AttributeValue]:
+        """Return attributes under their full names, without those that are unknown."""
+        return {self._key(key): value for key, value in values.items() if value is not None}
 
     def _key(self, key: str) -> QualifiedName:
         return qualified(key, self.driver)

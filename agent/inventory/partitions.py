@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from agent.inventory.fabric.joining import partition_ids
 from agent.inventory.gpus import most_instances, share_name
 from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, LinkedGpus, PublishedDevice
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
+from agent.inventory.withheld import Cause, Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable, table_of
 from scheduler_core.model.composite import CompositeDevice
@@ -30,25 +32,27 @@ class PartitionDescriber:
         self.driver = driver
         self.groups: list[Group] = []
         self.by_name: dict[DeviceName, PublishedDevice] = {}
-        self.left_out: list[str] = []
+        self.withheld: list[Withheld] = []
 
     def describe(self, inventory: Inventory, linked: LinkedGpus) -> None:
         """Describe the table's partitions by size, the highest score first, since first-fit takes the first.
 
-        A partition with a member that is missing or cannot be allocated whole is left out, with the reason.
+        A partition with a member that is missing or cannot be allocated whole is withheld, with the reason.
         """
         entries = {entry.gpu.minor: entry for entry in inventory.gpus}
+        ids = partition_ids(inventory.fabric.partitions, (entry.gpu for entry in inventory.gpus))
         devices = []
         for size, partitions in sorted(linked.table.by_size.items()):
             for one in sorted(partitions, key=lambda partition: -partition.score):
                 name = linked_name(one.minors)
                 missing = [m for m in one.minors if m not in entries or not entries[m].offers_whole]
                 if missing:
-                    self.left_out.append(f"{name}: GPU {missing[0]} is missing, or cannot be allocated whole")
+                    self.withheld.append(Withheld(name, "gpu-partition", _missing(missing[0])))
                 elif size > 1:
                     members = [entries[minor] for minor in one.minors]
                     devices.append(self._device(name, one, members, linked.table))
-                    self.by_name[name] = GpuPartition(tuple(entry.gpu for entry in members))
+                    gpus = tuple(entry.gpu for entry in members)
+                    self.by_name[name] = GpuPartition(gpus, ids.get(frozenset(gpu.uuid for gpu in gpus)))
         if devices:
             self.groups.append(Group(mixins=(), devices=tuple(devices)))
 
@@ -107,6 +111,11 @@ def shipped_boards() -> tuple[str, ...]:
 def _shipped() -> Iterator[Traversable]:
     folder = resources.files("agent.inventory") / "tables"
     return (one for one in folder.iterdir() if one.name.endswith(".json"))
+
+
+def _missing(minor: int) -> Reason:
+    text = f"GPU {minor} is missing, or cannot be allocated whole"
+    return Reason(Cause.NO_WHOLE_GPU, text, "the operator repairs the GPU, or gives the node its own table")
 
 
 def _common(values: Iterator[AttributeValue | None]) -> AttributeValue | None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import (
     GpuPartition,
+    ImexChannel,
     MigComputeInstance,
     MigPartition,
     NicVf,
@@ -58,7 +59,7 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
                 is_fixed = device.spec in existing
             case WholeNic(pf=pf):
                 is_fixed = not pf.vfs
-            case NicVf():
+            case NicVf() | ImexChannel():
                 is_fixed = True
         if is_fixed:
             yield name

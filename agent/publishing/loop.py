@@ -60,7 +60,11 @@ Message = MachineChanged | SlicesChanged | WatchBroken | Stop
 
 
 class Agent:
-    """Publishes one node. Units: ``resync_s`` seconds between discoveries without an event."""
+    """Publishes one node.
+
+    Shape: ``hear`` is called with what each discovery found.
+    Units: ``resync_s`` seconds between discoveries without an event.
+    """
 
     def __init__(
         self,
@@ -71,6 +75,7 @@ class Agent:
         metrics: Metrics,
         clocks: Clocks,
         resync_s: float,
+        hear: Callable[[Found], None] = lambda _: None,
     ) -> None:
         self._discover = discover
         self._publications = tuple(publications)
@@ -78,6 +83,7 @@ class Agent:
         self._metrics = metrics
         self._clocks = clocks
         self._resync_s = resync_s
+        self._hear_found = hear
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         self._ended = threading.Event()
         self._found: Found | None = None
@@ -153,6 +159,7 @@ class Agent:
             return
         self._metrics.count("discoveries_total")
         self._log_left_out(found)
+        self._hear_found(found)
         is_new = found != self._found
         self._found, self._surprise, self._discovery_backoff = found, "", _DISCOVERY_BACKOFF
         self._discovery_due = now + self._resync_s

@@ -12,6 +12,9 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "slices": Definition("gauge", "Slices of this node that the API server holds, by kind."),
     "devices": Definition("gauge", "Devices of this node that are published, by kind."),
     "left_out_devices": Definition("gauge", "Devices that could not be read or described."),
+    "withheld_devices": Definition(
+        "gauge", "Devices that are not offered because they cannot be prepared, by type and reason."
+    ),
     "writes_total": Definition("counter", "Writes to the API server that succeeded, by kind and verb."),
     "failures_total": Definition("counter", "Attempts to publish that failed, by kind."),
     "discoveries_total": Definition("counter", "Successful discoveries of this machine's devices."),

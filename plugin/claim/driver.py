@@ -17,9 +17,10 @@ from pathlib import Path
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import DeviceHeld, PluginError, UnknownDevice
+from plugin.base.errors import DeviceHeld, DeviceUnusable, NotReady, PluginError, UnknownDevice
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.attribution import attributed
 from plugin.claim.holder_wait import HolderWait, HolderWaits
@@ -33,6 +34,7 @@ from plugin.claim.steps import ClaimSteps
 from plugin.kinds.health import HealthReader
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
@@ -55,6 +57,7 @@ class Driver:
         locks: Locks,
         holder_waits: HolderWaits,
         waiting: Waiting,
+        hook: HookProgram,
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
@@ -73,6 +76,7 @@ class Driver:
             store=store,
             cdi=cdi,
             metadata=metadata,
+            hook=hook,
             setup=self._setup,
             host_root=host_root,
             waiting=waiting,
@@ -145,6 +149,26 @@ class Driver:
             with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
                 self._steps.end(record, self._boot.boot_id())
 
+    def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace) -> ClaimRef:
+        """Bring a device of a prepared claim into a pod's namespace; where it is there already, it stays.
+
+        Returns the claim's name. Raises: PluginError; the pod has nothing of the device then.
+        """
+        with self._locked(uid, f"bring device {device} of claim {uid} into a pod"):
+            record = self._store.load(uid)
+            found = record and next((one for one in record.devices if one.device == device), None)
+            is_prepared = record is not None and record.state is State.COMPLETED
+            if record is None or not found or not is_prepared or record.boot_id != self._boot.boot_id():
+                subject = f"device {device} of claim {record.ref if record else uid}"
+                raise NotReady("bring into a pod", subject, "the claim is not prepared", "it is retried")
+            purpose = f"bring device {device} of claim {record.ref} into a pod"
+            with (
+                attributed("bring into a pod a device of", record.ref, uid),
+                self._targets_locked(found.lock_targets, purpose),  # no GPU of the claim: it may be slow
+            ):
+                self._steps.bring_in(record, found, pod)
+            return record.ref
+
     def reconcile(self) -> tuple[Repair, ...]:
         """Repair what a crash, a reboot or somebody else left, and return what was due.
 
@@ -176,11 +200,11 @@ class Driver:
                 _log.error("claim %s: its metadata is not written: %s", uid, error)
 
     def _planned(self, preparation: Preparation, claim: AllocatedClaim) -> Plan:
-        """Resolve a claim. A device that is not known may have come since the node was read."""
+        """Resolve a claim. The node may have changed since it was read: it is read again before a refusal."""
         snapshot = self._node.snapshot
         try:
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
-        except UnknownDevice:
+        except (UnknownDevice, DeviceUnusable):
             snapshot = self._node.read_again()
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
 

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from agent.inventory.model import NodeDevices, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import ClaimUnusable, UnknownDevice
+from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
 from plugin.cdi import names
 from plugin.claim.metadata import metadata_ids
 from plugin.claim.record import Record
@@ -60,8 +60,9 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
     """Return what to prepare for ``claim`` on a node.
 
     Shape: devices in the order of the results; none where no result is of this driver and pool.
-    Raises: UnknownDevice; ClaimUnusable for devices of a kind that cannot be prepared, shared or named
-            twice, a configuration that is wrong or cannot be prepared, or a UID that cannot be used.
+    Raises: UnknownDevice; DeviceUnusable for devices of a kind that cannot be prepared; ClaimUnusable for
+            devices that are shared or named twice, a configuration that is wrong or cannot be prepared, or a
+            UID that cannot be used.
     """
     uid = checked_uid(claim.uid or "", claim.ref)
     driver, pool = node.pool.id.driver, node.pool.id.name
@@ -155,7 +156,7 @@ def _claimed(
     wanted = Wanted(published, common, _share(result, published, node, subject), configs.get(name))
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
-        raise ClaimUnusable("prepare", subject, kind.why_unprepared, "the user asks for another device")
+        raise DeviceUnusable("prepare", subject, kind.why_unprepared, "the user asks for another device")
     claimed: Claimed = kind.plan(wanted)
     return msgspec.structs.replace(claimed, pci_addresses=kind.pci_addresses(published) or UNSET)
 
@@ -183,5 +184,6 @@ def _share(
 
 
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
-    told = (sentence for sentence in node.left_out if sentence.startswith(f"{name}: "))
-    return next(told, "this node has no such device")
+    told = [sentence for sentence in node.left_out if sentence.startswith(f"{name}: ")]
+    withheld = [str(one) for one in node.withheld if one.device == name]
+    return next(iter((*told, *withheld)), "this node has no such device")

@@ -17,6 +17,7 @@ from agent.hardware.ports import Machine
 from plugin.base.errors import PluginError
 from plugin.cdi import document
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
@@ -29,6 +30,7 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node, NodeSnapshot
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
@@ -48,6 +50,7 @@ class ClaimSteps:
     store: RecordStore
     cdi: CdiFolder
     metadata: MetadataFolder
+    hook: HookProgram
     setup: DeviceSetup
     host_root: Path
     waiting: Waiting
@@ -100,6 +103,15 @@ class ClaimSteps:
         if found != record:
             self.store.note(found)
         return found
+
+    def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
+        """Bring a device of a prepared claim into a pod. Raises: PluginError, HardwareError."""
+
+        def note(devices: Sequence[Claimed]) -> None:
+            self.store.note(record.with_devices(devices))
+
+        context = self._context(self.node.snapshot, record)
+        self.setup.bring_in(context, record.devices, device, pod, note)
 
     def undo(self, record: Record, event: Event) -> None:
         """Undo a claim of this boot and remove its record.
@@ -162,7 +174,7 @@ class ClaimSteps:
 
         context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
-        found = injections(context, record.uid, devices)
+        found = injections(context, record.uid, devices, self.hook)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
         self.write_metadata(record.with_devices(devices))
         self.setup.refuse_dead(context, devices)

@@ -95,6 +95,19 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     def status_data(self) -> Mapping[str, Any]:
         """Return what the claim's status says of the hardware."""
 
+    @property
+    def network_data(self) -> Mapping[str, Any] | None:
+        """Return what is told of the network interface that pods get, None where they get none.
+
+        Source: resource.k8s.io/v1, NetworkDeviceData.
+        """
+        return None
+
+    @property
+    def is_in_pod(self) -> bool:
+        """Whether something of the device was brought into a pod."""
+        return False
+
     @abstractmethod
     def as_planned(self) -> Self:
         """Return the device without the facts that setting it up added."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
+from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.netdev_nic import ClaimedNetdevNic, NetdevNicKind
+from plugin.kinds.nic_vf.netdev import ClaimedNetdevVf, NetdevVfKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
@@ -21,11 +24,14 @@ KINDS: Final = KindTable(
     SharedGpuKind(),
     GpuPartitionKind(),
     MigPartitionKind(),
+    ImexChannelKind(),
     ComputeInstanceKind(),
     RdmaNicKind(),
+    NetdevNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
     VfioVfKind(),
+    NetdevVfKind(),
     NicVfKind(),
 )
 ClaimedDevice = (
@@ -36,6 +42,9 @@ ClaimedDevice = (
     | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
+    | ClaimedNetdevVf
     | ClaimedRdmaNic
+    | ClaimedNetdevNic
+    | ClaimedImexChannel
 )
 """What a record may hold of a device: the ``claimed`` of every row."""

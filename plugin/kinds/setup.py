@@ -18,6 +18,7 @@ from plugin.kinds.kind import Foreign
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import KindTable
 from plugin.machine.context import Context
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 
 NoteDevices = Callable[[Sequence[Claimed]], None]
@@ -50,6 +51,22 @@ class DeviceSetup:
             kind.set_up(context, mine, progress)
         for device in self._found_for_admin(context, devices):
             progress.know(device)
+        return progress.devices
+
+    def bring_in(
+        self,
+        context: Context,
+        devices: Sequence[Claimed],
+        device: Claimed,
+        pod: PodNamespace,
+        note: NoteDevices,
+    ) -> tuple[Claimed, ...]:
+        """Bring one device of a claim into a pod and return all with what is known now.
+
+        Raises: PluginError, HardwareError.
+        """
+        progress = _Progress(devices, note)
+        self.kinds.of_claimed(device).bring_in(context, device, pod, progress)
         return progress.devices
 
     def refuse_dead(self, context: Context, devices: Sequence[Claimed]) -> None:

@@ -31,6 +31,7 @@ from plugin.kubelet.endpoint import Endpoint, refuse_taken, serve
 from plugin.kubelet.health_streams import POLL_S, HealthStreams
 from plugin.kubelet.paths import PluginPaths
 from plugin.kubelet.registration import RegistrationServicer
+from plugin.runtime.hook_service import HookService
 from plugin.telling.ports import ClaimObserver, NoObserver
 
 # Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
@@ -45,16 +46,20 @@ _log = logging.getLogger(__name__)
 class Running:
     """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
 
-    def __init__(self, dra: Endpoint, registration: Endpoint, streams: HealthStreams) -> None:
+    def __init__(
+        self, dra: Endpoint, registration: Endpoint, streams: HealthStreams, hooks: HookService
+    ) -> None:
         self._dra = dra
         self._registration = registration
         self._streams = streams
+        self._hooks = hooks
 
     def stop(self) -> None:
         """Deregister first, so that the kubelet calls no server that is going away."""
         self._registration.close()
         self._streams.close()
         self._dra.close()
+        self._hooks.close()
         _log.info("stopped serving %s", self._dra.path)
 
     def __enter__(self) -> Self:
@@ -94,7 +99,14 @@ def start(
         _remove_dead_sockets(paths)
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
-        return _served(Service(driver, claims, observer or NoObserver()), streams, paths)
+        observer = observer or NoObserver()
+        hooks = HookService(driver, observer, paths)
+        hooks.begin()
+        try:
+            return _served(Service(driver, claims, observer), streams, hooks, paths)
+        except BaseException:
+            hooks.close()
+            raise
 
 
 def refuse_unusable(paths: PluginPaths) -> None:
@@ -133,7 +145,7 @@ def _remove_dead_sockets(paths: PluginPaths) -> None:
                 refuse_taken(path)
 
 
-def _served(service: Service, streams: HealthStreams, paths: PluginPaths) -> Running:
+def _served(service: Service, streams: HealthStreams, hooks: HookService, paths: PluginPaths) -> Running:
     dra = serve(_dra_server(service, streams), paths.dra_socket)
     try:
         registration = serve(_registration_server(paths), paths.registration_socket)
@@ -142,7 +154,7 @@ def _served(service: Service, streams: HealthStreams, paths: PluginPaths) -> Run
         dra.close()
         raise
     _log.info("driver %s serves %s", paths.driver_name, paths.dra_socket)
-    return Running(dra, registration, streams)
+    return Running(dra, registration, streams, hooks)
 
 
 def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:

@@ -14,7 +14,7 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
+from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SharedGpus, SplitGpus
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -24,12 +24,13 @@ class NodeSnapshot:
     """One reading of the node.
 
     Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
-           each of them.
+           each of them; ``fabric`` how they are joined.
     """
 
     devices: NodeDevices
     gpus: Mapping[GpuUuid, Gpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
+    fabric: Fabric = NO_FABRIC
 
     def text_of(self, target: LockTarget) -> str:
         """Return how messages name what is locked."""
@@ -41,7 +42,7 @@ class Node:
     """The node of one driver.
 
     Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``split`` those whose GPU
-           instances are in parts; all as the agent has them.
+           instances are in parts, ``imex_channels`` how many are offered; all as the agent has them.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Node:
         linked: LinkedGpus | None = None,
         shared: SharedGpus | None = None,
         *,
+        imex_channels: int = 0,
         split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
@@ -59,6 +61,7 @@ class Node:
         self._driver = driver
         self._linked = linked
         self._shared = shared
+        self._imex_channels = imex_channels
         self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
@@ -72,10 +75,17 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, shared=self._shared, split=self._split)
+            inventory = replace(
+                inventory,
+                linked=self._linked,
+                shared=self._shared,
+                split=self._split,
+                imex_channels=self._imex_channels,
+            )
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
                 {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+                inventory.fabric,
             )
             return self._snapshot

@@ -21,12 +21,14 @@ _ROOT: Final = Path("/")
 class Parts:
     """What a container gets of one device, as the host names it.
 
-    Shape: ``told`` are names and values; the container's variables are the device's with ``_NAME`` behind it.
+    Shape: ``told`` are names and values; the container's variables are the device's with ``_NAME`` behind it;
+           ``joins_pod`` whether something of it is brought into the pod's namespaces when a container starts.
     """
 
     nodes: tuple[DeviceNode, ...] = ()
     files: tuple[HostFile, ...] = ()
     told: tuple[tuple[str, str], ...] = ()
+    joins_pod: bool = False
 
 
 def usable_nodes(nodes: Sequence[DeviceNode], host_root: Path) -> tuple[DeviceNode, ...]:

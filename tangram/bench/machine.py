@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from agent.hardware.types import Placement
-from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory import describe, discover, offered
 from agent.inventory.names import gpu_name, partition_name
 from agent.slices import v1_slices
 from scheduler_core.books.ledger import Ledger
@@ -81,7 +81,7 @@ class Dgx:
             file = folder / f"{NODE}.yaml"
             file.write_text(yaml.safe_dump(document), encoding="utf-8")
             readers = self._machines.simulated(str(file), folder / NODE).machine.readers
-            return v1_slices(describe(as_mode_allows(discover(readers, NODE)), DRIVER))
+            return v1_slices(describe(offered(discover(readers, NODE)), DRIVER))
 
 
 def named(slices: Sequence[Json], node: str, number: int) -> Iterator[Json]:

@@ -5,23 +5,27 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from agent.hardware.ports import Readers
-from agent.inventory import DEFAULT_DRIVER, as_mode_allows, describe, discover
+from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
+from agent.inventory.fabric import imex
 from agent.inventory.model import Inventory, NodeDevices
+from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.errors import bad_argument
+from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.multus import add_multus, with_multus
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
+from tangram.pictures.withheld import withheld_table
 from tangram.program.throwaway import throwaway_folder
 from tangram.shared_gpus import add_shared_gpus, refuse_without_node, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
@@ -59,6 +63,8 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_shared_gpus(parser)
+    imex.add_option(parser)
+    add_multus(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -83,6 +89,8 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = replace(found, imex_channels=_imex_channels(options))
+        found = with_multus(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
@@ -93,12 +101,25 @@ def _run(options: Namespace, face: Face) -> int:
     return DONE
 
 
+def _imex_channels(options: Namespace) -> int:
+    try:
+        return imex.read_imex_channels(options.imex_channels)
+    except InvalidOption as error:
+        raise BadInput(str(error)) from error
+
+
 def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
     if options.sizes or options.files or options.cluster:
         refuse_without_node(options)
+        if options.multus_resource is not None:
+            rule = "has no effect with --sizes, --file and --cluster"
+            raise bad_argument("--multus-resource", options.multus_resource, rule)
+        if options.imex_channels:
+            rule = "has no effect with --sizes, --file and --cluster"
+            raise bad_argument("--imex-channels", str(options.imex_channels), rule)
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
@@ -118,7 +139,7 @@ def shown_of(readers: Readers, node: str, driver: str) -> Shown:
 
 def described(inventory: Inventory, driver: str) -> Shown:
     """Describe what can be prepared on a node without an operator."""
-    return Shown(inventory, describe(as_mode_allows(inventory), driver))
+    return Shown(inventory, describe(offered(inventory), driver))
 
 
 @contextmanager
@@ -141,16 +162,20 @@ def _plain(shown: Shown) -> dict[str, Any]:
         "inventory": shown.inventory,
         "devices": rows(shown.devices.pool),
         "leftOut": shown.devices.left_out,
+        "withheld": shown.devices.withheld,
         "sizes": list(sizes_of(shown.devices)),
     }
 
 
 def _draw(shown: Shown, face: Face) -> None:
-    face.out.show(pcie_tree(shown.inventory))
+    face.out.show(pcie_tree(shown.inventory, shown.devices.withheld))
     face.out.heading("Devices")
     face.out.show(devices_table(shown.devices.pool))
     for sentence in shown.devices.left_out:
         face.out.show(Text(f"left out: {sentence}", style="yellow"))
+    if shown.devices.withheld:
+        face.out.heading("Withheld: not offered, since they cannot be prepared")
+        face.out.show(withheld_table(shown.devices.withheld))
     face.out.heading("Slices")
     face.out.show(sizes_table(list(sizes_of(shown.devices))))
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from agent.hardware.errors import DriverMissing
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, Unreadable
-from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory import describe, discover, offered
 from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
 from scheduler_core.api import allocate
@@ -62,15 +62,15 @@ def stations(readers: Readers, decision: Decision, driver: str, width: int) -> I
     inventory = discover(readers, decision.node)
     made_by = "agent.inventory.discover(readers, node)"
     yield Station("inventory", made_by, pcie_tree(inventory), plain(inventory))
-    offered = as_mode_allows(decision.offered.on(inventory))
-    devices = describe(offered, driver)
+    on_offer = offered(decision.offered.on(inventory))
+    devices = describe(on_offer, driver)
     yield _devices(devices)
     slices = encoded(composite_slices(devices))
     sizes = list(sizes_of(devices))
     made_by = "agent.slices.composite_slices, v1_slices; scheduler_core.dialects.project"
     yield Station("slices", made_by, sizes_table(sizes), {"sizes": plain(sizes), "composite": slices})
     is_in_vain = decision.asked is None and not inventory.gpus
-    asked = decision.asked = decision.asked or suitable(offered, driver)
+    asked = decision.asked = decision.asked or suitable(on_offer, driver)
     made_by = "scheduler_core.codec.claims.decode_claim"
     yield Station("claim", made_by, Text(yaml_text(asked.written).rstrip()), list(asked.written))
     decision.pools = pools_of(decode_slice(one) for one in slices)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.text import Text
 from rich.tree import Tree
 
 from agent.hardware.types import Gpu, GpuInstance, PciFunction, PhysicalFunction
 from agent.inventory.model import GpuEntry, Inventory
-from agent.inventory.names import gpu_name, memory_slice_range, nic_name
+from agent.inventory.names import gpu_name, memory_slice_range, nic_name, vf_name
+from agent.inventory.withheld import Withheld
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.model.device import DeviceName
 from tangram.pictures.counted import counted
 
 _Leaf = tuple[PciFunction | None, Tree]
 
 
-def pcie_tree(inventory: Inventory) -> Tree:
-    """Draw the node. Shape: by NUMA node, root complex, root port, switch; the unreadable comes last."""
+def pcie_tree(inventory: Inventory, withheld: Iterable[Withheld] = ()) -> Tree:
+    """Draw the node. Shape: by NUMA node, root complex, root port, switch; the unreadable comes last.
+
+    What is withheld is marked with the cause, VFs with their number.
+    """
+    causes = {one.device: str(one.reason.cause) for one in withheld}
     tree = Tree(_title(inventory), guide_style="dim")
     branches: dict[tuple[str, ...], Tree] = {}
-    for function, leaf in sorted(_leaves(inventory), key=lambda found: _order(found[0])):
+    for function, leaf in sorted(_leaves(inventory, causes), key=lambda found: _order(found[0])):
         branch, levels = tree, _levels(function)
         for depth, level in enumerate(levels, start=1):
             path = levels[:depth]
@@ -43,11 +49,11 @@ def _title(inventory: Inventory) -> Text:
     return title
 
 
-def _leaves(inventory: Inventory) -> Iterator[_Leaf]:
+def _leaves(inventory: Inventory, causes: Mapping[DeviceName, str]) -> Iterator[_Leaf]:
     for entry in inventory.gpus:
-        yield entry.function, _gpu(entry)
+        yield entry.function, _gpu(entry, causes)
     for nic in inventory.nics:
-        yield nic.function, Tree(_nic(nic))
+        yield nic.function, Tree(_nic(nic, causes))
 
 
 def _order(function: PciFunction | None) -> tuple[int, tuple[str, ...]]:
@@ -71,11 +77,13 @@ def _levels(function: PciFunction | None) -> tuple[str, ...]:
     return tuple(f"{kind}{name}" for kind, name in named if name is not None)
 
 
-def _gpu(entry: GpuEntry) -> Tree:
+def _gpu(entry: GpuEntry, causes: Mapping[DeviceName, str]) -> Tree:
     gpu = entry.gpu
     leaf = Text().append(gpu_name(gpu.minor), style="bold green")
     leaf.append(f"  {gpu.product_name}  {Quantity.bytes_of(gpu.memory_bytes)}")
     leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="dim")
+    if gpu_name(gpu.minor) in causes:
+        leaf.append(f"  withheld as a whole: {causes[gpu_name(gpu.minor)]}", style="yellow")
     tree = Tree(leaf)
     for instance in entry.instances:
         tree.add(Text(_instance(entry, instance), style="green"))
@@ -97,10 +105,16 @@ def _instance(entry: GpuEntry, instance: GpuInstance) -> str:
     return f"GI {instance.gi_id}: {name} at memory slices {memory_slice_range(instance.placement)}, {uuids}"
 
 
-def _nic(nic: PhysicalFunction) -> Text:
-    leaf = Text().append(nic_name(nic.function.bdf), style="bold cyan")
+def _nic(nic: PhysicalFunction, causes: Mapping[DeviceName, str]) -> Text:
+    name = nic_name(nic.function.bdf)
+    leaf = Text().append(name, style="bold cyan")
     names = [name for name in (nic.netdev, nic.rdma_device, nic.link_type) if name]
     vfs = counted(len(nic.vfs), "VF") if nic.total_vfs else "no SR-IOV"
     leaf.append(f"  {' '.join(names)}")
     leaf.append(f"  {nic.function.vendor_id}:{nic.function.device_id}  {vfs}", style="dim")
+    if name in causes:
+        leaf.append(f"  withheld as a whole: {causes[name]}", style="yellow")
+    withheld_vfs = sum(vf_name(nic.function.bdf, vf.index) in causes for vf in nic.vfs)
+    if withheld_vfs:
+        leaf.append(f"  {counted(withheld_vfs, 'VF')} withheld", style="yellow")
     return leaf

@@ -39,6 +39,8 @@ def test_an_address_is_read_as_people_write_it(text, address):
         (["--resync", "0"], "--resync '0.0': must be at least 1 second"),
         (["--simulated", "a100x2"], "each needs the other"),
         (["--machine", "/tmp"], "each needs the other"),
+        (["--multus-resource", "vf"], "--multus-resource 'vf': must be DOMAIN/NAME"),
+        (["--multus-resource", "a.example/" + "v" * 55], "of at most 64 characters"),
         (["--metrics-address", "9464"], "--metrics-address '9464'"),
         (["--metrics-address", "host:70000"], "--metrics-address"),
     ],

@@ -15,7 +15,7 @@ from crd_support import installed_definition
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
-from agent.inventory import as_mode_allows, describe, discover
+from agent.inventory import describe, discover, offered
 from agent.slices import composite_slices, encoded
 from kube_api import Invalid, KubeApi
 from scheduler_core.codec.composite import decode_slice
@@ -34,7 +34,7 @@ def described(name: str, folder: Path) -> tuple[Document, ...]:
     machine = SimulatedMachine.open(load_node(name), folder / name)
     readers = simulated_hardware(machine).readers
     inventory = discover(readers, f"crd-{uuid.uuid4().hex[:8]}")
-    return encoded(composite_slices(describe(as_mode_allows(inventory))))
+    return encoded(composite_slices(describe(offered(inventory))))
 
 
 @pytest.fixture

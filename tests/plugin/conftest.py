@@ -10,12 +10,16 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
+import shared_nvswitch
 from devices_of_kinds import allocated_device, left_of_nics
+from shared_nvswitch import shared_node
 from told_cluster import Cluster
 
+from agent.hardware.nics.links import Link
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
@@ -25,6 +29,7 @@ from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
+from plugin.machine.namespaces import PodNamespace
 from plugin.options import Options
 from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
@@ -59,8 +64,10 @@ class Bench:
     options: Options
     clock: Clock
     driver: Driver = field(init=False)
+    first_links: tuple[Link, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.first_links = self.simulated.kernel.links(None)
         self.driver = assemble(self.machine, self.options, clock=self.clock, sleep=self.clock.sleep)
 
     @property
@@ -96,6 +103,19 @@ class Bench:
     def look_at(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
         """Prepare a claim with admin access to devices."""
         return self.driver.prepare(self.claim(uid, *devices, admin_access=True))
+
+    @property
+    def pod(self) -> Path:
+        """What stands for a pod's network namespace."""
+        file = self.simulated.directory.parent / "pod"
+        file.touch()
+        return file
+
+    def bring_in(self, uid: str, device: str, pod: Path | None = None) -> None:
+        """Do what the hook of a container runtime asks for."""
+        namespace = PodNamespace.at(pod or self.pod)
+        assert namespace is not None
+        self.driver.bring_in(ClaimUid(uid), device, namespace)
 
     def unprepare(self, uid: str) -> None:
         self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
@@ -143,6 +163,10 @@ class Bench:
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
         found += left_of_nics(self.simulated)
+        found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
+        found += [
+            f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
+        ]
         folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
@@ -184,9 +208,12 @@ def make_bench(
     *,
     split: SplitGpus | None = None,
     has_metadata: bool = False,
+    file: NodeFile | None = None,
+    imex_channels: int = 0,
 ) -> Bench:
     clock = Clock()
-    simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
+    node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
         node_name=node,
@@ -195,6 +222,7 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         shared=shared,
+        imex_channels=imex_channels,
         split=split,
     )
     return Bench(simulated, options, clock)
@@ -227,9 +255,12 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder."""
+    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder.
+
+    It offers two IMEX channels.
+    """
     return lambda folder, linked=PAIR, node="a100x2": make_bench(
-        folder, node, None, linked, SharedGpus(), split=SplitGpus()
+        folder, node, None, linked, SharedGpus(), split=SplitGpus(), imex_channels=2
     )
 
 
@@ -249,6 +280,22 @@ def split_bench(folder: Path) -> Bench:
 def telling_bench(folder: Path) -> Bench:
     """Two A100s that a table joins; containers find metadata files of their devices."""
     return make_bench(folder, "a100x2", None, PAIR, has_metadata=True)
+
+
+@pytest.fixture
+def fabric_bench_in() -> Callable[..., Bench]:
+    """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
+
+    def make(folder: Path, linked: LinkedGpus | None = None, shared: SharedGpus | None = None) -> Bench:
+        return make_bench(folder, shared_nvswitch.NAME, None, linked, shared, file=shared_node())
+
+    return make
+
+
+@pytest.fixture
+def fabric_bench(folder: Path, fabric_bench_in: Callable[..., Bench]) -> Bench:
+    """An HGX H100 whose fabric manager joins GPUs on request; the options say nothing of it."""
+    return fabric_bench_in(folder)
 
 
 @pytest.fixture(scope="session")

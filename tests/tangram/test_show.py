@@ -139,6 +139,28 @@ def test_json_has_the_inventory_the_devices_and_the_sizes(tangram):
     assert [size["form"] for size in answer.json["sizes"]][:2] == ["composite", "composite, flattened"]
 
 
+def test_what_is_withheld_is_listed_with_the_reason_and_marked_in_the_tree(tangram, written):
+    nic = 'bdf: "0000:19:00.0", model: connectx-6-dx, link: ethernet,'
+    text = tangram("node", "show", "a30x4").out.replace(nic, f"{nic} default_route: true,")
+    node = written("mine.yaml", text)
+
+    lines = tangram("show", "--node", node).out.splitlines()
+    (withheld,) = tangram("show", "--node", node, "--json").json["withheld"]
+
+    heading = lines.index("Withheld: not offered, since they cannot be prepared")
+    reason = "its interface enp25s0 carries the node's default route (enp25s0)"
+    assert lines[heading + 3].split()[:3] == ["nic", "1", "nic-0000-19-00-0"]
+    assert reason in lines[heading + 3]
+    (mark,) = (line for line in lines if "withheld as a whole: default-route" in line)
+    assert "nic-0000-19-00-0  enp25s0" in mark
+    assert (withheld["device"], withheld["kind"]) == ("nic-0000-19-00-0", "nic")
+    assert (withheld["reason"]["cause"], withheld["reason"]["text"]) == ("default-route", reason)
+
+
+def test_a_node_that_withholds_nothing_says_nothing_of_it(tangram):
+    assert "ithheld" not in tangram("show", "--node", "a100x2").out
+
+
 def test_a_node_is_shown_by_name_or_by_the_path_of_its_file(tangram, written):
     path = written("mine.yaml", tangram("node", "show", "a100x2").out)
 

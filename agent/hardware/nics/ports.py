@@ -5,6 +5,7 @@ Every method may raise a ``HardwareError``. ``NicReader`` changes nothing; ``Nic
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -76,8 +77,16 @@ class NicReader(Protocol):
         """
         ...
 
+    def default_route_functions(self) -> Mapping[Bdf, tuple[str, ...]]:
+        """Return that way for every function that the node needs: one reading for all."""
+        ...
+
     def eswitch_mode(self, pf: Bdf) -> str | None:
         """Return ``legacy`` or ``switchdev``, None if it is unknown."""
+        ...
+
+    def eswitch_mode_in_files(self, pf: Bdf) -> str | None:
+        """Return the mode as far as files tell it: no driver is asked, which needs CAP_NET_ADMIN."""
         ...
 
     def data_direct(self, bdf: Bdf) -> PciFunction | None:

@@ -14,6 +14,8 @@ import msgspec
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.nics.types import VFIO_PCI, DriverBinding
 from agent.hardware.types import Bdf
+from agent.inventory.judgement import why_needed, why_not_vfio
+from agent.inventory.nic_facts import facts_of
 from plugin.base.errors import NotReady
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.nic_vf.presence import refuse_changed
@@ -29,29 +31,15 @@ class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
     override: str | None
 
 
-def refuse_needed(reader: NicReader, device: ClaimedVf) -> None:
-    """Refuse a VF whose interface carries the node's default route. Raises: NotReady; HardwareError."""
-    way = reader.needed_for_default_route(device.bdf)
-    if way:
-        reason = f"its interface {way[0]} carries the node's default route ({' < '.join(way)})"
-        raise NotReady(_ATTEMPTED, _subject(device), reason, "the user asks for another VF")
+def refuse_unfit(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:
+    """Check that VFIO can have a VF now, with the agent's judgement of what it offers.
 
-
-def refuse_shared_group(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:
-    """Check that nobody outside the claim uses a function of the VF's IOMMU group: VFIO gives it whole.
-
-    Raises: NotReady naming the neighbour and its driver; HardwareError.
+    Shape: ``given`` are the functions that the claim has together. Raises: NotReady; HardwareError.
     """
-    group = reader.iommu_group(device.bdf)
-    if group is None:
-        remedy = "the operator turns the IOMMU on, in the firmware and on the kernel's command line"
-        raise NotReady(_ATTEMPTED, _subject(device), "it has no IOMMU group", remedy)
-    for member in group.members:
-        is_used = not member.is_harmless or "vfio" in (member.driver or "")
-        if member.bdf not in given and is_used:
-            reason = f"its IOMMU group {group.number} also has {member.bdf}, which driver {member.driver} has"
-            remedy = "the operator frees the neighbour, or the user asks for another VF or mode rdma"
-            raise NotReady(_ATTEMPTED, _subject(device), reason, remedy)
+    facts = facts_of(reader, device.bdf)
+    reason = why_needed(facts) or why_not_vfio(facts, given)
+    if reason is not None:
+        raise NotReady(_ATTEMPTED, _subject(device), reason.text, reason.remedy)
 
 
 def give_back(nics: Nics, device: ClaimedVf, before: RecordedBinding) -> None:

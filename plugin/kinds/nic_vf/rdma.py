@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
+from agent.inventory.judgement import modes_of
 from agent.inventory.model import NicVf, PublishedDevice
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import settings
@@ -58,7 +59,8 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
         config = wanted.config
         mode = config.mode if isinstance(config, VfConfig) else None
         found = wanted.published
-        return isinstance(found, NicVf) and found.has_rdma and mode in (None, VfMode.RDMA)
+        is_asked_for = mode in (None, VfMode.RDMA)
+        return is_asked_for and isinstance(found, NicVf) and VfMode.RDMA in modes_of(found)
 
     def why_ill(self, published: NicVf, seen: SeenHardware) -> str:
         """Return why the function does not answer."""

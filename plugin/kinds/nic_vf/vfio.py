@@ -79,8 +79,7 @@ class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
         reader = context.machine.nics.reader
         for device in devices:
             refuse_changed(reader, device)
-            binding.refuse_needed(reader, device)
-            binding.refuse_shared_group(reader, device, [one.bdf for one in devices])
+            binding.refuse_unfit(reader, device, [one.bdf for one in devices])
 
     def set_up(self, context: Context, devices: Sequence[ClaimedVfioVf], progress: Progress) -> None:
         """Make the PFs' settings and give the VFs to vfio-pci. Raises: NotReady; HardwareError."""

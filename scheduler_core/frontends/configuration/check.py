@@ -26,17 +26,29 @@ from scheduler_core.frontends.configuration.preparable import (
     NO_ADMIN_SHARE,
     NO_RDMA,
     NO_SHARE,
+    NO_VFIO,
     WITHOUT_ADMIN_ACCESS,
     has_share,
     preparable,
 )
-from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
+from scheduler_core.frontends.configuration.values import (
+    CONFIG_OF,
+    Config,
+    NicConfig,
+    VfConfig,
+    VfMode,
+    types_of,
+)
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool
 
 TYPE: Final = "type"
+_MODES: Final = {VfMode.RDMA: ("rdmaCapable", NO_RDMA), VfMode.VFIO: ("vfioCapable", NO_VFIO)}
+"""The attribute that says whether a VF can be had in a mode, and what is told where it cannot."""
+
+_CAPABLE: Final = frozenset(key for key, _ in _MODES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +240,17 @@ def unprepared_devices(
 
 def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     """Return why the plugin refuses a device itself, empty where it does not."""
-    device_type = type_of(device, driver)
-    if device.attributes.get(qualified("rdmaCapable", driver)) is not False:
-        return ""
-    if device_type == "nic":
-        return NIC_WITHOUT_RDMA
-    is_for_rdma = not isinstance(config, VfConfig) or config.mode in (None, VfMode.RDMA)
-    return NO_RDMA if device_type == "vf" and is_for_rdma else ""
+    lacks = {key for key in _CAPABLE if device.attributes.get(qualified(key, driver)) is False}
+    match type_of(device, driver):
+        case "nic":
+            is_for_rdma = "rdmaCapable" in lacks and not isinstance(config, NicConfig)
+            return NIC_WITHOUT_RDMA if is_for_rdma else ""
+        case "vf":
+            mode = config.mode if isinstance(config, VfConfig) else None
+            key, missing = _MODES.get(mode or VfMode.RDMA, ("", ""))
+            return missing if key in lacks else ""
+        case _:
+            return ""
 
 
 def type_of(device: Device, driver: str) -> str:

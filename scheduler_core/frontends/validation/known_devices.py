@@ -41,7 +41,13 @@ class KnownDevices:
         return frozenset.intersection(*said) if said else None
 
     def unknown_keys(self, selector: Selector) -> Iterator[str]:
-        """Yield a sentence for every attribute or capacity that a selector reads and no device has."""
+        """Yield a sentence for every attribute or capacity that a selector reads and no device has.
+
+        Of a selector for types that nobody publishes, nothing is known.
+        """
+        demanded = selector.demanded(self.driver, TYPE)
+        if demanded is not None and self._types.isdisjoint(demanded):
+            return
         for kind, domain, identifier in sorted(selector.reads or ()):
             known = self._keys.get((kind, domain)) if self._keys else None
             if not self._keys or kind not in ("attributes", "capacity") or identifier in (known or ()):
@@ -55,6 +61,10 @@ class KnownDevices:
     def _views(self) -> list[tuple[Device, DeviceView]]:
         ours = (pool for pool in self.pools if pool.id.driver == self.driver)
         return [(device, view(self.driver, device)) for pool in ours for device in pool.devices]
+
+    @cached_property
+    def _types(self) -> frozenset[str]:
+        return frozenset(type_of(device, self.driver) for device, _ in self._views)
 
     @cached_property
     def _keys(self) -> Mapping[tuple[str, str], frozenset[str]]:

@@ -124,13 +124,13 @@ def test_what_the_table_lacks_is_not_offered_where_it_is_honored(hopper):
     assert joined(preferred) == ["gpus-2-3"]
 
 
-def test_a_partition_with_a_gpu_that_is_gone_is_left_out_and_told(hopper):
+def test_a_partition_with_a_gpu_that_is_gone_is_withheld_and_told(hopper):
     found = hopper()
 
     devices = describe(replace(found, gpus=tuple(one for one in found.gpus if one.gpu.minor != 3)))
 
     assert "gpus-2-3" not in joined(devices)
-    assert any(one.startswith("gpus-2-3: GPU 3 is missing") for one in devices.left_out)
+    assert any(str(one).startswith("gpus-2-3: GPU 3 is missing") for one in devices.withheld)
 
 
 def test_a_node_without_a_table_has_no_shares(hopper):

@@ -97,6 +97,7 @@ class Site:
 
     def __init__(self, discover, wanted, resync_s=3600.0, ends_when_stored=True, step_s=STEP_S):
         self.metrics = Metrics()
+        self.heard = []
         self.time = Time(step_s)
         clocks = Clocks(monotonic=self.time, wall=lambda: 0.0, spread=lambda: 0.0)
         self.store = SliceStore(self.stop if ends_when_stored else lambda: None)
@@ -109,7 +110,11 @@ class Site:
             metrics=self.metrics,
             clocks=clocks,
             resync_s=resync_s,
+            hear=self._hear,
         )
+
+    def _hear(self, found):
+        self.heard.append(found)
 
     def stop(self):
         self.agent.stop()
@@ -125,6 +130,17 @@ class Site:
 def said(caplog):
     caplog.set_level(logging.WARNING)
     return caplog
+
+
+def test_what_a_discovery_found_is_told_before_it_is_published():
+    site = Site(Failing(0, FOUND), Failing(0, pool_of(["a"])))
+    told_at = []
+    site.store._stored = lambda: (told_at.append(len(site.heard)), site.stop())
+
+    site.run()
+
+    assert told_at == [1]
+    assert site.heard == [FOUND]
 
 
 def test_an_unexpected_error_during_discovery_is_logged_once_with_its_traceback_and_retried(said):

@@ -55,6 +55,7 @@ def test_a_machine_whose_folder_vanishes_is_heard_of_too(tmp_path, listening):
         ("net", "/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/net/ens1f0"),
         ("module", "/module/nvidia"),
         ("module", "/module/mlx5_core"),
+        ("module", "/module/vfio_pci"),
     ],
 )
 def test_devices_that_can_be_ours_are_news(subsystem, path):

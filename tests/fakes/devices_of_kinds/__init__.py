@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.imex_channel import ImexChannelKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.netdev_nic import NetdevNicKind
+from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
@@ -27,8 +31,8 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, GpuReader, NicReader, PciReader)
-READING = {name for port in _READERS for name in vars(port)} | {"read"}
+_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, NicReader, PciReader)
+READING = {name for port in _READERS for name in vars(port)} | {"read", "find"}
 """The methods of a machine that change nothing."""
 
 
@@ -95,11 +99,20 @@ VF_SETTINGS: Mapping[str, Any] = {
 }
 """All settings that a PF keeps of a VF, each other than what a new VF has."""
 
+NETDEV: Mapping[str, Any] = {
+    "name": "fast0",
+    "mtu": 1400,
+    "addresses": ["10.9.0.2/24", "fd00:9::2/64"],
+    "routes": [{"destination": "10.8.0.0/16", "gateway": "10.9.0.1"}],
+}
+"""An interface that differs from the host's in everything."""
+
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
     SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    ImexChannelKind: Example("imex-channel-1"),
     ComputeInstanceKind: Example("gpu-0-mig-1c-3g-20gb-4-7-ci-1", has_facts=True),
     RdmaVfKind: Example(
         "nic-0000-19-00-0-vf-0",
@@ -115,6 +128,16 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
         parameters={"kind": "VfConfig", "mode": "vfio", "trust": True},
         has_facts=True,
         requests=(1 + 3, 1 + 4),
+    ),
+    NetdevVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", "mode": "netdev", "trust": True, "netdev": NETDEV},
+        has_facts=True,
+        requests=(1, 1),
+    ),
+    NetdevNicKind: Example(
+        "nic-0000-19-00-0", node="a30x4", parameters={"kind": "NicConfig", **NETDEV}, has_facts=True
     ),
 }
 

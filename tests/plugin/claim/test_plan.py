@@ -107,7 +107,7 @@ def test_a_configuration_without_any_effect_leaves_the_plan_as_it_is(
             {"kind": "MigConfig", "sharing": {"strategy": "MPS"}},
             "cannot prepare MPS",
         ),
-        ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig; the claim requests no such device"),
+        ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig or compute-instance; the claim"),
     ],
 )
 def test_a_configuration_that_this_version_cannot_carry_out_is_refused(

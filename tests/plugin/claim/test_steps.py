@@ -12,6 +12,7 @@ from devices_of_kinds import waiting_of
 
 from plugin.base.errors import DeviceHeld, PlacementTaken, StorageFailed
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.plan import placeholder, resolve
 from plugin.claim.preparation import Plan
@@ -36,6 +37,7 @@ def steps(bench: Any) -> ClaimSteps:
         metadata=MetadataFolder(
             bench.options.metadata_dir, bench.options.cdi_dir, "tangram.dev", is_wanted=False
         ),
+        hook=HookProgram(Path("/hook")),
         setup=DeviceSetup(),
         host_root=Path("/"),
         waiting=waiting_of(bench),

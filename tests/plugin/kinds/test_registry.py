@@ -38,7 +38,8 @@ def linked_bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKin
 
 
 def published_on(machine: Machine, node: str, linked: LinkedGpus | None = None) -> Iterable[PublishedDevice]:
-    found = replace(discover(machine.readers, node), linked=linked, shared=SharedGpus(), split=SplitGpus())
+    found = replace(discover(machine.readers, node), linked=linked, shared=SharedGpus())
+    found = replace(found, split=SplitGpus(), imex_channels=2)
     return describe(found, "tangram.dev").by_name.values()
 
 

@@ -87,7 +87,7 @@ def test_without_an_iommu_nothing_changes(bench: Any) -> None:
 def test_without_the_module_the_operator_is_told_which(bench: Any) -> None:
     bench.inject("machine:no-vfio")
 
-    with pytest.raises(HardwareFailed, match="load the kernel module of vfio-pci"):
+    with pytest.raises(NotReady, match="the operator loads the kernel module of vfio-pci"):
         prepare(bench, trust=True)
 
     assert bench.leftovers() == []

@@ -5,7 +5,7 @@ Takes a root folder and PCI addresses; returns values. Nothing is cached and not
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -103,15 +103,28 @@ class SysfsNics:
 
         Shape: names of interfaces; empty if the node does not need this function.
         """
-        needed = host_network.needed_interfaces(self.root)
-        names = (each.name for each in self.interfaces(bdf))
-        return next((needed[name] for name in names if name in needed), ())
+        return self.default_route_functions().get(bdf, ())
+
+    def default_route_functions(self) -> Mapping[Bdf, tuple[str, ...]]:
+        """Return that way for every function that the node needs."""
+        found: dict[Bdf, tuple[str, ...]] = {}
+        for name, way in host_network.needed_interfaces(self.root).items():
+            bdf = Interfaces.function_of(self.root / "sys", name)
+            if bdf is not None:
+                found.setdefault(bdf, way)
+        return found
 
     def eswitch_mode(self, pf: Bdf) -> str | None:
         """Return ``legacy`` or ``switchdev``, None if it is unknown.
 
-        NVIDIA's own driver package has a file; other drivers are asked. A PF whose interface has a switch id
-        is in switchdev mode.
+        Drivers that have no file for it are asked, which only a program with CAP_NET_ADMIN may.
+        """
+        return self.eswitch_mode_in_files(pf) or self.ask_eswitch(pf)
+
+    def eswitch_mode_in_files(self, pf: Bdf) -> str | None:
+        """Return the mode as far as files tell it.
+
+        NVIDIA's own driver package has a file; a PF whose interface has a switch id is in switchdev mode.
         """
         for interface in self.interfaces(pf):
             folder = self.root / "sys/class/net" / interface.name
@@ -120,7 +133,7 @@ class SysfsNics:
                 return said
             if attributes.text(folder / "phys_switch_id"):
                 return "switchdev"
-        return self.ask_eswitch(pf)
+        return None
 
     def data_direct(self, bdf: Bdf) -> PciFunction | None:
         """Return the function through which a NIC's card reads GPU memory directly, None if unknown."""

@@ -1,8 +1,8 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
-Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access) or
-``unprepare``, with ``+metadata`` behind it where metadata files are wanted, the kind of the
-device, the step (from 1). A
+Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access),
+``bring-in`` (into the namespace that the file ``pod`` is) or ``unprepare``, with ``+metadata`` behind it
+where metadata files are wanted, the kind of the device, the step (from 1). A
 process of its own does it; the line of the answer is how that ended: 0 when the deed has fewer steps. A step
 is a file half written, written but not in place, in place, about to be removed, removed, or a part half
 appended, appended, or a change of the machine about to be made, made. One program for many deeds, because
@@ -29,11 +29,13 @@ from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
 from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
 from plugin.assembly import assemble
 from plugin.base import files
+from plugin.machine.namespaces import PodNamespace
 from plugin.options import Options
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 REF = ClaimRef("default", "claim-u1")
+EXAMPLES_BY_NAME = {row.__name__: example for row, example in EXAMPLES.items()}
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
 
 
@@ -126,6 +128,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         shared=SharedGpus(),
+        imex_channels=2,
         split=SplitGpus(),
     )
     deed = deed.removesuffix("+metadata")
@@ -137,7 +140,12 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    (example,) = (example for row, example in EXAMPLES.items() if row.__name__ == kind)
+    if deed == "bring-in":
+        pod = PodNamespace.at(folder / "pod")
+        assert pod is not None
+        driver.bring_in(ClaimUid("u1"), EXAMPLES_BY_NAME[kind].device, pod)
+        return
+    example = EXAMPLES_BY_NAME[kind]
     result = allocated_device(example.device, node, admin_access=deed == "look_at")
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
 

@@ -13,7 +13,7 @@ from scheduler_core.frontends.configuration.check import (
     config_problems,
     unprepared_devices,
 )
-from scheduler_core.frontends.configuration.preparable import NO_SHARE
+from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARE, NO_VFIO
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, OpaqueConfig
 from scheduler_core.model.device import Device, DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool, PoolId
@@ -261,3 +261,23 @@ def test_devices_with_admin_access_are_prepared() -> None:
 def test_devices_of_unknown_types_are_left_to_the_plugin() -> None:
     assert list(unprepared_devices(claim({"r": ["other"]}), DRIVER, [POOL])) == []
     assert told({"r": ["other"]}, config("GpuConfig", from_class=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("capable", "fields", "missing"),
+    [
+        ({"rdmaCapable": True, "vfioCapable": False}, {}, []),
+        ({"rdmaCapable": True, "vfioCapable": False}, {"mode": "rdma"}, []),
+        ({"rdmaCapable": True, "vfioCapable": False}, {"mode": "vfio"}, [NO_VFIO]),
+        ({"rdmaCapable": False, "vfioCapable": True}, {}, [NO_RDMA]),
+        ({"rdmaCapable": False, "vfioCapable": True}, {"mode": "vfio"}, []),
+        ({}, {"mode": "vfio"}, []),
+    ],
+)
+def test_a_vf_is_refused_in_a_mode_that_it_says_it_lacks(
+    capable: dict[str, bool], fields: dict[str, str], missing: list[str]
+) -> None:
+    pool = Pool(id=PoolId(DRIVER, "n"), devices=(device("vf-0", "vf", **capable),))
+    asked = claim({"r": ["vf-0"]}, config("VfConfig", **fields))
+
+    assert [one for _, one in unprepared_devices(asked, DRIVER, [pool])] == missing

@@ -94,6 +94,13 @@ def test_a_key_that_no_published_device_has_is_a_warning_with_similar_ones() -> 
     assert judge(claim(exactly("g", "gpu", wrong))) == (), "without slices nothing is known of keys"
 
 
+def test_of_the_keys_of_a_type_that_nobody_publishes_nothing_is_known() -> None:
+    own = 'device.attributes["tangram.dev"]'
+
+    assert judge(GPU, claim(exactly("g", "gpu", f'{own}.type == "vf" && {own}.vfioCapable'))) == ()
+    assert len(judge(GPU, claim(exactly("g", "gpu", f'{own}.type == "gpu" && {own}.vfioCapable')))) == 1
+
+
 def test_a_capacity_is_no_attribute() -> None:
     of_capacity = 'device.capacity["tangram.dev"].type.isGreaterThan(quantity("1"))'
 

@@ -1,0 +1,111 @@
+"""PURE: whether a device of a NIC can be prepared, in which modes, and why not.
+
+The agent withholds what cannot be prepared in any mode and publishes the modes of the rest; the plugin
+refuses with the same reasons. A mode that the plugin learns is one more row of ``_OF_VF`` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from agent.hardware.types import Bdf
+from agent.inventory.model import NicVf, WholeNic
+from agent.inventory.nic_facts import FunctionFacts
+from agent.inventory.withheld import Cause, Reason
+from scheduler_core.frontends.configuration.values import VfMode
+
+_ANOTHER: Final = "the user asks for another VF, or another mode"
+
+
+def why_not_nic(nic: WholeNic) -> Reason | None:
+    """Return why a whole NIC cannot be prepared, None where it can."""
+    return (
+        _unreadable(nic.facts) or why_needed(nic.facts) or _no_rdma(has_rdma=nic.pf.rdma_device is not None)
+    )
+
+
+def why_needed(facts: FunctionFacts) -> Reason | None:
+    """Return why the node keeps a function for its own network, None where it does not."""
+    way = facts.way_to_route
+    if not way:
+        return None
+    text = f"its interface {way[0]} carries the node's default route ({' < '.join(way)})"
+    return Reason(Cause.DEFAULT_ROUTE, text, "the user asks for another NIC or VF")
+
+
+def why_not_vfio(facts: FunctionFacts, given: Collection[Bdf] = ()) -> Reason | None:
+    """Return why a VF cannot be given for VFIO, None where it can.
+
+    VFIO gives an IOMMU group as a whole, so nobody else may have a function of it. A neighbour that another
+    claim may have counts, whatever its driver is now: so no claim changes what is true of another device.
+    Shape: ``given`` are functions that one claim has together.
+    """
+    group = facts.group
+    if not facts.has_vfio:
+        remedy = "the operator loads the kernel module of vfio-pci"
+        return Reason(Cause.NO_VFIO_DRIVER, "the kernel has no driver vfio-pci", remedy)
+    if group is None or not group.has_iommu:
+        remedy = "the operator turns the IOMMU on, in the firmware and on the kernel's command line"
+        return Reason(Cause.NO_IOMMU, "it has no IOMMU group", remedy)
+    remedy = f"the operator frees the neighbour, or {_ANOTHER}"
+    for member in group.members:
+        is_used = not member.is_harmless or "vfio" in (member.driver or "")
+        if member.bdf not in given and is_used:
+            text = f"its IOMMU group {group.number} also has {member.bdf}, which driver {member.driver} has"
+            return Reason(Cause.SHARED_IOMMU_GROUP, text, remedy)
+    for bdf in facts.claimable:
+        if bdf not in given:
+            text = f"its IOMMU group {group.number} also has {bdf}, which another claim may have"
+            return Reason(Cause.SHARED_IOMMU_GROUP, text, remedy)
+    return None
+
+
+def _vfio(vf: NicVf) -> Reason | None:
+    return why_needed(vf.facts) or why_not_vfio(vf.facts, (vf.vf.function.bdf,))
+
+
+def _rdma(vf: NicVf) -> Reason | None:
+    return _no_rdma(has_rdma=vf.has_rdma)
+
+
+_OF_VF: Final[Mapping[VfMode, Callable[[NicVf], Reason | None]]] = {
+    VfMode.RDMA: _rdma,
+    VfMode.VFIO: _vfio,
+}
+"""Why a VF cannot be had in each mode that the plugin prepares."""
+
+
+def modes_of(vf: NicVf) -> frozenset[VfMode]:
+    """Return the modes in which a VF can be prepared."""
+    if vf.facts.problem:
+        return frozenset()
+    return frozenset(mode for mode, why in _OF_VF.items() if why(vf) is None)
+
+
+def why_not_vf(vf: NicVf) -> Reason | None:
+    """Return why a VF cannot be prepared in any mode, None where one is possible.
+
+    Shape: the cause is that of the first mode; the text has the clause of each.
+    """
+    unreadable = _unreadable(vf.facts)
+    if unreadable or modes_of(vf):
+        return unreadable
+    found = {mode: reason for mode, why in _OF_VF.items() if (reason := why(vf))}
+    text = ", ".join(f"mode {mode}: {reason.text}" for mode, reason in found.items())
+    remedies = dict.fromkeys(reason.remedy for reason in found.values())
+    return Reason(next(iter(found.values())).cause, text, "; or ".join(remedies))
+
+
+def _no_rdma(*, has_rdma: bool) -> Reason | None:
+    if has_rdma:
+        return None
+    remedy = "the operator loads the driver's RDMA module"
+    return Reason(Cause.NO_RDMA, "it has no RDMA device", remedy)
+
+
+def _unreadable(facts: FunctionFacts) -> Reason | None:
+    if not facts.problem:
+        return None
+    remedy = "it is read again at the next change of the machine"
+    return Reason(Cause.UNREADABLE, f"it could not be read: {facts.problem}", remedy)

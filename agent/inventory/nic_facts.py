@@ -1,0 +1,76 @@
+"""What decides how a function of a NIC can be given away, beside its driver and its RDMA device.
+
+Takes the port of NICs; returns values. The agent reads them at every discovery, the plugin again before each
+change, because routes, drivers and groups change while nobody tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agent.hardware.errors import HardwareError
+from agent.hardware.nics.ports import NicReader
+from agent.hardware.nics.types import VFIO_PCI, IommuGroup
+from agent.hardware.types import Bdf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionFacts:
+    """The facts of one function.
+
+    Shape: ``way_to_route`` are interfaces from the function's own up to the one with the node's default
+           route, empty where the node does not need it; ``group`` None without one; ``claimable`` are the
+           other functions of the group that claims may have; ``eswitch_mode`` is ``legacy`` or
+           ``switchdev``, None for a VF and where no file tells it; ``problem`` says why the rest is unknown.
+    """
+
+    way_to_route: tuple[str, ...] = ()
+    group: IommuGroup | None = None
+    claimable: tuple[Bdf, ...] = ()
+    has_vfio: bool = False
+    eswitch_mode: str | None = None
+    problem: str = ""
+
+
+NO_FACTS: Final = FunctionFacts()
+"""Of a function that nobody looked at."""
+
+
+def facts_of(reader: NicReader, bdf: Bdf) -> FunctionFacts:
+    """Return the facts of one function as they are now. Raises: HardwareError."""
+    return _facts(reader, bdf, reader.needed_for_default_route(bdf), ())
+
+
+def facts_of_all(
+    reader: NicReader, functions: Collection[Bdf], with_eswitch: Collection[Bdf]
+) -> Mapping[Bdf, FunctionFacts]:
+    """Return the facts of all functions that claims may have; of one that cannot be read, the problem.
+
+    Shape: ``with_eswitch`` are those of the functions that can have VFs.
+    """
+    try:
+        ways = reader.default_route_functions()
+    except HardwareError as error:
+        return dict.fromkeys(functions, FunctionFacts(problem=str(error)))
+    found = {}
+    for bdf in functions:
+        try:
+            facts = _facts(reader, bdf, ways.get(bdf, ()), functions)
+            mode = reader.eswitch_mode_in_files(bdf) if bdf in with_eswitch else None
+            found[bdf] = replace(facts, eswitch_mode=mode)
+        except HardwareError as error:
+            found[bdf] = FunctionFacts(problem=str(error))
+    return found
+
+
+def _facts(reader: NicReader, bdf: Bdf, way: tuple[str, ...], claimable: Collection[Bdf]) -> FunctionFacts:
+    group = reader.iommu_group(bdf)
+    members = () if group is None else tuple(one.bdf for one in group.members)
+    return FunctionFacts(
+        way_to_route=way,
+        group=group,
+        claimable=tuple(one for one in members if one != bdf and one in claimable),
+        has_vfio=reader.has_driver(VFIO_PCI),
+    )

@@ -1,0 +1,58 @@
+"""PURE: an inventory to the part of it that is offered, with what is withheld and why.
+
+The agent publishes only what this returns; the plugin knows all of the inventory, so that it refuses a device
+that was allocated earlier with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agent.inventory.describe import as_mode_allows
+from agent.inventory.judgement import why_not_nic, why_not_vf
+from agent.inventory.model import GpuEntry, Inventory
+from agent.inventory.names import gpu_name, nic_name, partition_name, vf_name
+from agent.inventory.withheld import Cause, Reason, Withheld
+
+
+def offered(inventory: Inventory) -> Inventory:
+    """Return the inventory as it is offered: without what nobody could prepare now.
+
+    Shape: ``withheld`` in published order. GPUs whose mode only an operator can change offer what the
+           present mode allows.
+    """
+    allowed = as_mode_allows(inventory)
+    return replace(allowed, withheld=(*_gpus(allowed), *_nics(allowed)))
+
+
+def _gpus(inventory: Inventory) -> Iterator[Withheld]:
+    for entry in inventory.gpus:
+        name = gpu_name(entry.gpu.minor)
+        if not entry.offers_whole:
+            yield Withheld(name, "gpu", _stuck(entry, "on"))
+        elif not entry.offers_partitions:
+            for profile in entry.profiles:
+                for placement in profile.placements:
+                    partition = partition_name(entry.gpu.minor, profile.name, placement)
+                    yield Withheld(partition, "mig", _stuck(entry, "off"))
+
+
+def _stuck(entry: GpuEntry, now: str) -> Reason:
+    """Return why the MIG mode stays as it is."""
+    is_pending = entry.gpu.mig is not None and not entry.gpu.mig.is_settled
+    why = "a change of it waits for a reset" if is_pending else "a virtual machine cannot reset this GPU"
+    text = f"the MIG mode of {gpu_name(entry.gpu.minor)} stays {now}: {why}"
+    return Reason(Cause.MIG_MODE, text, "the operator resets the GPU")
+
+
+def _nics(inventory: Inventory) -> Iterator[Withheld]:
+    for pf in inventory.nics:
+        bdf = pf.function.bdf
+        reason = why_not_nic(inventory.nic(pf))
+        if reason is not None:
+            yield Withheld(nic_name(bdf), "nic", reason)
+        for vf in pf.vfs:
+            reason = why_not_vf(inventory.vf(pf, vf))
+            if reason is not None:
+                yield Withheld(vf_name(bdf, vf.index), "vf", reason)
