@@ -90,8 +90,10 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
             discover(readers, options.node_name),
             linked=linked,
             modes=options.modes,
+            imex_channels=options.imex_channels,
             split=options.split,
             multus_resource=options.multus_resource,
+            vfs=options.vfs,
         )
         return Found.of(inventory, describer.devices(inventory))
 

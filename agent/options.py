@@ -16,9 +16,12 @@ from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
 from agent.inventory import multus, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.fabric import imex
 from agent.inventory.model import SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.options import mode_option, split_option
+from agent.inventory.vfs import option as vf_option
+from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import InvalidOption, require
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
@@ -66,7 +69,8 @@ class Options:
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
            ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
            parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None where it
-           does not.
+           does not; ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
+           have, None where nobody makes any.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -83,6 +87,8 @@ class Options:
     partitions: str | None = None
     partition_policy: str | None = None
     modes: GpuModes = field(default_factory=GpuModes)
+    imex_channels: int = 0
+    vfs: VfRules | None = None
     split: SplitGpus | None = None
     multus_resource: str | None = None
 
@@ -109,6 +115,8 @@ def read_options(argv: Sequence[str] | None) -> Options:
         partitions=given.partitions,
         partition_policy=given.partition_policy,
         modes=mode_option.read_gpu_modes(given.gpu_modes),
+        imex_channels=imex.read_imex_channels(given.imex_channels),
+        vfs=vf_option.read_vf_rules(given.vfs),
         split=split_option.read_split_gpus(given.compute_instances),
         multus_resource=multus.read_multus_resource(given.multus_resource),
     )
@@ -136,6 +144,8 @@ def parser() -> argparse.ArgumentParser:
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)
     mode_option.add_option(made)
+    imex.add_option(made)
+    vf_option.add_option(made)
     split_option.add_option(made)
     multus.add_option(made)
     return made

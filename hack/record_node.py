@@ -72,6 +72,8 @@ class Recorder:
         profiles = reader.profiles(gpu.uuid)
         names = {profile.profile_id: profile.name for profile in profiles}
         form = {"kind": "gpu", "bdf": gpu.bdf, "model": model.name, "minor": gpu.minor, "uuid": gpu.uuid}
+        if gpu.module_id is not None:
+            form["module"] = gpu.module_id
         if gpu.mig and gpu.mig.current:
             form["mig"] = True
             form["instances"] = [

@@ -21,9 +21,11 @@ import daemon.early_end  # noqa: F401 - first, since what follows takes long to 
 from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
+from agent.inventory.fabric.imex import read_imex_channels
 from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
+from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end
@@ -79,6 +81,8 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
         modes=read_gpu_modes(arguments.gpu_modes),
+        imex_channels=read_imex_channels(arguments.imex_channels),
+        vfs=read_vf_rules(arguments.vfs),
         split=read_split_gpus(arguments.compute_instances),
     )
 
@@ -99,7 +103,8 @@ def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | Non
                 running = start(driver, cluster, options, reports)
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
-        with running:
+        with running, closing(driver.vf_keeping) as keeping:
+            keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             stop.wait()
 
@@ -119,6 +124,10 @@ def _reports(cluster: ClusterClaims, options: Options) -> Reports:
     reports = Reports(RecordStore(options.claims_dir), cluster, cluster, time.monotonic, time.time)
     reports.all_again()
     return reports
+
+
+def _told_in_the_log(_reason: str, _text: str) -> None:
+    """Do nothing more where there is no API server."""
 
 
 def _freeze_startup_objects() -> None:

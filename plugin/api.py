@@ -52,6 +52,7 @@ class ClusterClaims:
     api: KubeApi
     events: EventWriter
     manager: str
+    node: str
 
     @classmethod
     def connect(cls, kubeconfig: Path | None, options: Options) -> Self:
@@ -62,7 +63,7 @@ class ClusterClaims:
         except NotConfigured as error:
             raise NoApiServer(str(error)) from error
         events = EventWriter(api, component, time.time, options.node_name)
-        return cls(api, events, _manager(component, options.node_name))
+        return cls(api, events, _manager(component, options.node_name), options.node_name)
 
     def close(self) -> None:
         """Write the events that wait."""
@@ -136,6 +137,12 @@ class ClusterClaims:
             uid=uid,
         )
         self.events.emit(claim, "Warning", reason, message, "Prepare")
+
+    def warn_of_node(self, reason: str, message: str) -> None:
+        """Queue an event about this node."""
+        # Events about a node have its name as UID, as those of the kubelet: kubectl describe searches for it.
+        node = Regarding(api_version="v1", kind="Node", name=self.node, uid=self.node)
+        self.events.emit(node, "Warning", reason, message, "Prepare")
 
 
 def _with_doubled_keys(claim: Object) -> Mapping[str, Any]:

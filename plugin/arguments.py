@@ -9,7 +9,9 @@ from typing import Final
 from agent.hardware import machine_options
 from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
+from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
+from agent.inventory.vfs import option as vf_option
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:
@@ -42,6 +44,8 @@ def parser() -> argparse.ArgumentParser:
     machine_options.add_options(found)
     table_files.add_options(found)
     mode_option.add_option(found)
+    imex.add_option(found)
+    vf_option.add_option(found)
     split_option.add_option(found)
     return found
 

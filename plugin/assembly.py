@@ -11,11 +11,13 @@ from dataclasses import replace
 from agent.hardware.ports import Machine
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.machine.libraries import RememberedFiles
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from plugin.options import Options
@@ -35,6 +37,8 @@ def assemble(
             options.driver_name,
             options.linked,
             options.modes,
+            imex_channels=options.imex_channels,
+            vfs=options.vfs,
             split=options.split,
         ),
         store=RecordStore(options.claims_dir),
@@ -44,6 +48,9 @@ def assemble(
         ),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        hook=HookProgram(options.hook_dir),
         waiting=Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
+        made_vfs=MadeVfStore(options.made_vfs_dir),
+        vf_rules=options.vfs,
         host_root=options.host_root,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets
@@ -25,8 +26,9 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, ``split`` the GPUs whose GPU instances claims may share, None without
-           any; ``modes`` in which the GPUs are offered;
+           node's table of partitions, ``split`` the GPUs whose GPU instances claims may share, ``vfs`` how
+           many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are offered;
+           ``imex_channels`` how many of them are offered;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -46,6 +48,8 @@ class Options:
     linked: LinkedGpus | None = None
     has_metadata: bool = False
     modes: GpuModes = field(default_factory=GpuModes)
+    imex_channels: int = 0
+    vfs: VfRules | None = None
     split: SplitGpus | None = None
 
     def __post_init__(self) -> None:
@@ -101,6 +105,16 @@ class Options:
         return self.data_dir / "dra-device-metadata"
 
     @property
+    def hook_dir(self) -> Path:
+        """Return the folder where the hook of container runtimes and the plugin meet."""
+        return self.data_dir / "hook"
+
+    @property
+    def made_vfs_dir(self) -> Path:
+        """Return the folder that says which VFs were made."""
+        return self.data_dir / "made-vfs"
+
+    @property
     def lock_file(self) -> Path:
         """Return the file whose bytes are the locks."""
         return self.data_dir / "lock"
@@ -108,7 +122,7 @@ class Options:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Return every folder that the plugin writes to, outer ones first."""
-        return self.data_dir, self.claims_dir, self.registry_dir, self.cdi_dir
+        return self.data_dir, self.claims_dir, self.made_vfs_dir, self.registry_dir, self.cdi_dir
 
 
 def _is_node(name: str) -> bool:

@@ -53,8 +53,8 @@ def read_question(options: Namespace, face: Face) -> Question:
         [
             Document(f"cluster: {namespace}/{name}", {**claim, "status": {}}),
             *_others(cluster, namespace, name),
-            *_readable(documents_of(cluster, "ResourceSlice"), v1.decode_slice),
-            *_readable(documents_of(cluster, "DeviceClass"), decode_class),
+            *readable(documents_of(cluster, "ResourceSlice"), v1.decode_slice),
+            *readable(documents_of(cluster, "DeviceClass"), decode_class),
             *documents_of(cluster, "Node"),
         ]
     )
@@ -66,16 +66,17 @@ def read_question(options: Namespace, face: Face) -> Question:
 
 def _others(cluster: ClusterReader, namespace: str, name: str) -> Iterator[Document]:
     """Yield the other claims that hold devices."""
-    for document in _readable(documents_of(cluster, "ResourceClaim"), decode_allocated_claim):
+    for document in readable(documents_of(cluster, "ResourceClaim"), decode_allocated_claim):
         metadata = document.content["metadata"]
         is_other = (metadata["namespace"], metadata["name"]) != (namespace, name)
         if is_other and (document.content.get("status") or {}).get("allocation"):
             yield document
 
 
-def _readable(
+def readable(
     documents: Iterable[Document], decode: Callable[[Mapping[str, Any]], object]
 ) -> Iterator[Document]:
+    """Yield the objects that can be decoded; the names of the others are printed."""
     for document in documents:
         try:
             decode(document.content)

@@ -41,14 +41,18 @@ _TOOLS: Final = (
     "nvidia-cuda-mps-server",
 )
 _MANAGEMENT: Final = "libnvidia-ml.so.1"
+_FABRIC: Final = "libnvfm.so.1"
 _OPTIONAL_CONTROL_NODES: Final = ("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 _CAPABILITIES: Final = "/proc/driver/nvidia/capabilities"
+_DEVICES: Final = "/proc/devices"
 _MONITOR: Final = "mig/monitor"
 _CAPABILITY_MAJOR: Final = re.compile(r"^\s*(\d+)\s+nvidia-caps$", re.MULTILINE)
+_IMEX_MAJOR: Final = re.compile(r"^\s*(\d+)\s+nvidia-caps-imex-channels$", re.MULTILINE)
 _CAPABILITY_MINOR: Final = re.compile(r"^DeviceFileMinor:\s*(\d+)$", re.MULTILINE)
 
 _MAKE_NODES: Final = "the operator must load the driver and let nvidia-modprobe create its device nodes"
 _SHOW_PROC: Final = "the operator must make the driver's part of /proc visible to this process"
+_MAKE_CHANNELS: Final = "the operator must load the driver with IMEX channels (NVreg_ImexChannelCount)"
 _INSTALL: Final = "the operator must install the driver's user-space libraries of exactly this version"
 
 
@@ -75,8 +79,15 @@ class DriverRoot:
 
     def management_library(self) -> Path | None:
         """Return the path of NVML's library, None if it does not exist (yet)."""
-        places = (self._below(folder) / _MANAGEMENT for folder in self.library_dirs)
-        return next((place for place in places if attributes.exists(place)), None)
+        return self._library(_MANAGEMENT)
+
+    def fabric_library(self) -> Path | None:
+        """Return the path of the fabric manager's library, None if it does not exist (yet)."""
+        return self._library(_FABRIC)
+
+    def fabric_roots(self) -> tuple[Path, ...]:
+        """Return the folders below which the fabric manager may be installed: the driver's, the host's."""
+        return (self.root,) if self.host_root is None else (self.root, self.host_root)
 
     def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the node of a whole GPU. Raises: NotFound."""
@@ -110,6 +121,21 @@ class DriverRoot:
             if found is not None
         )
 
+    def has_imex_channels(self) -> bool:
+        """Whether the driver has IMEX channels."""
+        return self._major(_IMEX_MAJOR) is not None
+
+    def imex_channel_node(self, channel: int) -> DeviceNode:
+        """Return the node of an IMEX channel. The host need not have it: it is known by its numbers.
+
+        Raises: NotFound where the driver has no channels.
+        """
+        major = self._major(_IMEX_MAJOR)
+        if major is None:
+            reason = f"{self._proc(_DEVICES)} has no nvidia-caps-imex-channels"
+            raise NotFound("find major number", f"IMEX channel {channel}", reason, _MAKE_CHANNELS)
+        return DeviceNode(f"/dev/nvidia-caps-imex-channels/channel{channel}", None, major, channel)
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries of this version under all their names, and its tools.
 
@@ -142,6 +168,10 @@ class DriverRoot:
             return ""
         inside = Path("/") / self.root.relative_to(self.host_root)
         return ":".join(f"{inside}{folder}" for folder in self._folders(self.library_dirs))
+
+    def _library(self, name: str) -> Path | None:
+        places = (self._below(folder) / name for folder in self.library_dirs)
+        return next((place for place in places if attributes.exists(place)), None)
 
     def _below(self, path: str) -> Path:
         return self.root / path.removeprefix("/")
@@ -187,12 +217,17 @@ class DriverRoot:
             yield from (f"{gi}/{name}/access" for name in inside if name.startswith("ci"))
 
     def _capability_major(self, subject: str) -> int:
-        file = self._proc("/proc/devices")
-        characters, _, _ = (attributes.text(file) or "").partition("Block devices:")
-        major = _CAPABILITY_MAJOR.search(characters)
+        major = self._major(_CAPABILITY_MAJOR)
         if major is None:
-            raise NotFound("find major number", subject, f"{file} has no nvidia-caps", _SHOW_PROC)
-        return int(major[1])
+            reason = f"{self._proc(_DEVICES)} has no nvidia-caps"
+            raise NotFound("find major number", subject, reason, _SHOW_PROC)
+        return major
+
+    def _major(self, name: re.Pattern[str]) -> int | None:
+        """Return the major number of a kind of character devices, None where there is no such kind."""
+        characters, _, _ = (attributes.text(self._proc(_DEVICES)) or "").partition("Block devices:")
+        found = name.search(characters)
+        return None if found is None else int(found[1])
 
     def _folders(self, paths: tuple[str, ...]) -> Iterator[str]:
         """Yield the existing folders, each once: ``/lib64`` may be a link to ``/usr/lib64``."""

@@ -96,6 +96,13 @@ class DriverMissing(HardwareError):
     remedy = "the operator must install or load the driver, if the node has such devices"
 
 
+class FabricUnavailable(HardwareError):
+    """The fabric manager, or its library, does not answer."""
+
+    retry = True
+    remedy = "it is retried; the operator starts the fabric manager and lets this process reach it"
+
+
 class HardwareFault(HardwareError):
     """The driver or the kernel failed for a reason that has no class of its own."""
 

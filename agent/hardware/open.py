@@ -13,6 +13,7 @@ from threading import Event
 from typing import Protocol, Self
 
 from agent.hardware.driver_root import DriverRoot
+from agent.hardware.fabric.nvfm import Nvfm
 from agent.hardware.late import LateGpus
 from agent.hardware.machine_options import MachineOptions
 from agent.hardware.mps.adapter import RUN_FOLDER, MpsProgram
@@ -35,6 +36,7 @@ from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
+from agent.hardware.simulated.kernel.veth_links import VethKernel, owner_by_alias
 from agent.hardware.simulated.state_changes import StateChanges
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Bdf
@@ -86,7 +88,8 @@ class ChosenMachine:
             launching = Launching(self.options.host_root)
             mps = MpsProgram(files, RUN_FOLDER, MountedMemory(), launching)
             slices = NvidiaSmi(files, launching)
-            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics, mps, slices)
+            sysfs, fabric = Sysfs(self.options.host_root), _fabric(files)
+            yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices)
         finally:
             gpus.close()
 
@@ -97,18 +100,32 @@ class ChosenMachine:
         return Uevents(self.options.host_root / "run/udev/control")
 
 
-def simulated_hardware(simulated: SimulatedMachine) -> Machine:
-    """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it."""
+def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) -> Machine:
+    """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it.
+
+    Shape: ``host`` is the network namespace that has its NICs' real links, None for this program's.
+    """
     root = simulated.root
-    nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, simulated.kernel)
+    has_real_links = any(nic.form.kernel_links for nic in simulated.node.nics)
+    network = (
+        VethKernel(simulated.kernel, Rtnetlink(owner_by_alias, host)) if has_real_links else simulated.kernel
+    )
+    nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, network)
     files = DriverRoot(root)
     mps = MpsProgram(files, root / RUN_FOLDER.relative_to("/"), PlainFolder())
-    return Machine(simulated.gpus, Sysfs(root), files, ProcBoot(root), nics, mps, simulated.gpus)
+    gpus = simulated.gpus
+    return Machine(gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric, mps, time_slices=gpus)
 
 
 def this_machine() -> Readers:
     """Return the readers of the machine that this process runs on; the process's end closes them."""
-    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), SysfsNics(ask_eswitch=eswitch_mode))
+    nics = SysfsNics(ask_eswitch=eswitch_mode)
+    files = DriverRoot()
+    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), nics, _fabric(files), files)
+
+
+def _fabric(files: DriverRoot) -> Nvfm:
+    return Nvfm(files.fabric_roots(), files.fabric_library)
 
 
 def _nics(reader: NicReader, files: AttributeFiles, network: NetworkKernel) -> Nics:

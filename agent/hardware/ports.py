@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.hardware.fabric.ports import FabricManager, FabricReader
 from agent.hardware.mps.ports import MpsControl
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.types import (
@@ -175,6 +176,14 @@ class DriverFiles(Protocol):
         """
         ...
 
+    def has_imex_channels(self) -> bool:
+        """Whether the driver has IMEX channels."""
+        ...
+
+    def imex_channel_node(self, channel: int) -> DeviceNode:
+        """Return the node of an IMEX channel, by its numbers. Raises: NotFound where there are none."""
+        ...
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries and tools of this version, by path in the container."""
         ...
@@ -196,6 +205,8 @@ class Readers:
     pci: PciReader
     boot: BootReader
     nics: NicReader
+    fabric: FabricReader
+    files: DriverFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +218,11 @@ class Machine:
     files: DriverFiles
     boot: BootReader
     nics: Nics
+    fabric: FabricManager
     mps: MpsControl
     time_slices: TimeSlices
 
     @property
     def readers(self) -> Readers:
         """Return the readers of this machine."""
-        return Readers(self.gpus, self.pci, self.boot, self.nics.reader)
+        return Readers(self.gpus, self.pci, self.boot, self.nics.reader, self.fabric, self.files)

@@ -84,7 +84,8 @@ class ComputeMode(StrEnum):
 class Gpu:
     """One GPU as the driver reports it.
 
-    Shape: ``mig`` is None on a model without MIG; ``brand`` is None if unknown.
+    Shape: ``mig`` is None on a model without MIG; ``brand`` is None if unknown; ``module_id`` is the GPU's
+           place on its baseboard, None if it has none.
     Units: ``memory_bytes`` bytes.
     """
 
@@ -99,6 +100,7 @@ class Gpu:
     memory_bytes: int
     mig: MigMode | None
     is_passthrough: bool = False
+    module_id: int | None = None
 
     @property
     def mode_needs_operator(self) -> bool:

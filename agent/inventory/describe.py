@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from agent.inventory.fabric.imex import ImexDescriber
+from agent.inventory.fabric.joining import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
 from agent.inventory.model import (
     GpuEntry,
@@ -35,9 +37,10 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 
     Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
     Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
-           then NVLink partitions, small ones first; then NICs by address, each before its VFs; none that the
-           inventory withholds.
+           then NVLink partitions, small ones first; then IMEX channels; then NICs by address, each before
+           its VFs; none that the inventory or the fabric manager withholds.
     """
+    inventory = as_fabric_allows(inventory)
     found = _described(inventory, driver)
     if inventory.split is None:
         return found
@@ -56,6 +59,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
     links = PartitionDescriber(driver, inventory.modes)
+    imex = ImexDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
@@ -71,16 +75,23 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
+        imex.describe(inventory)
+        groups += imex.groups
+        left_out += imex.left_out
     groups += nics.describe(inventory)
     mixins = tuple((shared | nics.shared).values())
     return NodeDevices(
         shared=mixins,
         groups=tuple(groups),
-        by_name=by_name | links.by_name | nics.by_name,
+        by_name=by_name | links.by_name | imex.by_name | nics.by_name,
         pool=flatten([_one_slice(inventory.node, driver, mixins, groups)]),
-        left_out=tuple(left_out),
+        left_out=(*left_out, *_unmet_vf_rules(inventory)),
         withheld=(*inventory.withheld, *links.withheld),
     )
+
+
+def _unmet_vf_rules(inventory: Inventory) -> Iterable[str]:
+    return inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
 
 
 def _one_slice(node: str, driver: str, mixins: tuple[Mixin, ...], groups: Sequence[Group]) -> CompositeSlice:

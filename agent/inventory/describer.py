@@ -36,7 +36,12 @@ class Describer:
 
 def _at_rest(inventory: Inventory) -> Inventory:
     """Return an inventory without what claims change; the MIG mode has been taken into account before."""
-    return replace(inventory, gpus=tuple(_entry_at_rest(entry) for entry in inventory.gpus))
+    partitions = tuple(replace(one, is_active=False) for one in inventory.fabric.partitions)
+    return replace(
+        inventory,
+        gpus=tuple(_entry_at_rest(entry) for entry in inventory.gpus),
+        fabric=replace(inventory.fabric, partitions=partitions),
+    )
 
 
 def _entry_at_rest(entry: GpuEntry) -> GpuEntry:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.fabric.ports import FabricReader
+from agent.hardware.fabric.types import FabricMode
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.ports import GpuReader, PciReader, Readers
 from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
-from agent.inventory.model import GpuEntry, Inventory
+from agent.inventory.fabric.joining import fabric_in, fabric_without_answer
+from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory
 from agent.inventory.nic_facts import FunctionFacts, facts_of_all
 
 
@@ -27,6 +30,8 @@ def discover(readers: Readers, node: str) -> Inventory:
         gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.minor)),
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
         unreadable=tuple(unreadable),
+        fabric=_fabric(readers.fabric) if gpus else NO_FABRIC,
+        has_imex=bool(gpus) and readers.files.has_imex_channels(),
         functions=_functions(nics, readers.nics),
     )
 
@@ -67,6 +72,17 @@ def _function(gpu: Gpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunc
     except HardwareError as error:
         unreadable.append(Unreadable(f"topology of GPU {gpu.minor}", str(error)))
         return None
+
+
+def _fabric(reader: FabricReader) -> Fabric:
+    """Ask the fabric manager. Where it does not answer, whole GPUs are not offered; that is no failure."""
+    mode = FabricMode.NONE
+    try:
+        mode = reader.mode()
+        partitions = reader.partitions() if mode is FabricMode.SHARED else ()
+    except HardwareError as error:
+        return fabric_without_answer(mode, error)
+    return fabric_in(mode, partitions)
 
 
 def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction]:

@@ -81,7 +81,7 @@ class GpuDescriber:
         mode = self._mode(GpuMode.WHOLE, modes)
         devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry), attributes=mode)]
         if entry.offers_whole and modes.whole:
-            self.by_name[name] = WholeGpu(gpu)
+            self.by_name[name] = WholeGpu(gpu, entry.partition)
         places = [
             (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))

@@ -62,7 +62,8 @@ def why_not_vfio(facts: FunctionFacts, given: Collection[Bdf] = ()) -> Reason | 
 
 
 def _vfio(vf: NicVf) -> Reason | None:
-    return why_needed(vf.facts) or why_not_vfio(vf.facts, (vf.vf.function.bdf,))
+    given = () if vf.vf is None else (vf.vf.function.bdf,)
+    return why_needed(vf.facts) or why_not_vfio(vf.facts, given)
 
 
 def _rdma(vf: NicVf) -> Reason | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from agent.hardware.fabric.types import FabricMode, FabricPartition
 from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
@@ -24,7 +25,8 @@ from agent.hardware.types import (
 )
 from agent.inventory.modes import GpuModes
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
-from agent.inventory.withheld import Withheld
+from agent.inventory.vfs.rules import VfRules
+from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
@@ -39,7 +41,8 @@ class GpuEntry:
 
     Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None if sysfs has no
            function at the GPU's address (its topology is then unknown); ``offers_whole`` is False while
-           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on.
+           MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on; ``partition``
+           is the fabric manager's id of the GPU alone, None where none is needed, or it has none.
     """
 
     gpu: Gpu
@@ -48,6 +51,29 @@ class GpuEntry:
     function: PciFunction | None = None
     offers_whole: bool = True
     offers_partitions: bool = True
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """How the node's GPUs are joined.
+
+    Shape: ``partitions`` by id, those of Shared NVSwitch mode; ``problem`` says why no whole GPU can be
+           prepared, None where one can.
+    """
+
+    mode: FabricMode = FabricMode.NONE
+    partitions: tuple[FabricPartition, ...] = ()
+    problem: Reason | None = None
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether a GPU can be used only while it is joined, or not at all."""
+        return self.mode is not FabricMode.NONE or self.problem is not None
+
+
+NO_FABRIC = Fabric()
+"""All GPUs are joined at boot, or no GPU can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +107,11 @@ class Inventory:
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions; ``modes`` in
-           which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts;
+           which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts, ``vfs``
+           where nobody changes the number of VFs;
            ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
-           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none.
+           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none;
+           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
     """
 
     node: str
@@ -94,6 +122,10 @@ class Inventory:
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
     modes: GpuModes = field(default_factory=GpuModes)
+    fabric: Fabric = NO_FABRIC
+    has_imex: bool = False
+    imex_channels: int = 0
+    vfs: VfRules | None = None
     split: SplitGpus | None = None
     functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
     withheld: tuple[Withheld, ...] = ()
@@ -101,21 +133,19 @@ class Inventory:
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""
-        return WholeNic(pf, self._facts(pf.function.bdf))
+        return WholeNic(pf, self.facts_of(pf.function.bdf))
 
-    def vf(self, pf: PhysicalFunction, vf: VirtualFunction) -> NicVf:
-        """Return a VF of a NIC as a device."""
-        return NicVf(pf, vf, self._facts(vf.function.bdf))
-
-    def _facts(self, bdf: Bdf) -> FunctionFacts:
+    def facts_of(self, bdf: Bdf) -> FunctionFacts:
+        """Return the facts of a function, none where nobody looked at it."""
         return self.functions.get(bdf, NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeGpu:
-    """A whole GPU."""
+    """A whole GPU. Shape: ``partition`` of the fabric manager that must be active, None for none."""
 
     gpu: Gpu
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +164,13 @@ class MpsGpu:
 
 @dataclass(frozen=True, slots=True)
 class GpuPartition:
-    """An NVLink partition: whole GPUs, allocated together. Shape: ``gpus`` by minor, at least two."""
+    """An NVLink partition: whole GPUs, allocated together.
+
+    Shape: ``gpus`` by minor, at least two; ``partition`` of the fabric manager that must be active, or None.
+    """
 
     gpus: tuple[Gpu, ...]
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,30 +215,60 @@ class WholeNic:
 
 @dataclass(frozen=True, slots=True)
 class NicVf:
-    """A virtual function of a NIC."""
+    """A virtual function of a NIC; one that is made for claims need not exist yet.
+
+    Shape: ``vf`` is None while it does not exist; ``on_demand`` how many VFs its NIC gets for claims, None
+           where its VFs are there without them.
+    """
 
     pf: PhysicalFunction
-    vf: VirtualFunction
+    index: int
+    vf: VirtualFunction | None
+    on_demand: int | None = None
     facts: FunctionFacts = NO_FACTS
 
     @property
     def has_rdma(self) -> bool:
-        """Whether it can be used for RDMA; one on a VFIO driver has no RDMA device as long as it is there."""
-        if self.vf.function.driver == VFIO_PCI:
+        """Whether it can be used for RDMA, which claims must not change.
+
+        One on a VFIO driver has no RDMA device as long as it is there, one that does not exist has none: then
+        it is as its NIC is.
+        """
+        if self.vf is None or self.on_demand is not None or self.vf.function.driver == VFIO_PCI:
             return self.pf.rdma_device is not None
         return self.vf.rdma_device is not None
+
+    @property
+    def watched(self) -> Bdf:
+        """Return the function that must answer: its NIC where the VF comes and goes with claims."""
+        return self.pf.function.bdf if self.vf is None or self.on_demand else self.vf.function.bdf
 
 
 @dataclass(frozen=True, slots=True)
 class NicFunction:
-    """A function of a NIC by its address. Shape: ``vf`` is None for the NIC itself, at ``pf``."""
+    """A function of a NIC by the NIC's address. Shape: ``vf`` the index of a VF, None for the NIC itself."""
 
     pf: Bdf
-    vf: Bdf | None = None
+    vf: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImexChannel:
+    """A number of the driver for memory that programs on several nodes share."""
+
+    number: int
 
 
 PublishedDevice = (
-    WholeGpu | SharedGpu | MpsGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf
+    WholeGpu
+    | SharedGpu
+    | MpsGpu
+    | GpuPartition
+    | MigPartition
+    | MigComputeInstance
+    | WholeNic
+    | NicVf
+    | ImexChannel
 )
 
 
@@ -222,9 +286,9 @@ class UnderMps:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | ComputeSpec | InShares | UnderMps | NicFunction | frozenset[GpuUuid]
+Hardware = MigSpec | ComputeSpec | InShares | UnderMps | NicFunction | ImexChannel | frozenset[GpuUuid]
 """The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, one
-under MPS, a function of a NIC, or whole GPUs.
+under MPS, a function of a NIC, an IMEX channel, or whole GPUs.
 """
 
 
@@ -241,7 +305,7 @@ def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
-        case WholeNic() | NicVf():
+        case WholeNic() | NicVf() | ImexChannel():
             return
 
 
@@ -258,8 +322,10 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return device.spec
         case WholeNic(pf=pf):
             return NicFunction(pf.function.bdf)
-        case NicVf(pf=pf, vf=vf):
-            return NicFunction(pf.function.bdf, vf.function.bdf)
+        case NicVf(pf=pf, index=index):
+            return NicFunction(pf.function.bdf, index)
+        case ImexChannel():
+            return device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ node reads them. The modes are those of the first form of KEP-5963.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 ALL_OF_IT: Final = 100
 """The percentage of a mode that uses its GPU alone."""
@@ -53,6 +53,11 @@ class ModesOfGpu:
         shared = [self.shared is not None, self.mps is not None]
         return any(shared) and sum([self.whole, self.mig, *shared]) > 1
 
+    @property
+    def unshared(self) -> Self:
+        """Return the modes without those in which claims share the GPU."""
+        return replace(self, shared=None, mps=None)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuModes:
@@ -64,3 +69,9 @@ class GpuModes:
     def of(self, minor: int) -> ModesOfGpu:
         """Return the modes of the GPU of a minor."""
         return self.by_minor.get(minor, self.others)
+
+    @property
+    def unshared(self) -> Self:
+        """Return the modes without those in which claims share a GPU."""
+        by_minor = {minor: modes.unshared for minor, modes in self.by_minor.items()}
+        return replace(self, others=self.others.unshared, by_minor=by_minor)

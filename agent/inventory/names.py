@@ -44,6 +44,11 @@ def linked_name(minors: Sequence[int]) -> DeviceName:
     return DeviceName("gpus-" + "-".join(map(str, minors)))
 
 
+def imex_name(number: int) -> DeviceName:
+    """Return the name of an IMEX channel: ``imex-channel-0``."""
+    return DeviceName(f"imex-channel-{number}")
+
+
 def nic_name(bdf: Bdf) -> DeviceName:
     """Return the name of a NIC's physical function: ``nic-0000-3b-00-0``."""
     return DeviceName("nic-" + bdf.replace(":", "-").replace(".", "-"))

@@ -3,6 +3,9 @@
 A physical function has one slot for each of its VFs, and a VF draws one slot. The whole NIC draws all of
 them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device. A NIC that is
 withheld stays as the source of its VFs and can be allocated on no node.
+
+VFs on demand have the same names, slots, draws and modes whether they exist or not, so making them changes
+what people can select by (address, device id) and never what is counted.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from agent.inventory.judgement import modes_of
 from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
 from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
+from agent.inventory.nic_facts import FunctionFacts
 from agent.inventory.topology import address_attribute, topology_attributes
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.values import VfMode
@@ -43,21 +47,18 @@ class NicDescriber:
     def _nic(self, inventory: Inventory, pf: PhysicalFunction, withheld: frozenset[DeviceName]) -> Group:
         """Return a NIC and its VFs, nothing where all of them are withheld."""
         name = nic_name(pf.function.bdf)
-        whole = self._whole(pf)
+        every = offered_vfs(inventory, pf)
+        whole = self._whole(pf, len(every))
         is_offered = name not in withheld
         if is_offered:
             self.by_name[name] = inventory.nic(pf)
-        vfs = [
-            self._vf(inventory, inventory.vf(pf, vf))
-            for vf in pf.vfs
-            if vf_name(pf.function.bdf, vf.index) not in withheld
-        ]
+        vfs = [self._vf(inventory, vf) for vf in every if vf_name(pf.function.bdf, vf.index) not in withheld]
         if not is_offered and not vfs:
             return Group(mixins=(), devices=())
         common = Mixin(name=name, attributes=self._common(inventory, pf))
         return Group(mixins=(common,), devices=(whole if is_offered else replace(whole, nodes=NOWHERE), *vfs))
 
-    def _whole(self, pf: PhysicalFunction) -> CompositeDevice:
+    def _whole(self, pf: PhysicalFunction, vfs: int) -> CompositeDevice:
         name = nic_name(pf.function.bdf)
         own: dict[str, AttributeValue | None] = {
             "type": "nic",
@@ -68,33 +69,40 @@ class NicDescriber:
             name=name,
             includes=(name,),
             attributes=self._own(own) | dict(address_attribute(pf.function)),
-            capacity={self._key("vfSlots"): Quantity.of(len(pf.vfs))} if pf.vfs else {},
+            capacity={self._key("vfSlots"): Quantity.of(vfs)} if vfs else {},
         )
 
     def _vf(self, inventory: Inventory, published: NicVf) -> CompositeDevice:
-        pf, vf = published.pf, published.vf
-        address = vf.function.bdf
-        name = vf_name(pf.function.bdf, vf.index)
+        pf, function = published.pf, published.vf.function if published.vf else None
+        name = vf_name(pf.function.bdf, published.index)
         self.by_name[name] = published
+        # Once it exists, one on demand has as its own what the others have from their mixin.
+        own: dict[str, AttributeValue | None] = {"vfIndex": published.index}
+        if function is not None and published.on_demand is not None:
+            own["deviceID"] = function.device_id
+        multus = multus_attributes(inventory.multus_resource, function.bdf) if function is not None else {}
         return CompositeDevice(
             name=name,
             includes=(nic_name(pf.function.bdf), self._share_kind(published)),
             sources=(nic_name(pf.function.bdf),),
-            attributes=self._own({"vfIndex": vf.index})
-            | dict(address_attribute(vf.function))
-            | dict(multus_attributes(inventory.multus_resource, address)),
+            attributes=self._own(own) | dict(address_attribute(function)) | dict(multus),
         )
 
     def _share_kind(self, published: NicVf) -> str:
-        """Return the name of the mixin that all VFs of one device id and the same modes share."""
+        """Return the name of the mixin that all VFs of one device id and the same modes share.
+
+        Of VFs on demand it is the same before and after they are made, so it has no device id.
+        """
         modes = modes_of(published)
-        function = published.vf.function
+        is_lasting = published.vf is not None and published.on_demand is None
+        device_id = published.vf.function.device_id if published.vf is not None and is_lasting else None
         is_rdma, is_vfio = VfMode.RDMA in modes, VfMode.VFIO in modes
         marks = ("-rdma" if is_rdma else "", "" if is_vfio else "-no-vfio")
-        name = f"vf-{function.vendor_id}-{function.device_id}{''.join(marks)}"
+        vendor_id = published.pf.function.vendor_id
+        name = f"vf-{vendor_id}-{device_id or 'on-demand'}{''.join(marks)}"
         own: dict[str, AttributeValue | None] = {
             "type": "vf",
-            "deviceID": function.device_id,
+            "deviceID": device_id,
             "rdmaCapable": is_rdma,
             "vfioCapable": is_vfio,
         }
@@ -120,3 +128,23 @@ class NicDescriber:
 
     def _key(self, key: str) -> QualifiedName:
         return qualified(key, self.driver)
+
+
+def offered_vfs(inventory: Inventory, pf: PhysicalFunction) -> tuple[NicVf, ...]:
+    """Return the VFs of a NIC by index.
+
+    Another number than the rule's, from somebody else or from a driver that made fewer, is what is offered.
+    """
+    count = inventory.vfs.on_demand_of(pf) if inventory.vfs is not None else None
+    if count is None:
+        return tuple(NicVf(pf, vf.index, vf, None, inventory.facts_of(vf.function.bdf)) for vf in pf.vfs)
+    facts = _foreseen(inventory.facts_of(pf.function.bdf))
+    if not pf.vfs:
+        return tuple(NicVf(pf, index, None, count, facts) for index in range(count))
+    return tuple(NicVf(pf, vf.index, vf, count, facts) for vf in pf.vfs)
+
+
+def _foreseen(nic: FunctionFacts) -> FunctionFacts:
+    """Return what of a NIC's facts will be true of its VFs. Who their neighbours are is seen at prepare."""
+    group = None if nic.group is None else replace(nic.group, members=())
+    return replace(nic, way_to_route=(), group=group, claimable=(), eswitch_mode=None)

@@ -13,6 +13,7 @@ from agent.inventory.describe import as_mode_allows
 from agent.inventory.judgement import why_not_nic, why_not_vf
 from agent.inventory.model import GpuEntry, Inventory
 from agent.inventory.names import gpu_name, nic_name, partition_name, vf_name
+from agent.inventory.nics import offered_vfs
 from agent.inventory.withheld import Cause, Reason, Withheld
 
 
@@ -52,7 +53,7 @@ def _nics(inventory: Inventory) -> Iterator[Withheld]:
         reason = why_not_nic(inventory.nic(pf))
         if reason is not None:
             yield Withheld(nic_name(bdf), "nic", reason)
-        for vf in pf.vfs:
-            reason = why_not_vf(inventory.vf(pf, vf))
+        for vf in offered_vfs(inventory, pf):
+            reason = why_not_vf(vf)
             if reason is not None:
                 yield Withheld(vf_name(bdf, vf.index), "vf", reason)

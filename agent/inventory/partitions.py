@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from agent.inventory.fabric.joining import partition_ids
 from agent.inventory.gpus import share_name, shares_of
 from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, LinkedGpus, PublishedDevice
 from agent.inventory.modes import GpuModes
@@ -41,6 +42,7 @@ class PartitionDescriber:
         A partition with a member that is missing or cannot be allocated whole is withheld, with the reason.
         """
         entries = {entry.gpu.minor: entry for entry in inventory.gpus}
+        ids = partition_ids(inventory.fabric.partitions, (entry.gpu for entry in inventory.gpus))
         devices = []
         for size, partitions in sorted(linked.table.by_size.items()):
             for one in sorted(partitions, key=lambda partition: -partition.score):
@@ -51,7 +53,8 @@ class PartitionDescriber:
                 elif size > 1:
                     members = [entries[minor] for minor in one.minors]
                     devices.append(self._device(name, one, members, linked.table))
-                    self.by_name[name] = GpuPartition(tuple(entry.gpu for entry in members))
+                    gpus = tuple(entry.gpu for entry in members)
+                    self.by_name[name] = GpuPartition(gpus, ids.get(frozenset(gpu.uuid for gpu in gpus)))
         if devices:
             self.groups.append(Group(mixins=(), devices=tuple(devices)))
 

@@ -19,6 +19,8 @@ class Cause(StrEnum):
     NO_VFIO_DRIVER = "no-vfio-driver"
     MIG_MODE = "mig-mode"
     NO_WHOLE_GPU = "no-whole-gpu"
+    NO_FABRIC_PARTITION = "no-fabric-partition"
+    FABRIC_MANAGER = "fabric-manager"
     UNREADABLE = "unreadable"
 
 

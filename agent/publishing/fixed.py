@@ -14,6 +14,7 @@ from dataclasses import replace
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import (
     GpuPartition,
+    ImexChannel,
     MigComputeInstance,
     MigPartition,
     MpsGpu,
@@ -45,6 +46,7 @@ def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:
 def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[DeviceName]:
     existing = {one.spec for one in instances}
     gone = {spec.parent for spec in existing}
+    with_vfs = {device.pf.function.bdf for device in devices.by_name.values() if isinstance(device, NicVf)}
     for name, device in devices.by_name.items():
         match device:
             case WholeGpu(gpu=gpu):
@@ -59,8 +61,8 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
             case MigPartition():
                 is_fixed = device.spec in existing
             case WholeNic(pf=pf):
-                is_fixed = not pf.vfs
-            case NicVf():
+                is_fixed = pf.function.bdf not in with_vfs
+            case NicVf() | ImexChannel():
                 is_fixed = True
         if is_fixed:
             yield name

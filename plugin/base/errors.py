@@ -67,7 +67,7 @@ class DeviceUnusable(ClaimUnusable):
 
 
 class PlacementTaken(PluginError):
-    """A placement or a GPU with an instance that no claim of this driver created."""
+    """A placement, a GPU or links that somebody uses and no claim of this driver has."""
 
     retry = True
     remedy = "the operator, or the program that created the instance, must destroy it"
@@ -99,6 +99,13 @@ class NotReady(PluginError):
 
     retry = True
     remedy = "it is retried; if it persists, the operator checks the driver installation"
+
+
+class InterfaceElsewhere(PluginError):
+    """A network interface that another pod has: it can be in one network namespace only."""
+
+    retry = True
+    remedy = "the user gives each pod a claim of its own, from a ResourceClaimTemplate"
 
 
 class LockTimeout(PluginError):

@@ -18,6 +18,7 @@ import msgspec
 from agent.hardware.types import DeviceNode, HostFile
 from plugin.base.errors import InvalidCdi
 from plugin.cdi import names
+from plugin.cdi.hook import HOOKS, Hook
 
 _MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "bind")
 _WRITABLE: Final = ("rw", "nosuid", "nodev", "bind")
@@ -53,6 +54,7 @@ class Edits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     env: tuple[str, ...] = ()
     device_nodes: tuple[Node, ...] = ()
     mounts: tuple[Mount, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -78,7 +80,7 @@ class Injection:
     Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
            those of its GPUs with commas between them; ``has_admin_access`` whether it is only to look at;
            ``told`` more variables, by the end of their name; ``folders`` those that programs write to;
-           ``variables`` by their whole name.
+           ``variables`` by their whole name; ``hook`` what brings it into the pod.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Injection:
     told: tuple[tuple[str, str], ...] = ()
     folders: tuple[HostFile, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
+    hook: Hook | None = None
 
 
 def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
@@ -145,6 +148,7 @@ def _device(injection: Injection) -> Device:
                 *(_mount(file, _MOUNT_OPTIONS) for file in injection.files),
                 *(_mount(folder, _WRITABLE) for folder in injection.folders),
             ),
+            hooks=(injection.hook,) if injection.hook is not None else (),
         ),
     )
 
@@ -189,6 +193,10 @@ def _check_edits(where: str, edits: Edits) -> None:
         place = f"{where}.mounts"
         _rule(_is_absolute(mount.host_path), place, mount.host_path, "hostPath must be absolute")
         _rule(_is_absolute(mount.container_path), place, mount.container_path, "path must be absolute")
+    for hook in edits.hooks:
+        place = f"{where}.hooks"
+        _rule(hook.hook_name in HOOKS, place, hook.hook_name, f"must be one of {', '.join(HOOKS)}")
+        _rule(_is_absolute(hook.path), place, hook.path, "path must be absolute")
 
 
 def _is_absolute(path: str) -> bool:

@@ -26,13 +26,18 @@ Attribute = Mapping[str, Any]
 """One attribute as a ResourceSlice has it: its type and its value."""
 
 
-class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One device. Shape: ``attributes`` as in ResourceSlices, at most 32; a bare name is the driver's own."""
+class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One device.
+
+    Shape: ``attributes`` as in ResourceSlices, at most 32; a bare name is the driver's own; ``network_data``
+           as in a claim's status, None without an interface.
+    """
 
     driver: str
     pool: str
     name: str
     attributes: Mapping[str, Attribute] = {}
+    network_data: Mapping[str, Any] | None = None
 
 
 class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):

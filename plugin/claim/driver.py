@@ -16,10 +16,12 @@ from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
+from agent.inventory.vfs.rules import VfRules
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import DeviceHeld, DeviceUnusable, PluginError, UnknownDevice
+from plugin.base.errors import DeviceHeld, DeviceUnusable, NotReady, PluginError, UnknownDevice
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.attribution import attributed
 from plugin.claim.daemon_care import DaemonCare
@@ -31,10 +33,14 @@ from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import ClaimSteps
+from plugin.claim.vfs.keeper import VfKeeper
+from plugin.claim.vfs.keeping import VfKeeping
 from plugin.kinds.health import HealthReader
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.mps_daemons import MpsDaemons
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
@@ -57,6 +63,9 @@ class Driver:
         locks: Locks,
         holder_waits: HolderWaits,
         waiting: Waiting,
+        hook: HookProgram,
+        made_vfs: MadeVfStore,
+        vf_rules: VfRules | None = None,
         host_root: Path = Path("/"),
     ) -> None:
         self.name = name
@@ -77,10 +86,14 @@ class Driver:
             store=store,
             cdi=cdi,
             metadata=metadata,
+            hook=hook,
             setup=self._setup,
             host_root=host_root,
             waiting=waiting,
+            made_vfs=made_vfs,
         )
+        self.vf_keeper = VfKeeper(machine=machine, store=store, made=made_vfs, locks=locks, rules=vf_rules)
+        self.vf_keeping = VfKeeping(self.vf_keeper)
 
     def starting(self) -> AbstractContextManager[None]:
         """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
@@ -148,6 +161,27 @@ class Driver:
                 return
             with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
                 self._steps.end(record, self._boot.boot_id())
+        self.vf_keeping.look_again()
+
+    def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace) -> ClaimRef:
+        """Bring a device of a prepared claim into a pod's namespace; where it is there already, it stays.
+
+        Returns the claim's name. Raises: PluginError; the pod has nothing of the device then.
+        """
+        with self._locked(uid, f"bring device {device} of claim {uid} into a pod"):
+            record = self._store.load(uid)
+            found = record and next((one for one in record.devices if one.device == device), None)
+            is_prepared = record is not None and record.state is State.COMPLETED
+            if record is None or not found or not is_prepared or record.boot_id != self._boot.boot_id():
+                subject = f"device {device} of claim {record.ref if record else uid}"
+                raise NotReady("bring into a pod", subject, "the claim is not prepared", "it is retried")
+            purpose = f"bring device {device} of claim {record.ref} into a pod"
+            with (
+                attributed("bring into a pod a device of", record.ref, uid),
+                self._targets_locked(found.lock_targets, purpose),  # no GPU of the claim: it may be slow
+            ):
+                self._steps.bring_in(record, found, pod)
+            return record.ref
 
     def reconcile(self) -> tuple[Repair, ...]:
         """Repair what a crash, a reboot or somebody else left, and return what was due.
@@ -166,6 +200,7 @@ class Driver:
                 _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
         self._write_metadata_again(boot_id)
         self.care.look_after()
+        self.vf_keeper.forget_gone()
         return found
 
     def _write_metadata_again(self, boot_id: str) -> None:

@@ -40,7 +40,13 @@ def metadata_ids(record: Record) -> dict[str, str]:
 
 
 def _facts(driver: str, device: Claimed) -> DeviceFacts:
-    return DeviceFacts(driver=driver, pool=device.pool, name=device.device, attributes=_attributes(device))
+    return DeviceFacts(
+        driver=driver,
+        pool=device.pool,
+        name=device.device,
+        attributes=_attributes(device),
+        network_data=device.network_data,
+    )
 
 
 def _attributes(device: Claimed) -> Mapping[str, Attribute]:

@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import ComputeSpec, MigSpec
-from agent.inventory.model import Hardware, InShares, NicFunction, NodeDevices, UnderMps, gpus_of
+from agent.inventory.model import (
+    Hardware,
+    ImexChannel,
+    InShares,
+    NicFunction,
+    NodeDevices,
+    UnderMps,
+    gpus_of,
+)
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
@@ -117,7 +125,7 @@ def _remaining(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
     if isinstance(hardware, ComputeSpec):
         partition = node.by_hardware.get(hardware.partition)
         return set() if partition is None else {partition}
-    if isinstance(hardware, MigSpec | NicFunction):
+    if isinstance(hardware, MigSpec | NicFunction | ImexChannel):
         return set()
     uuids = {hardware.gpu} if isinstance(hardware, InShares | UnderMps) else hardware
     return {

@@ -16,7 +16,10 @@ from plugin.claim.record import Record
 from scheduler_core.model.claim import ClaimUid
 
 VERSION: Final = 3
-"""The highest version that this program reads: 2 knows several GPUs; 3 admin access, shares and NICs."""
+"""The highest version that this program reads.
+
+2 knows several GPUs; 3 admin access, shares, NICs and the fabric manager.
+"""
 
 
 class Corrupt(Exception):

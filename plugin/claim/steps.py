@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.hardware.errors import HardwareError
@@ -17,7 +18,9 @@ from agent.hardware.ports import Machine
 from plugin.base.errors import PluginError
 from plugin.cdi import document
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
+from plugin.claim.held import held_hardware
 from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
@@ -29,7 +32,10 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node, NodeSnapshot
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -48,9 +54,11 @@ class ClaimSteps:
     store: RecordStore
     cdi: CdiFolder
     metadata: MetadataFolder
+    hook: HookProgram
     setup: DeviceSetup
     host_root: Path
     waiting: Waiting
+    made_vfs: MadeVfStore
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -100,6 +108,15 @@ class ClaimSteps:
         if found != record:
             self.store.note(found)
         return found
+
+    def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
+        """Bring a device of a prepared claim into a pod. Raises: PluginError, HardwareError."""
+
+        def note(devices: Sequence[Claimed]) -> None:
+            self.store.note(record.with_devices(devices))
+
+        context = self._context(self.node.snapshot, record)
+        self.setup.bring_in(context, record.devices, device, pod, note)
 
     def undo(self, record: Record, event: Event) -> None:
         """Undo a claim of this boot and remove its record.
@@ -162,7 +179,7 @@ class ClaimSteps:
 
         context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
-        found = injections(context, record.uid, devices)
+        found = injections(context, record.uid, devices, self.hook)
         self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
         self.write_metadata(record.with_devices(devices))
         self.setup.refuse_dead(context, devices)
@@ -186,12 +203,14 @@ class ClaimSteps:
             alive = (one for one in others() if one.boot_id == record.boot_id)
             return [device for one in alive for device in one.devices]
 
+        held = partial(held_hardware, self.store, record.boot_id, record.uid)
         return Context(
             self.machine,
             node,
             self.host_root,
             self.waiting,
             devices,
+            VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
             lambda: under_mps(others()),
             lambda: with_interval(others()),
         )

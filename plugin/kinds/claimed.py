@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Final, Literal, Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from agent.hardware.types import Bdf
 from agent.inventory.model import Hardware
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.share import Share
+from plugin.machine.vf_supply import WantedVf
 
 AdminAccess = Literal[True] | UnsetType
 """True, or not there at all: records without admin access are those of earlier versions."""
@@ -106,9 +108,36 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         return None
 
     @property
+    def wanted_vf(self) -> WantedVf | None:
+        """Return the VF that must be made for the claim, None for a device that needs none."""
+        return None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the VF that it needs was made, as far as is known; true where it needs none."""
+        return True
+
+    def made_at(self, address: Bdf) -> Self:  # noqa: ARG002
+        """Return the device with the address of the VF that was made for it."""
+        return self
+
+    @property
     @abstractmethod
     def status_data(self) -> Mapping[str, Any]:
         """Return what the claim's status says of the hardware."""
+
+    @property
+    def network_data(self) -> Mapping[str, Any] | None:
+        """Return what is told of the network interface that pods get, None where they get none.
+
+        Source: resource.k8s.io/v1, NetworkDeviceData.
+        """
+        return None
+
+    @property
+    def is_in_pod(self) -> bool:
+        """Whether something of the device was brought into a pod."""
+        return False
 
     @abstractmethod
     def as_planned(self) -> Self:

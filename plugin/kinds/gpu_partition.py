@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from msgspec import UNSET
+
 from agent.hardware.types import GpuUuid
 from agent.inventory.model import GpuPartition
+from plugin.kinds.joined_gpus import JoinedGpusKind
 from plugin.kinds.kind import CrashPoints, Wanted
-from plugin.kinds.whole_gpus import ClaimedWholeGpus, WholeGpusKind
+from plugin.kinds.whole_gpus import ClaimedWholeGpus
 from plugin.machine.context import Context
 
 
@@ -33,18 +36,21 @@ class ClaimedGpuPartition(ClaimedWholeGpus, frozen=True, kw_only=True, tag="gpus
         return {"uuids": list(self.gpu_uuids)}
 
 
-class GpuPartitionKind(WholeGpusKind[GpuPartition, ClaimedGpuPartition]):
+class GpuPartitionKind(JoinedGpusKind[GpuPartition, ClaimedGpuPartition]):
     """All members are made whole, or none is."""
 
     text = "an NVLink partition"
+    IS_ALONE = False
     published = GpuPartition
     claimed = ClaimedGpuPartition
     crash_points = CrashPoints(setting_up=("set_mig_mode",), taking_down=())  # once for each member
 
     def plan(self, wanted: Wanted[GpuPartition]) -> ClaimedGpuPartition:
-        """Return the members by their UUIDs."""
-        uuids = tuple(gpu.uuid for gpu in wanted.published.gpus)
-        return ClaimedGpuPartition(**wanted.common, gpu_uuids=uuids)
+        """Return the members by their UUIDs, and the fabric manager's partition of them."""
+        published = wanted.published
+        uuids = tuple(gpu.uuid for gpu in published.gpus)
+        partition = UNSET if published.partition is None else published.partition
+        return ClaimedGpuPartition(**wanted.common, gpu_uuids=uuids, fabric_partition=partition)
 
     def find_for_admin(
         self, _context: Context, devices: Sequence[ClaimedGpuPartition]

@@ -18,6 +18,7 @@ from agent.inventory.model import PublishedDevice
 from plugin.base.errors import ClaimUnusable
 from plugin.kinds.claimed import AdminAccess, Claimed
 from plugin.machine.context import Context
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
@@ -154,6 +155,21 @@ class PreparableKind(Kind[P], Generic[P, D]):
 
         Raises: NotReady where something is missing; HardwareError.
         """
+
+    def bring_in(
+        self,
+        context: Context,  # noqa: ARG002
+        device: D,
+        pod: PodNamespace,  # noqa: ARG002
+        progress: Progress,  # noqa: ARG002
+    ) -> None:
+        """Bring what a device has for the pod's network namespace in, when a container of the pod is made.
+
+        A second container finds it there. Only kinds whose parts join the pod have something.
+        Raises: PluginError, HardwareError; the pod then has nothing of it.
+        """
+        subject = f"device {device.device}"
+        raise ClaimUnusable("bring into a pod", subject, "it has nothing for a network namespace")
 
     def pci_addresses(self, published: P) -> tuple[str, ...]:  # noqa: ARG002
         """Return the PCI functions that a device is, or is cut from; none, as here, where there are none."""

@@ -29,4 +29,4 @@ class NicVfKind(Kind[NicVf]):
 
     def why_ill(self, published: NicVf, seen: SeenHardware) -> str:
         """Return why the function does not answer."""
-        return seen.why_function_is_missing(published.vf.function.bdf)
+        return seen.why_function_is_missing(published.watched)

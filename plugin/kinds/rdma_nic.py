@@ -11,18 +11,17 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from agent.hardware.types import Bdf
-from agent.inventory.judgement import why_needed
 from agent.inventory.model import Hardware, NicFunction, PublishedDevice, WholeNic
-from agent.inventory.nic_facts import facts_of
-from plugin.base.errors import NotReady
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.machine import rdma
 from plugin.machine.context import Context
+from plugin.machine.default_route import refuse_needed
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
+from scheduler_core.frontends.configuration.values import NicConfig
 
 
 class ClaimedRdmaNic(Claimed, frozen=True, kw_only=True, tag="nic-rdma"):
@@ -72,9 +71,10 @@ class RdmaNicKind(PreparableKind[WholeNic, ClaimedRdmaNic]):
     crash_points = CrashPoints(setting_up=(), taking_down=())
 
     def takes(self, wanted: Wanted[PublishedDevice]) -> bool:
-        """Whether the device is a NIC with RDMA."""
+        """Whether the device is a NIC with RDMA, and its interface was not asked for."""
         found = wanted.published
-        return isinstance(found, WholeNic) and found.pf.rdma_device is not None
+        has_rdma = isinstance(found, WholeNic) and found.pf.rdma_device is not None
+        return has_rdma and not isinstance(wanted.config, NicConfig)
 
     def why_ill(self, published: WholeNic, seen: SeenHardware) -> str:
         """Return why the function does not answer."""
@@ -87,10 +87,8 @@ class RdmaNicKind(PreparableKind[WholeNic, ClaimedRdmaNic]):
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedRdmaNic]) -> None:
         """Check that the node's own network does not need the NICs. Raises: NotReady; HardwareError."""
         for device in devices:
-            reason = why_needed(facts_of(context.machine.nics.reader, device.pf))
-            if reason is not None:
-                subject = f"device {device.device} (NIC {device.pf})"
-                raise NotReady("give away", subject, reason.text, reason.remedy)
+            subject = f"device {device.device} (NIC {device.pf})"
+            refuse_needed(context.machine.nics.reader, device.pf, "give away", subject)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedRdmaNic], progress: Progress) -> None:
         """Wait for the RDMA devices. Raises: NotReady; HardwareError."""

@@ -7,10 +7,13 @@ from typing import Final
 from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.gpus_under_mps.share import ClaimedMpsShare, MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import ClaimedGpuUnderMps, GpuUnderMpsKind
+from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.mig_partition.under_mps import ClaimedMigUnderMps, MigUnderMpsKind
+from plugin.kinds.netdev_nic import ClaimedNetdevNic, NetdevNicKind
+from plugin.kinds.nic_vf.netdev import ClaimedNetdevVf, NetdevVfKind
 from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
@@ -29,11 +32,14 @@ KINDS: Final = KindTable(
     GpuPartitionKind(),
     MigUnderMpsKind(),
     MigPartitionKind(),
+    ImexChannelKind(),
     ComputeInstanceKind(),
     RdmaNicKind(),
+    NetdevNicKind(),
     WholeNicKind(),
     RdmaVfKind(),
     VfioVfKind(),
+    NetdevVfKind(),
     NicVfKind(),
 )
 ClaimedDevice = (
@@ -48,6 +54,9 @@ ClaimedDevice = (
     | ClaimedComputeInstance
     | ClaimedRdmaVf
     | ClaimedVfioVf
+    | ClaimedNetdevVf
     | ClaimedRdmaNic
+    | ClaimedNetdevNic
+    | ClaimedImexChannel
 )
 """What a record may hold of a device: the ``claimed`` of every row."""

@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from plugin.kinds import vfs_on_demand
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Foreign
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import KindTable
 from plugin.machine.context import Context
+from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 
 NoteDevices = Callable[[Sequence[Claimed]], None]
@@ -36,8 +38,7 @@ class DeviceSetup:
         Devices with admin access must be there already. Raises: PluginError; HardwareError.
         """
         self._found_for_admin(context, devices)
-        for kind, mine in self.kinds.by_kind(_own(devices)):
-            kind.refuse_occupied(context, mine)
+        self._refuse_occupied(context, [device for device in _own(devices) if device.is_made])
 
     def set_up(self, context: Context, devices: Sequence[Claimed], note: NoteDevices) -> tuple[Claimed, ...]:
         """Set up every device and return it with what is known now; what is set up already stays.
@@ -46,10 +47,29 @@ class DeviceSetup:
         Raises: PluginError, HardwareError. What was made before stays for ``take_down``.
         """
         progress = _Progress(devices, note)
-        for kind, mine in self.kinds.by_kind(_own(devices)):
+        vfs_on_demand.supply(context, _own(devices), progress)
+        missing = {device.device for device in devices if not device.is_made}
+        self._refuse_occupied(context, [one for one in _own(progress.devices) if one.device in missing])
+        for kind, mine in self.kinds.by_kind(_own(progress.devices)):
             kind.set_up(context, mine, progress)
         for device in self._found_for_admin(context, devices):
             progress.know(device)
+        return progress.devices
+
+    def bring_in(
+        self,
+        context: Context,
+        devices: Sequence[Claimed],
+        device: Claimed,
+        pod: PodNamespace,
+        note: NoteDevices,
+    ) -> tuple[Claimed, ...]:
+        """Bring one device of a claim into a pod and return all with what is known now.
+
+        Raises: PluginError, HardwareError.
+        """
+        progress = _Progress(devices, note)
+        self.kinds.of_claimed(device).bring_in(context, device, pod, progress)
         return progress.devices
 
     def refuse_dead(self, context: Context, devices: Sequence[Claimed]) -> None:
@@ -62,12 +82,15 @@ class DeviceSetup:
 
         Raises: HardwareError. A second call goes on from there.
         """
-        for kind, mine in reversed(tuple(self.kinds.by_kind(_own(devices)))):
+        made = (device for device in _own(devices) if device.is_made)
+        for kind, mine in reversed(tuple(self.kinds.by_kind(made))):
             kind.take_down(context, mine)
+        vfs_on_demand.release(context, _own(devices))
 
     def forget(self, context: Context, devices: Sequence[Claimed]) -> None:
         """Undo what of the devices outlived the boot in which they were set up. Raises: HardwareError."""
-        for kind, mine in reversed(tuple(self.kinds.by_kind(_own(devices)))):
+        made = (device for device in _own(devices) if device.is_made)
+        for kind, mine in reversed(tuple(self.kinds.by_kind(made))):
             kind.forget(context, mine)
 
     def foreign(self, node: NodeSnapshot, held: Iterable[Claimed]) -> Iterator[Foreign]:
@@ -76,6 +99,10 @@ class DeviceSetup:
         for kind in self.kinds.preparable:
             known = (kind.claimed, *kind.neighbours)
             yield from kind.foreign(node, [one for one in found if isinstance(one, known)])
+
+    def _refuse_occupied(self, context: Context, devices: Sequence[Claimed]) -> None:
+        for kind, mine in self.kinds.by_kind(devices):
+            kind.refuse_occupied(context, mine)
 
     def _found_for_admin(self, context: Context, devices: Iterable[Claimed]) -> Sequence[Claimed]:
         looked_at = [device for device in devices if device.has_admin_access]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from agent.inventory.model import WholeGpu
+from plugin.kinds.joined_gpus import JoinedGpusKind
 from plugin.kinds.kind import CrashPoints, Wanted
-from plugin.kinds.whole_gpus import ClaimedOneGpu, WholeGpusKind
+from plugin.kinds.whole_gpus import ClaimedOneGpu
 from plugin.machine.context import Context
 
 
@@ -14,17 +17,20 @@ class ClaimedGpu(ClaimedOneGpu, frozen=True, kw_only=True, tag="gpu"):
     """A whole GPU of a claim."""
 
 
-class WholeGpuKind(WholeGpusKind[WholeGpu, ClaimedGpu]):
+class WholeGpuKind(JoinedGpusKind[WholeGpu, ClaimedGpu]):
     """A GPU that one claim has to itself."""
 
     text = "a whole GPU"
+    IS_ALONE = True
     published = WholeGpu
     claimed = ClaimedGpu
     crash_points = CrashPoints(setting_up=("set_mig_mode",), taking_down=())
 
     def plan(self, wanted: Wanted[WholeGpu]) -> ClaimedGpu:
-        """Return the GPU by its UUID."""
-        return ClaimedGpu(**wanted.common, gpu_uuid=wanted.published.gpu.uuid)
+        """Return the GPU by its UUID, and its partition."""
+        published = wanted.published
+        partition = UNSET if published.partition is None else published.partition
+        return ClaimedGpu(**wanted.common, gpu_uuid=published.gpu.uuid, fabric_partition=partition)
 
     def find_for_admin(self, _context: Context, devices: Sequence[ClaimedGpu]) -> Sequence[ClaimedGpu]:
         """Return the devices: that a GPU is gone is found when its parts are read."""

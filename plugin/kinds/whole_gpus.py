@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
+
+from msgspec import UNSET, UnsetType
 
 from agent.hardware.types import GpuUuid
 from agent.inventory.model import Hardware, PublishedDevice, gpus_of
@@ -22,9 +24,22 @@ from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 
+_VERSION_WITH_FABRIC: Final = 3
+
 
 class ClaimedWholeGpus(Claimed, frozen=True, kw_only=True):
-    """GPUs of a claim that are used whole."""
+    """GPUs of a claim that are used whole.
+
+    Shape: ``fabric_partition`` is the fabric manager's that must be active, not there where none is needed.
+    """
+
+    fabric_partition: int | UnsetType = UNSET
+
+    @property
+    def record_version(self) -> int:
+        """Return the lowest version that can express the device: an older plugin would leave it active."""
+        least = super().record_version
+        return least if self.fabric_partition is UNSET else max(least, _VERSION_WITH_FABRIC)
 
     @property
     @abstractmethod

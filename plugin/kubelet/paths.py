@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from plugin.runtime.paths import HookPaths
 
-class PluginPaths(Protocol):
+
+class PluginPaths(HookPaths, Protocol):
     """One driver's folders and sockets, as ``plugin.options.Options`` has them. Every path is absolute."""
 
     @property

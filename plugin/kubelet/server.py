@@ -31,6 +31,7 @@ from plugin.kubelet.endpoint import Endpoint, refuse_taken, serve
 from plugin.kubelet.health_streams import POLL_S, HealthStreams
 from plugin.kubelet.paths import PluginPaths
 from plugin.kubelet.registration import RegistrationServicer
+from plugin.runtime.hook_service import HookService
 from plugin.telling.ports import ClaimObserver, NoObserver
 
 # Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
@@ -50,11 +51,13 @@ class Running:
         dra: Endpoint,
         registration: Endpoint,
         streams: HealthStreams,
+        hooks: HookService,
         care: AbstractContextManager[None],
     ) -> None:
         self._dra = dra
         self._registration = registration
         self._streams = streams
+        self._hooks = hooks
         self._care = ExitStack()
         self._care.enter_context(care)
 
@@ -64,6 +67,7 @@ class Running:
         self._streams.close()
         self._care.close()
         self._dra.close()
+        self._hooks.close()
         _log.info("stopped serving %s", self._dra.path)
 
     def __enter__(self) -> Self:
@@ -103,8 +107,14 @@ def start(
         _remove_dead_sockets(paths)
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
-        service = Service(driver, claims, observer or NoObserver())
-        return _served(service, streams, paths, driver.care.repeated())
+        observer = observer or NoObserver()
+        hooks = HookService(driver, observer, paths)
+        hooks.begin()
+        try:
+            return _served(Service(driver, claims, observer), streams, hooks, paths, driver.care.repeated())
+        except BaseException:
+            hooks.close()
+            raise
 
 
 def refuse_unusable(paths: PluginPaths) -> None:
@@ -144,7 +154,11 @@ def _remove_dead_sockets(paths: PluginPaths) -> None:
 
 
 def _served(
-    service: Service, streams: HealthStreams, paths: PluginPaths, care: AbstractContextManager[None]
+    service: Service,
+    streams: HealthStreams,
+    hooks: HookService,
+    paths: PluginPaths,
+    care: AbstractContextManager[None],
 ) -> Running:
     dra = serve(_dra_server(service, streams), paths.dra_socket)
     try:
@@ -154,7 +168,7 @@ def _served(
         dra.close()
         raise
     _log.info("driver %s serves %s", paths.driver_name, paths.dra_socket)
-    return Running(dra, registration, streams, care)
+    return Running(dra, registration, streams, hooks, care)
 
 
 def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:

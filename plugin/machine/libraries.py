@@ -33,6 +33,14 @@ class RememberedFiles:
         """Return the nodes through which a monitor sees MIG instances."""
         return self._files.monitoring_nodes(minor)
 
+    def has_imex_channels(self) -> bool:
+        """Whether the driver has IMEX channels."""
+        return self._files.has_imex_channels()
+
+    def imex_channel_node(self, channel: int) -> DeviceNode:
+        """Return the node of an IMEX channel."""
+        return self._files.imex_channel_node(channel)
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries and tools of this version."""
         known = self._found

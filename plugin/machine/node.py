@@ -14,8 +14,9 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SplitGpus
+from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.vfs.rules import VfRules
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -25,12 +26,13 @@ class NodeSnapshot:
     """One reading of the node.
 
     Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
-           each of them.
+           each of them; ``fabric`` how they are joined.
     """
 
     devices: NodeDevices
     gpus: Mapping[GpuUuid, Gpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
+    fabric: Fabric = NO_FABRIC
 
     def text_of(self, target: LockTarget) -> str:
         """Return how messages name what is locked."""
@@ -42,7 +44,8 @@ class Node:
     """The node of one driver.
 
     Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered, ``split`` those whose
-           GPU instances are in parts; all as the agent has them.
+           GPU instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all
+           as the agent has them.
     """
 
     def __init__(
@@ -53,6 +56,8 @@ class Node:
         linked: LinkedGpus | None = None,
         modes: GpuModes | None = None,
         *,
+        imex_channels: int = 0,
+        vfs: VfRules | None = None,
         split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
@@ -60,6 +65,8 @@ class Node:
         self._driver = driver
         self._linked = linked
         self._modes = modes or GpuModes()
+        self._imex_channels = imex_channels
+        self._vfs = vfs
         self._split = split
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
@@ -73,10 +80,18 @@ class Node:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
             inventory = discover(self._readers, self._name)
-            inventory = replace(inventory, linked=self._linked, modes=self._modes, split=self._split)
+            inventory = replace(
+                inventory,
+                linked=self._linked,
+                modes=self._modes,
+                split=self._split,
+                imex_channels=self._imex_channels,
+                vfs=self._vfs,
+            )
             self._snapshot = NodeSnapshot(
                 describe(inventory, self._driver),
                 {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
                 {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+                inventory.fabric,
             )
             return self._snapshot

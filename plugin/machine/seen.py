@@ -11,11 +11,15 @@ from agent.hardware.types import Bdf, Gpu, GpuUuid, PhysicalFunction, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class SeenHardware:
-    """The hardware that answered, and the hardware that could not be read."""
+    """The hardware that answered, and the hardware that could not be read.
+
+    Shape: ``has_imex`` whether the driver has IMEX channels.
+    """
 
     gpus: frozenset[GpuUuid]
     functions: frozenset[Bdf]
     unreadable: tuple[Unreadable, ...]
+    has_imex: bool = False
 
     @classmethod
     def on(cls, readers: Readers) -> SeenHardware:
@@ -25,6 +29,7 @@ class SeenHardware:
             frozenset(gpu.uuid for gpu in gpus if isinstance(gpu, Gpu)),
             frozenset(_functions(nics)),
             tuple(found for found in (*gpus, *nics) if isinstance(found, Unreadable)),
+            readers.files.has_imex_channels(),
         )
 
     def why_gpu_is_missing(self, gpu: Gpu) -> str:

@@ -6,7 +6,7 @@ Takes a question; returns its answer, or None where the time is up. Nothing here
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 _LOOK_AGAIN_S: Final = 0.05
@@ -21,6 +21,10 @@ class Waiting:
     most_s: float
     clock: Callable[[], float]
     sleep: Callable[[float], None]
+
+    def ending(self, at_s: float) -> Waiting:
+        """Return what is left of a wait that ends at a time of the clock."""
+        return replace(self, most_s=max(0.0, at_s - self.clock()))
 
     def until(self, look: Callable[[], T | None]) -> T | None:
         """Ask again until there is an answer or the time is up, and return what there is then."""

@@ -36,7 +36,7 @@ class ClaimObserver(Protocol):
     """Receives what happened to claims. Its methods return at once and never fail."""
 
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
-        """Take note that a claim was prepared or unprepared."""
+        """Take note that a claim was prepared or unprepared, or that a pod got something of it."""
         ...
 
     def failed(
@@ -47,7 +47,7 @@ class ClaimObserver(Protocol):
         error: PluginError,
         devices: Sequence[AllocatedDevice] = (),
     ) -> None:
-        """Take note that preparing or unpreparing a claim failed.
+        """Take note that preparing or unpreparing a claim failed, or bringing a device of it into a pod.
 
         Shape: ``devices`` are this driver's devices that are not prepared now; empty where they are unknown.
         """

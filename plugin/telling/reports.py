@@ -27,7 +27,7 @@ meanwhile costs the API server no write."""
 _ATTEMPTS: Final = 6  # after which the failure is logged
 _BACKOFF: Final = Backoff(first=1.0, most=60.0)
 _GOODBYE_S: Final = 5.0
-_REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed"}
+_REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed", "bring in": "BringInFailed"}
 _log = logging.getLogger(__name__)
 
 

@@ -87,8 +87,14 @@ def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
         "device": device.device,
         **share,
         "conditions": [ready],
+        **_network(device),
         "data": {"cdiDeviceIDs": [device.cdi_id], **admin, **_addresses(device), **device.status_data},
     }
+
+
+def _network(device: Claimed) -> dict[str, Any]:
+    """Return what the pod has of a device's interface, nothing before a pod has it."""
+    return {"networkData": device.network_data} if device.is_in_pod and device.network_data else {}
 
 
 def _addresses(device: Claimed) -> dict[str, Any]:

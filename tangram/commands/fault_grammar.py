@@ -15,22 +15,26 @@ A FAULT is one of
   nic-NUMBER:no-iommu              its functions have no IOMMU group
   nic-NUMBER:shared-iommu          all its functions lie in one IOMMU group
   machine:no-vfio                  the kernel has no driver vfio-pci
+  machine:no-fabric-manager        the fabric manager does not run
   TARGET:CALL:REFUSAL[:TIMES]      the call fails
   TARGET:CALL:slow=SECONDS[:TIMES] the call takes longer, such as slow=2.5
   TARGET:CALL:kill-before[:TIMES]  the calling process dies before the call does anything
   TARGET:CALL:kill-after[:TIMES]   the calling process dies after all that the call does
 
 TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for all
-         (the only target of versions and read-links)
+         (the only target of versions, read-links and calls of the fabric manager)
 CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
          create-gpu-instance, create-compute-instance,
          destroy-compute-instance, destroy-gpu-instance,
          compute-mode, set-compute-mode
+         of the fabric manager: fabric-partitions, activate-partition,
+         deactivate-partition
          of NICs: set-vfs, override-driver, unbind, probe, read-rdma,
          read-vf-settings, set-vf-settings, read-links, change-link
-REFUSAL  of GPUs: not-supported, not-found, invalid-argument, no-permission, in-use,
-         insufficient-resources, timed-out, gpu-lost, reset-required,
-         driver-missing, hardware-fault
+REFUSAL  of GPUs and the fabric manager: not-supported, not-found,
+         invalid-argument, no-permission, in-use, insufficient-resources,
+         timed-out, gpu-lost, reset-required, driver-missing, hardware-fault,
+         not-there-yet, fabric-unavailable
          of NICs: not-supported, not-found, invalid-argument, no-permission,
          in-use, no-space, already-taken, timed-out, hardware-fault
 TIMES    for so many calls, from 1; without it for all, a kill once

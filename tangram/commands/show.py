@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from rich.text import Text
 
 from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
+from agent.inventory.fabric import imex
 from agent.inventory.model import Inventory, NodeDevices
+from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.errors import bad_argument
+from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
 from tangram.multus import add_multus, with_multus
@@ -28,6 +30,7 @@ from tangram.pictures.withheld import withheld_table
 from tangram.program.throwaway import throwaway_folder
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
+from tangram.vf_rules import add_vf_rules, with_vf_rules
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -61,6 +64,8 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_gpu_modes(parser)
+    imex.add_option(parser)
+    add_vf_rules(parser)
     add_multus(parser)
     parser.add_argument(
         "--compatibility",
@@ -86,6 +91,8 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_gpu_modes(with_partitions(discover(readers, name), options), options)
+        found = replace(found, imex_channels=_imex_channels(options))
+        found = with_vf_rules(found, options)
         found = with_multus(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
     if options.form is not None:
@@ -97,15 +104,27 @@ def _run(options: Namespace, face: Face) -> int:
     return DONE
 
 
+def _imex_channels(options: Namespace) -> int:
+    try:
+        return imex.read_imex_channels(options.imex_channels)
+    except InvalidOption as error:
+        raise BadInput(str(error)) from error
+
+
 def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
     if options.files or options.cluster:
         refuse_without_node(options)
-        if options.multus_resource is not None:
-            rule = "has no effect with --sizes, --file and --cluster"
-            raise bad_argument("--multus-resource", options.multus_resource, rule)
+        others = {
+            "--multus-resource": options.multus_resource,
+            "--vfs": options.vfs,
+            "--imex-channels": options.imex_channels or None,
+        }
+        for option, given in others.items():
+            if given is not None:
+                raise bad_argument(option, str(given), "has no effect with --sizes, --file and --cluster")
     if options.form is not None and options.sizes:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):

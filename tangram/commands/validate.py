@@ -14,12 +14,13 @@ from scheduler_core.codec.claims import decode_class
 from scheduler_core.frontends.validation.finding import Finding, Level, has_errors
 from scheduler_core.frontends.validation.validate import validate
 from tangram.classes import device_classes
-from tangram.documents import read_documents
+from tangram.cluster_options import add_cluster
 from tangram.face import DONE, WRONG_INPUT, Face, Subparsers, add_command
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.plain import plain
 from tangram.preparable import driver_of
 from tangram.summaries import SUMMARIES
+from tangram.validated_input import read_input
 
 
 def add(parsers: Subparsers) -> None:
@@ -36,24 +37,28 @@ def add(parsers: Subparsers) -> None:
         "-f",
         "--file",
         action="append",
-        required=True,
         metavar="FILE",
         dest="files",
         help="YAML or JSON with claims, templates, classes, pods or what makes pods, and slices to compare "
         "them with; - for standard input; may be repeated",
     )
+    add_cluster(
+        parser, "compare with the slices and classes of a cluster; without --file its claims are judged"
+    )
     add_driver_name(parser, CONFIGURED_DRIVER)
 
 
 def _run(options: Namespace, face: Face) -> int:
-    documents = [document for path in options.files for document in read_documents(path)]
+    given = read_input(options, face)
     driver = driver_of(options)
-    usual = [decode_class(one) for one in device_classes(driver)]
-    findings = validate(documents, driver, usual)
+    usual = [] if options.cluster else [decode_class(one) for one in device_classes(driver)]
+    places = {document.place for document in given.judged}
+    found = validate([*given.judged, *given.known], driver, usual)
+    findings = [one for one in found if one.place in places]
     if options.json:
         face.out.json({"valid": not has_errors(findings), "findings": plain(findings)})
     else:
-        face.out.show(_picture(findings, len(documents)))
+        face.out.show(_picture(findings, len(given.judged)))
     return WRONG_INPUT if has_errors(findings) else DONE
 
 

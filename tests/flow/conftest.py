@@ -102,15 +102,18 @@ class Site:
     folder: Path
     node: str
     sleep: Callable[[float], None] = time.sleep
+    node_file: str | None = None
 
     def __post_init__(self) -> None:
         self.claims_dir = self.folder / "claims"
         self.claims_dir.mkdir()
         self.machine_dir = self.folder / "machine"
-        self.simulated = SimulatedMachine.open(load_node(self.node), self.machine_dir, self.sleep)
+        self.simulated = SimulatedMachine.open(
+            load_node(self.node_file or self.node), self.machine_dir, self.sleep
+        )
         self.options = Options(
             driver_name=DRIVER,
-            node_name=self.node,
+            node_name=self.simulated.node.name,
             kubelet_dir=self.folder / "kubelet",
             cdi_dir=self.folder / "cdi",
             holder_wait_s=0.0,  # most tests want to hear of a refusal at once
@@ -131,7 +134,7 @@ class Site:
         """
         more = {"adminAccess": True} if admin_access else {}
         results = [
-            {"request": request, "driver": DRIVER, "pool": self.node, "device": device, **more}
+            {"request": request, "driver": DRIVER, "pool": self.simulated.node.name, "device": device, **more}
             for device in devices
         ]
         claim = v1.Claim(namespace="default", name=name or f"claim-{uid}", uid=uid)
@@ -240,7 +243,8 @@ class Site:
             if (mode := gpus.compute_mode(card.uuid)) is not ComputeMode.DEFAULT
         ]
         found += left_of_nics(self.simulated)
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
+        options = self.options
+        folders = (options.cdi_dir, options.claims_dir, options.metadata_dir, options.made_vfs_dir)
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 
@@ -253,8 +257,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def site_of(folder: Path) -> Callable[..., Site]:
-    """Make the site of a shipped node."""
-    return lambda node, sleep=time.sleep: Site(folder, node, sleep)
+    """Make the site of a shipped node, or of a node file."""
+    return lambda node, sleep=time.sleep, node_file=None: Site(folder, node, sleep, node_file)
 
 
 @pytest.fixture

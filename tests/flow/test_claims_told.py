@@ -98,6 +98,16 @@ def test_a_failure_becomes_an_event_on_the_claim(cluster: Cluster) -> None:
     assert event["note"] in error
 
 
+def test_what_is_wrong_with_the_node_becomes_an_event_on_it(cluster: Cluster) -> None:
+    cluster.claims.warn_of_node("VfsNotAsAsked", "NIC 0000:3b:00.0 does not have the 8 VFs")
+    cluster.claims.events.close()
+
+    (event,) = cluster.server.events
+    assert (event["type"], event["reason"]) == ("Warning", "VfsNotAsAsked")
+    assert (event["regarding"]["kind"], event["regarding"]["name"]) == ("Node", "a100x2")
+    assert event["note"] == "NIC 0000:3b:00.0 does not have the 8 VFs"
+
+
 def conditions(body: Any) -> list[tuple[str, str, str]]:
     """Return which devices a status tells of, whether they are ready, and why."""
     return [

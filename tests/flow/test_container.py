@@ -1,107 +1,23 @@
-"""A real container runtime resolves the CDI device: environment, mounts and usable device nodes.
-
-Podman and crun run in a mount namespace of their own, with an empty /var/run, the plugin's folder bound over
-the one that the runtime reads, and a plain cgroup2 mount: nothing of the host changes.
-"""
+"""A real container runtime resolves the CDI device: environment, mounts and usable device nodes."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from podman_runs import Podman, real_podman
 
 pytestmark = [pytest.mark.podman, pytest.mark.timeout(300)]
 
-IMAGE = "localhost/tangram-busybox:1"
-BUSYBOX = Path("/bin/busybox")
-APPLETS = ("sh", "env", "ls", "cat", "test", "grep")
 HALF = "gpu-0-mig-3g-20gb-4-7"
 SMALL = "gpu-0-mig-1g-5gb-2"
-# crun cannot manage cgroups or raise limits in an unprivileged virtual machine; neither is under test.
-RUN = (
-    *("run", "--rm", "--runtime=crun", "--network=none", "--cgroups=disabled"),
-    *("--ulimit", "nofile=1000:1000", "--ulimit", "nproc=1000:1000"),
-)
-ISOLATED = """
-set -e
-umount -l /sys/fs/cgroup
-mount -t cgroup2 none /sys/fs/cgroup
-mount -t tmpfs none "$(realpath /var/run)"
-mkdir /var/run/cdi
-mount --bind "$PLUGIN_CDI" /var/run/cdi
-exec "$@"
-"""
-
-
-@dataclass(frozen=True)
-class Podman:
-    """A podman whose storage is a folder that goes away."""
-
-    storage: Path
-
-    def command(self, *arguments: str) -> list[str]:
-        folders = [
-            f"--root={self.storage}/root",
-            f"--runroot={self.storage}/run",
-            f"--tmpdir={self.storage}/tmp",
-        ]
-        return ["podman", "--storage-driver=vfs", *folders, *arguments]
-
-    def run(self, cdi_folder: Path, devices: list[str], script: str) -> subprocess.CompletedProcess[str]:
-        """Run a shell script in a container that has the CDI devices."""
-        wanted = [part for device in devices for part in ("--device", device)]
-        inner = self.command(*RUN, *wanted, IMAGE, "/bin/sh", "-c", script)
-        return subprocess.run(
-            ["unshare", "-m", "--propagation", "private", "sh", "-c", ISOLATED, "sh", *inner],
-            env=os.environ | {"PLUGIN_CDI": str(cdi_folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-
-def obstacle() -> str | None:
-    """Return why no container can be run here, None where one can."""
-    if os.geteuid() != 0:
-        return "needs root"
-    missing = [tool for tool in ("podman", "crun", "unshare", "tar") if shutil.which(tool) is None]
-    if missing:
-        return f"{', '.join(missing)} not installed"
-    if not BUSYBOX.exists():
-        return f"{BUSYBOX} (busybox-static) not installed"
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
-        return "may not make a mount namespace"
-    return None
 
 
 @pytest.fixture(scope="module")
 def podman() -> Iterator[Podman]:
-    reason = obstacle()
-    if reason is not None and os.environ.get("TANGRAM_REQUIRE_PODMAN") == "1":
-        pytest.fail(f"a container must run here, and cannot: {reason}")
-    if reason is not None:
-        pytest.skip(f"no container can run here: {reason}")
-    with TemporaryDirectory(prefix="tg-podman-", dir="/tmp") as name:
-        found = Podman(Path(name) / "storage")
-        _import_image(found, Path(name) / "image")
+    with real_podman() as found:
         yield found
-
-
-def _import_image(podman: Podman, image: Path) -> None:
-    for folder in ("bin", "dev", "proc", "sys", "tmp"):
-        (image / folder).mkdir(parents=True)
-    shutil.copy(BUSYBOX, image / "bin/busybox")
-    for applet in APPLETS:
-        (image / "bin" / applet).symlink_to("busybox")
-    packed = subprocess.run(["tar", "-C", image, "-c", "."], capture_output=True, check=True)
-    subprocess.run(podman.command("import", "-", IMAGE), input=packed.stdout, capture_output=True, check=True)
 
 
 def test_a_container_gets_the_partition_and_after_unprepare_the_device_is_unresolvable(

@@ -190,9 +190,10 @@ def test_a_simulated_node_needs_no_hardware_no_label_and_no_privilege(rendered):
     found = one("DaemonSet", rendered("simulated"))
 
     assert "affinity" not in found["spec"]["template"]["spec"]
-    for container in containers(found).values():
+    added = {"agent": ["MKNOD"], "plugin": ["MKNOD", "SYS_PTRACE"]}
+    for name, container in containers(found).items():
         assert container["image"] == "localhost/tangram:test"
-        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["MKNOD"]}
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": added[name]}
         assert "privileged" not in container["securityContext"]
 
 

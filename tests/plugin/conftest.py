@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
-from devices_of_kinds import allocated_device, left_of_nics
+import shared_nvswitch
+from devices_of_kinds import ON_DEMAND, allocated_device, left_of_nics
+from shared_nvswitch import shared_node
 from told_cluster import Cluster
 
+from agent.hardware.nics.links import Link
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
-from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import ComputeMode, GpuInstance, GpuUuid, TimeSlice
+from agent.hardware.types import Bdf, ComputeMode, GpuInstance, GpuUuid, TimeSlice
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
+from agent.inventory.vfs.rules import VfRules
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
+from plugin.machine.namespaces import PodNamespace
 from plugin.options import Options
 from plugin.telling.reports import Reports
 from scheduler_core.frontends.partitions.table import table_of
@@ -61,8 +66,10 @@ class Bench:
     options: Options
     clock: Clock
     driver: Driver = field(init=False)
+    first_links: tuple[Link, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.first_links = self.simulated.kernel.links(None)
         self.driver = assemble(self.machine, self.options, clock=self.clock, sleep=self.clock.sleep)
 
     @property
@@ -72,6 +79,15 @@ class Bench:
     @property
     def node(self) -> str:
         return self.options.node_name
+
+    def with_rules(self, rules: VfRules | None) -> Driver:
+        """Return the driver of a plugin that was started again with other rules for VFs."""
+        self.options = replace(self.options, vfs=rules)
+        return self.restart()
+
+    def vfs(self, nic: str = "0000:19:00.1") -> int:
+        """Return how many VFs a NIC has."""
+        return self.machine.nics.reader.vf_count(Bdf(nic)).present
 
     def restart(self) -> Driver:
         """Return a driver that knows only what is on disk and on the machine, reconciled as at a start."""
@@ -98,6 +114,19 @@ class Bench:
     def look_at(self, uid: str, *devices: str) -> tuple[PreparedDevice, ...]:
         """Prepare a claim with admin access to devices."""
         return self.driver.prepare(self.claim(uid, *devices, admin_access=True))
+
+    @property
+    def pod(self) -> Path:
+        """What stands for a pod's network namespace."""
+        file = self.simulated.directory.parent / "pod"
+        file.touch()
+        return file
+
+    def bring_in(self, uid: str, device: str, pod: Path | None = None) -> None:
+        """Do what the hook of a container runtime asks for."""
+        namespace = PodNamespace.at(pod or self.pod)
+        assert namespace is not None
+        self.driver.bring_in(ClaimUid(uid), device, namespace)
 
     def unprepare(self, uid: str) -> None:
         self.driver.unprepare(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"))
@@ -156,7 +185,16 @@ class Bench:
         ]
         found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
         found += left_of_nics(self.simulated)
-        folders = (self.options.cdi_dir, self.options.claims_dir, self.options.metadata_dir)
+        found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
+        found += [
+            f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
+        ]
+        folders = (
+            self.options.cdi_dir,
+            self.options.claims_dir,
+            self.options.metadata_dir,
+            self.options.made_vfs_dir,
+        )
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 
 
@@ -201,9 +239,12 @@ def make_bench(
     *,
     split: SplitGpus | None = None,
     has_metadata: bool = False,
+    file: NodeFile | None = None,
+    imex_channels: int = 0,
+    vfs: VfRules | None = None,
 ) -> Bench:
     clock = Clock()
-    simulated = SimulatedMachine.open(load_node(node), folder / "machine", sleep or clock.sleep)
+    simulated = SimulatedMachine.open(file or load_node(node), folder / "machine", sleep or clock.sleep)
     node = simulated.node.name
     options = Options(
         driver_name=DRIVER,
@@ -213,6 +254,8 @@ def make_bench(
         linked=linked,
         has_metadata=has_metadata,
         modes=modes or GpuModes(),
+        imex_channels=imex_channels,
+        vfs=vfs,
         split=split,
     )
     return Bench(simulated, options, clock)
@@ -245,9 +288,12 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 @pytest.fixture
 def linked_bench_in() -> Callable[..., Bench]:
-    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder."""
+    """Make a bench with two A100s that links join and claims share or have parts of, in one's own folder.
+
+    It offers two IMEX channels.
+    """
     return lambda folder, linked=PAIR, node="a100x2": make_bench(
-        folder, node, None, linked, ALL_MODES, split=SplitGpus()
+        folder, node, None, linked, ALL_MODES, split=SplitGpus(), imex_channels=2
     )
 
 
@@ -267,6 +313,34 @@ def split_bench(folder: Path) -> Bench:
 def telling_bench(folder: Path) -> Bench:
     """Two A100s that a table joins; containers find metadata files of their devices."""
     return make_bench(folder, "a100x2", None, PAIR, has_metadata=True)
+
+
+@pytest.fixture
+def fabric_bench_in() -> Callable[..., Bench]:
+    """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
+
+    def make(folder: Path, linked: LinkedGpus | None = None, modes: GpuModes | None = None) -> Bench:
+        return make_bench(folder, shared_nvswitch.NAME, None, linked, modes, file=shared_node())
+
+    return make
+
+
+@pytest.fixture
+def fabric_bench(folder: Path, fabric_bench_in: Callable[..., Bench]) -> Bench:
+    """An HGX H100 whose fabric manager joins GPUs on request; the options say nothing of it."""
+    return fabric_bench_in(folder)
+
+
+@pytest.fixture
+def vf_bench_in() -> Callable[[Path, VfRules | None], Bench]:
+    """Make a bench with a NIC that has two VFs and one that has none, and rules for their number."""
+    return lambda folder, rules: make_bench(folder, "a30x4", None, vfs=rules)
+
+
+@pytest.fixture
+def vf_bench(folder: Path) -> Bench:
+    """The same; three VFs of the second NIC are made on demand."""
+    return make_bench(folder, "a30x4", None, vfs=ON_DEMAND)
 
 
 @pytest.fixture(scope="session")

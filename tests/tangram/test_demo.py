@@ -124,11 +124,12 @@ def test_a_suitable_claim_fills_a_gpu_with_the_profiles_that_the_machine_has(
 
 
 def test_a_claim_that_the_plugin_cannot_prepare_ends_with_its_error_and_status_1(tangram, written):
-    requests = [{"name": "nic", "exactly": {"deviceClassName": "nic.tangram.dev"}}]
-    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "NicConfig", "name": "net1"}
+    requests = [{"name": "vf", "exactly": {"deviceClassName": "vf.tangram.dev"}}]
+    vlan = {"id": 5, "protocol": "802.1ad"}
+    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "VfConfig", "vlan": vlan}
     claim = {
         "kind": "ResourceClaim",
-        "metadata": {"name": "nic"},
+        "metadata": {"name": "vf"},
         "spec": {
             "devices": {
                 "requests": requests,
@@ -137,7 +138,7 @@ def test_a_claim_that_the_plugin_cannot_prepare_ends_with_its_error_and_status_1
         },
     }
 
-    answer = tangram("demo", "--node", "no-gpu", "--claim", written("nic.yaml", yaml.safe_dump(claim)))
+    answer = tangram("demo", "--node", "a30x4", "--claim", written("vf.yaml", yaml.safe_dump(claim)))
 
     assert answer.status == 1
     assert "error:" in answer.out
@@ -196,4 +197,15 @@ def test_gpus_and_nics_of_one_claim_reach_the_container_together(tangram, exampl
     assert sum("/dev/nvidiactl" in found for found in nodes) == gpus
     assert sum("/dev/infiniband/rdma_cm" in found for found in nodes) == rdma
     assert len({node for found in nodes for node in found if "uverbs" in node}) == rdma
+    assert set(answer.json["unprepare"]["left"].values()) == {0}
+
+
+def test_the_example_of_an_interface_reaches_its_container_as_a_hook(tangram, examples):
+    answer = tangram("demo", "--node", "a30x4", "--claim", examples / "interface-claim.yaml", "--json")
+
+    (document,) = answer.json["cdi"].values()
+    (device,) = document["devices"]
+
+    assert answer.status == 0
+    assert [hook["hookName"] for hook in device["containerEdits"]["hooks"]] == ["createRuntime"]
     assert set(answer.json["unprepare"]["left"].values()) == {0}

@@ -54,17 +54,23 @@ _VF_COUNT: Final[Mapping[int, Meaning]] = {
     errno.ERANGE: Meaning(
         InvalidArgument,
         "the PF cannot have so many VFs",
-        "ask for fewer, or raise the number in its firmware",
+        "the operator asks for fewer, or raises the number in the NIC's firmware",
     ),
     errno.ENOSPC: Meaning(
         InsufficientResources,
         "the NIC has no interrupt vectors or bus numbers left",
-        "ask for fewer VFs, or the operator must change the firmware's settings",
+        "the operator asks for fewer VFs, or changes the firmware's settings",
     ),
-    errno.ENOMEM: Meaning(InsufficientResources, "the NIC has no memory left for VFs", "ask for fewer VFs"),
+    errno.ENOMEM: Meaning(
+        InsufficientResources, "the NIC has no memory left for VFs", "the operator asks for fewer VFs"
+    ),
     errno.ENOENT: Meaning(
         NotSupported, "the PF has no driver, or one without SR-IOV", "the operator must load the NIC's driver"
     ),
+}
+_NO_VFS: Final[Mapping[int, Meaning]] = {
+    errno.EBUSY: Meaning(InUse, "a program still uses one of its VFs"),
+    errno.ENOENT: _VF_COUNT[errno.ENOENT],
 }
 _UNBIND: Final[Mapping[int, Meaning]] = {
     errno.EBUSY: Meaning(InUse, "a program still uses the function"),
@@ -90,7 +96,7 @@ class SysfsFunctions:
         """
         # Some drivers answer EBUSY to the number that they have already.
         if self.reader.vf_count(pf).present != count:
-            with translated(f"set the number of VFs to {count}", f"PF {pf}", _VF_COUNT):
+            with translated(f"set the number of VFs to {count}", f"PF {pf}", _VF_COUNT if count else _NO_VFS):
                 self.files.write(f"{_folder(pf)}/sriov_numvfs", str(count))
         return self.reader.vf_count(pf).present
 

@@ -62,6 +62,10 @@ class Rtnetlink:
         else:
             _within(namespace or self.host, lambda netlink: _change(netlink, step))
 
+    def on_host(self, call: _Call[None]) -> None:
+        """Call with a netlink socket of the host's namespace. Raises: OSError."""
+        _within(self.host, call)
+
     def vf_settings(self, pf: str) -> Mapping[int, VfSettings]:
         """Return the settings of all VFs of a PF, by index."""
 

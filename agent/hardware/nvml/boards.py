@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import c_uint
 from typing import Any, Final
 
 import pynvml
@@ -38,6 +39,7 @@ def read_gpu(device: Any, index: int) -> Gpu:
         memory_bytes=read_memory_bytes(device, subject),
         mig=read_mig_mode(device, subject),
         is_passthrough=_is_passthrough(device, subject),
+        module_id=_module_id(device, subject),
     )
 
 
@@ -94,3 +96,11 @@ def _is_passthrough(device: Any, subject: str) -> bool:
     except NotSupported:
         return False
     return bool(mode == pynvml.NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH)
+
+
+def _module_id(device: Any, subject: str) -> int | None:
+    try:
+        # An own place for the answer: pynvml's default one is shared by all threads.
+        return int(call("read module id", subject, pynvml.nvmlDeviceGetModuleId, device, c_uint()))
+    except NotSupported:
+        return None

@@ -22,6 +22,7 @@ from agent.hardware.simulated.faults import (
     Moment,
     NicFault,
     NicTrouble,
+    NoFabricManager,
     Slow,
 )
 from agent.hardware.simulated.gpus import SimulatedGpus
@@ -41,6 +42,7 @@ __all__ = [
     "Moment",
     "NicFault",
     "NicTrouble",
+    "NoFabricManager",
     "NoMachine",
     "NodeFile",
     "SimulatedGpus",

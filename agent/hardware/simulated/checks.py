@@ -30,6 +30,12 @@ _VERSION: Final = re.compile(r"\d+(\.\d+)+")
 LAST_MINOR: Final = 31
 """The last GPU in the driver's table of capability minors."""
 
+LAST_MODULE: Final = 255
+"""More than any baseboard has."""
+
+MOST_PARTITIONS: Final = 64
+"""As many as the fabric manager's library has room for. Source: Fabric Manager User Guide."""
+
 MOST_VFS: Final = 1024
 """Far more than any NIC has, so that a typing error does not fill the disk."""
 
@@ -54,6 +60,7 @@ def _problems(document: Document) -> Iterator[_Problem]:
     yield from _nics(found)
     yield from _unique(found)
     yield from _memory(document)
+    yield from _fabric(document, found)
 
 
 def _head(document: Document) -> Iterator[_Problem]:
@@ -120,6 +127,8 @@ def _gpus(found: list[Site]) -> Iterator[_Problem]:
             yield f"{field}.uuid", gpu.uuid, "must be GPU- and a UUID in lower case"
         if not 0 <= gpu.minor <= LAST_MINOR:
             yield f"{field}.minor", gpu.minor, f"must lie between 0 and {LAST_MINOR}"
+        if gpu.module is not None and not 0 <= gpu.module <= LAST_MODULE:
+            yield f"{field}.module", gpu.module, f"must lie between 0 and {LAST_MODULE}"
 
 
 def _nics(found: list[Site]) -> Iterator[_Problem]:
@@ -135,6 +144,8 @@ def _nics(found: list[Site]) -> Iterator[_Problem]:
             yield f"{field}.vfs", nic.vfs, f"must lie between 0 and total_vfs, {nic.total_vfs} here"
         if nic.first_vf is not None:
             yield from _address(f"{field}.first_vf", nic.first_vf)
+        if nic.kernel_links and nic.link != "ethernet":
+            yield f"{field}.kernel_links", nic.kernel_links, f"is for ethernet alone; the link is {nic.link}"
         yield from _last_vf(f"{field}.total_vfs", site.bdf, nic)
 
 
@@ -149,7 +160,7 @@ def _unique(found: list[Site]) -> Iterator[_Problem]:
     owners: dict[object, str] = {}
     for site in found:
         for field, value in _identities(site):
-            key = value if isinstance(value, str) else ("minor", value)
+            key = value if isinstance(value, str) else (field.rpartition(".")[2], value)
             if key in owners:
                 yield field, value, f"is given twice, first at {owners[key]}"
             owners[key] = field
@@ -161,6 +172,8 @@ def _identities(site: Site) -> Iterator[tuple[str, str | int]]:
     if isinstance(form, GpuForm):
         yield f"{field}.uuid", form.uuid
         yield f"{field}.minor", form.minor
+        if form.module is not None:
+            yield f"{field}.module", form.module
     if isinstance(form, NicForm):
         first, by = (Bdf(form.first_vf), 0) if form.first_vf else (site.bdf, 1)
         for index in range(form.total_vfs):
@@ -181,6 +194,26 @@ def _memory(document: Document) -> Iterator[_Problem]:
         given = document.memory.get(name, MemoryForm()).total_mib
         if load_model(name, MemoryOverride(total_mib=given)).memory_bytes is None:
             yield f"memory.{name}.total_mib", None, "must be given: no source has this model's memory"
+
+
+def _fabric(document: Document, found: list[Site]) -> Iterator[_Problem]:
+    if document.fabric is None:
+        return
+    if document.driver is None:
+        yield "fabric", None, "needs a driver: the fabric manager works with it"
+    modules = {site.form.module for site in found if isinstance(site.form, GpuForm)} - {None}
+    ids: set[int] = set()
+    for at, partition in enumerate(document.fabric.partitions):
+        field = f"fabric.partitions[{at}]"
+        if not 0 <= partition.id < MOST_PARTITIONS or partition.id in ids:
+            rule = f"must be given once and lie between 0 and {MOST_PARTITIONS - 1}"
+            yield f"{field}.id", partition.id, rule
+        ids.add(partition.id)
+        if not partition.modules or len(set(partition.modules)) < len(partition.modules):
+            yield f"{field}.modules", None, "must name each of its GPUs once, and at least one"
+        for module in partition.modules:
+            if module not in modules:
+                yield f"{field}.modules", module, "is the module of no GPU of the node"
 
 
 def _above(field: str) -> str:

@@ -53,7 +53,14 @@ def _problem(node: NodeFile, state: State) -> str:
         reason = _problem_of_instances(card, state.gpus[card.uuid])
         if reason:
             return f"{card}: {reason}"
-    return _problem_of_functions(node, state)
+    return _problem_of_functions(node, state) or _problem_of_fabric(node, state)
+
+
+def _problem_of_fabric(node: NodeFile, state: State) -> str:
+    fabric = node.document.fabric
+    known = {one.id for one in fabric.partitions} if fabric else set()
+    unknown = {*state.fabric.active, *state.fabric.left_out} - known
+    return f"fabric has partition {min(unknown)}, which the node file lacks" if unknown else ""
 
 
 def _problem_of_functions(node: NodeFile, state: State) -> str:

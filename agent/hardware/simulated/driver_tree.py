@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from agent.hardware.fabric.configuration import FILE
 from agent.hardware.simulated import mps_control
 from agent.hardware.simulated.checks import LAST_MINOR
 from agent.hardware.simulated.devices import Card
@@ -34,7 +35,9 @@ _CHARACTER_DEVICES: Final = (
     (231, "infiniband_verbs"),
     (510, "nvidia-uvm"),
     (511, "nvidia-caps"),
+    (512, "nvidia-caps-imex-channels"),
 )
+_FABRIC_MODES: Final = {"shared-nvswitch": 1, "vgpu": 2}
 _LIBRARIES: Final = "usr/lib/x86_64-linux-gnu"
 _CAPABILITIES: Final = "proc/driver/nvidia/capabilities"
 _INSTANCE: Final = re.compile(r"gi(\d+)")
@@ -65,6 +68,9 @@ def render_driver(files: Files, node: NodeFile) -> None:
     for library in ("libcuda.so", "libnvidia-ml.so"):
         files.write(f"{_LIBRARIES}/{library}.{driver.version}", f"simulated {library} {driver.version}\n")
         files.link(f"{_LIBRARIES}/{library}.1", f"{_LIBRARIES}/{library}.{driver.version}")
+    if node.document.fabric is not None:
+        files.write(FILE, f"FABRIC_MODE={_FABRIC_MODES[node.document.fabric.mode]}\n")
+        files.write(f"{_LIBRARIES}/libnvfm.so.1", "simulated libnvfm.so.1\n")
     files.program("usr/bin/nvidia-smi", f"#!/bin/sh\necho 'simulated NVIDIA driver {driver.version}'\n")
     files.program("usr/bin/nvidia-cuda-mps-control", _mps_program())
 

@@ -9,6 +9,7 @@ from typing import Final
 from agent.hardware.simulated.errors import InvalidFault
 from agent.hardware.simulated.faults import (
     COUNTED,
+    FABRIC_CALLS,
     NIC_CALLS,
     NIC_REFUSALS,
     REFUSALS,
@@ -21,6 +22,7 @@ from agent.hardware.simulated.faults import (
     Moment,
     NicFault,
     NicTrouble,
+    NoFabricManager,
     Slow,
     Strike,
 )
@@ -33,8 +35,8 @@ _TEXT: Final = re.compile(
 )
 _GPU_STATES: Final = {"lost": Lost, "in-use": Held}
 _FORM: Final = (
-    "must be gpu-<minor>:lost, gpu-<minor>:in-use, nic-<number>:<trouble>, machine:no-vfio "
-    "or <gpu-<minor>|nic-<number>|machine>:<call>:<effect>[:<times>]"
+    "must be gpu-<minor>:lost, gpu-<minor>:in-use, nic-<number>:<trouble>, machine:no-vfio, "
+    "machine:no-fabric-manager or <gpu-<minor>|nic-<number>|machine>:<call>:<effect>[:<times>]"
 )
 
 
@@ -43,6 +45,8 @@ def parse_fault(text: str) -> Fault:
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidFault(text, _FORM)
+    if match[0] == str(NoFabricManager()):
+        return NoFabricManager()
     number = int(match["number"]) if match["number"] else None
     if not match["state"]:
         return _strike(text, number, match)
@@ -61,7 +65,9 @@ def missing_device(fault: Fault, gpus: Collection[int], nics: Collection[int]) -
     match fault:
         case Lost() | Held():
             kind, number = "gpu", fault.gpu
-        case NicFault(nic=None) | Fail(number=None) | Slow(number=None) | Kill(number=None):
+        case NoFabricManager() | NicFault(nic=None):
+            return None
+        case Fail(number=None) | Slow(number=None) | Kill(number=None):
             return None
         case NicFault():
             kind, number = "nic", fault.nic or 0
@@ -87,8 +93,8 @@ def _strike(text: str, number: int | None, match: re.Match[str]) -> Strike:
     call, effect = Call(match["call"]), match["effect"]
     times = int(match["times"]) if match["times"] else None
     kind = "nic" if call in NIC_CALLS else "gpu"
-    if call is Call.VERSIONS and number is not None:
-        raise InvalidFault(text, "versions is about no GPU: aim at machine")
+    if call in (Call.VERSIONS, *FABRIC_CALLS) and number is not None:
+        raise InvalidFault(text, f"{call} is about no GPU: aim at machine")
     if match["kind"] not in (None, kind):
         raise InvalidFault(text, f"{call} is a call about a {kind.upper()}: aim at {kind}-0 or machine")
     if (effect == "slow") != (match["seconds"] is not None):

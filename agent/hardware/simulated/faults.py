@@ -9,6 +9,8 @@
     nic-0:set-vfs:no-space:1                      the next change of the number of VFs fails with ENOSPC
     nic-0:late-rdma=3                             RDMA devices are missing in the first three reads
     machine:no-vfio                               the kernel has no driver vfio-pci
+    machine:no-fabric-manager                     the fabric manager does not run
+    machine:activate-partition:timed-out:1        the next activation of a fabric partition fails, once
 
 ``str`` of a fault gives its text; ``fault_text.py`` parses it.
 """
@@ -25,7 +27,7 @@ from agent.hardware.errors import HardwareError
 
 
 class Call(StrEnum):
-    """The calls that a fault can affect: first those of the ``Gpus`` port, then ``NIC_CALLS``."""
+    """The calls that a fault can affect: the ``Gpus`` port's, ``FABRIC_CALLS``, then ``NIC_CALLS``."""
 
     VERSIONS = "versions"
     GPUS = "gpus"
@@ -40,6 +42,9 @@ class Call(StrEnum):
     COMPUTE_MODE = "compute-mode"
     SET_COMPUTE_MODE = "set-compute-mode"
     SET_TIME_SLICE = "set-time-slice"
+    FABRIC_PARTITIONS = "fabric-partitions"
+    ACTIVATE = "activate-partition"
+    DEACTIVATE = "deactivate-partition"
     SET_VFS = "set-vfs"
     OVERRIDE = "override-driver"
     UNBIND = "unbind"
@@ -54,6 +59,9 @@ class Call(StrEnum):
 NIC_CALLS: Final = tuple(Call)[tuple(Call).index(Call.SET_VFS) :]
 """The calls about NICs; a fault of one names a NIC by its number, in the order of addresses."""
 
+FABRIC_CALLS: Final = (Call.FABRIC_PARTITIONS, Call.ACTIVATE, Call.DEACTIVATE)
+"""The calls to the fabric manager; a fault of one is about the machine."""
+
 REFUSALS: Final[dict[str, type[HardwareError]]] = {
     "not-supported": errors.NotSupported,
     "not-found": errors.NotFound,
@@ -66,6 +74,8 @@ REFUSALS: Final[dict[str, type[HardwareError]]] = {
     "reset-required": errors.ResetRequired,
     "driver-missing": errors.DriverMissing,
     "hardware-fault": errors.HardwareFault,
+    "not-there-yet": errors.NotThereYet,
+    "fabric-unavailable": errors.FabricUnavailable,
 }
 """The errors that a fault can cause in a call of the driver, by name."""
 
@@ -139,6 +149,14 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class NoFabricManager:
+    """The fabric manager does not run, until the fault is cleared."""
+
+    def __str__(self) -> str:
+        return "machine:no-fabric-manager"
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """A call fails.
 
@@ -189,8 +207,8 @@ class Kill:
 
 
 Strike = Fail | Slow | Kill
-"""A fault that affects calls (the others are states of a GPU or NIC)."""
-Fault = Lost | Held | NicFault | Strike
+"""A fault that affects calls (the others are states of the machine)."""
+Fault = Lost | Held | NicFault | NoFabricManager | Strike
 
 
 def _spelt(fault: Strike, effect: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from agent.hardware.errors import HardwareError
 from agent.hardware.simulated import rules
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.errors import InvalidFault, InvalidNodeFile
+from agent.hardware.simulated.fabric.rules import restarted
 from agent.hardware.simulated.fault_text import missing_device, parse_fault
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.schema import Instance
@@ -29,7 +32,7 @@ def first_state(node: NodeFile) -> State:
     )
     for card in node.cards:
         state = _with_card(node, state, card)
-    return state
+    return replace(state, fabric=restarted(node, state))
 
 
 def _with_card(node: NodeFile, state: State, card: Card) -> State:

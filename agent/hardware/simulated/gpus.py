@@ -176,6 +176,7 @@ def _described(card: Card, state: GpuState, is_passthrough: bool) -> Gpu:
         memory_bytes=memory_bytes,
         mig=_mode(card, state),
         is_passthrough=is_passthrough,
+        module_id=card.form.module,
     )
 
 

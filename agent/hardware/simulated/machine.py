@@ -19,6 +19,8 @@ from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.damage import machine_of
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.errors import InvalidFault, NoMachine
+from agent.hardware.simulated.fabric import rules as fabric_rules
+from agent.hardware.simulated.fabric.manager import SimulatedFabric
 from agent.hardware.simulated.fault_text import missing_device, parse_fault
 from agent.hardware.simulated.faults import Fault, Held, Lost
 from agent.hardware.simulated.first_state import first_state
@@ -39,10 +41,10 @@ class SimulatedMachine:
     """One machine. ``open`` it with a node file, or ``attach`` to one that exists.
 
     Shape: ``root`` is the root folder for readers of sysfs, /proc and /dev; ``gpus`` implements ``Gpus``;
-           ``kernel`` the interfaces through which NICs are changed.
+           ``kernel`` the interfaces through which NICs are changed; ``fabric`` implements ``FabricManager``.
     """
 
-    __slots__ = ("_store", "directory", "gpus", "kernel", "node", "root")
+    __slots__ = ("_store", "directory", "fabric", "gpus", "kernel", "node", "root")
 
     def __init__(self, store: Store, sleep: Sleep) -> None:
         self._store = store
@@ -51,6 +53,7 @@ class SimulatedMachine:
         self.root = store.root
         self.gpus = SimulatedGpus(Calls(store, sleep))
         self.kernel = SimulatedKernel(Calls(store, sleep))
+        self.fabric = SimulatedFabric(Calls(store, sleep))
 
     @classmethod
     def open(cls, node: NodeFile, directory: Path, sleep: Sleep = time.sleep) -> SimulatedMachine:
@@ -111,8 +114,9 @@ class SimulatedMachine:
         """Reboot the machine and return the new boot id.
 
         All instances are gone and the VFs are those of the node file, as new. An Ampere GPU keeps its MIG
-        mode (a pending one takes effect), later models lose it. Lost GPUs are back, clients are gone; faults
-        of calls and troubles of NICs stay. What is in /run is gone, and daemons of MPS with it.
+        mode (a pending one takes effect), later models lose it. The fabric manager starts anew. Lost GPUs are
+        back, clients are gone; faults of calls and troubles of NICs stay. /run is empty, and the daemons of
+        MPS have ended.
         """
         shutil.rmtree(self.root / "run", ignore_errors=True)
 
@@ -124,9 +128,14 @@ class SimulatedMachine:
             )
             for nic in self.node.nics:
                 after = with_vfs(after, nic, nic.form.vfs)
+            after = replace(after, fabric=fabric_rules.restarted(self.node, after))
             return after, boot_id(self.node.name, after)
 
         return self._store.change(decide)
+
+    def restart_fabric_manager(self) -> None:
+        """Restart the fabric manager with its full initialization: no partition is active any more."""
+        self._apply(lambda state: replace(state, fabric=fabric_rules.restarted(self.node, state)))
 
     def reset_gpu(self, gpu: GpuUuid) -> None:
         """Reset a GPU from outside: a pending mode takes effect, instances are gone, a lost GPU is back.

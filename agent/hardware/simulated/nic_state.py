@@ -13,6 +13,10 @@ NEVER: Final = -1
 """For ``reads_left``: the driver never makes an RDMA device."""
 
 
+IN_KERNEL: Final = "a namespace of the real kernel"
+"""Where the link of a NIC with real links is while a pod has it; the kernel knows which one."""
+
+
 class RouteState(Part, frozen=True):
     """A route. Shape: ``via`` None for a network that is reached directly."""
 

@@ -47,12 +47,16 @@ class Instance(Form, frozen=True):
 
 
 class GpuForm(Form, frozen=True, tag_field="kind", tag="gpu"):
-    """A GPU. ``mig`` and ``instances`` are its state when the machine is first started."""
+    """A GPU. ``mig`` and ``instances`` are its state when the machine is first started.
+
+    Shape: ``module`` is its place on its baseboard, None without one.
+    """
 
     bdf: str
     model: str
     minor: int
     uuid: str
+    module: int | None = None
     mig: bool = False
     instances: tuple[Instance, ...] = ()
 
@@ -62,7 +66,8 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
 
     Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is the maximum, 0 without SR-IOV; ``first_vf``
            is the address of VF 0, by default the function after the PF; ``default_route`` means that the
-           node needs it itself; ``eswitch`` None for a driver that does not tell its mode.
+           node needs it itself; ``eswitch`` None for a driver that does not tell its mode;
+           ``kernel_links`` gives its functions real network devices, which needs root.
     """
 
     bdf: str
@@ -73,6 +78,7 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     first_vf: str | None = None
     default_route: bool = False
     eswitch: Literal["legacy", "switchdev"] | None = None
+    kernel_links: bool = False
 
 
 class SwitchForm(Form, frozen=True, tag_field="kind", tag="switch"):
@@ -104,12 +110,27 @@ class MemoryForm(Form, frozen=True):
     profiles_mib: dict[str, int] = {}
 
 
+class FabricPartitionForm(Form, frozen=True):
+    """A group of GPUs that the fabric manager can join. Shape: ``modules`` of its GPUs."""
+
+    id: int
+    modules: tuple[int, ...]
+
+
+class FabricForm(Form, frozen=True):
+    """A fabric manager that joins GPUs on request. Shape: ``mode`` as ``FabricMode``."""
+
+    mode: Literal["shared-nvswitch", "vgpu"]
+    partitions: tuple[FabricPartitionForm, ...]
+
+
 class Document(Form, frozen=True):
     """A whole node file.
 
     Shape: ``topology`` is ``illustrative`` for a plausible tree, else it names the source of the tree;
            ``driver`` is None without the NVIDIA driver; ``memory`` by GPU model; ``faults`` in their text
-           form; ``passthrough`` means a virtual machine with GPUs passed through.
+           form; ``passthrough`` means a virtual machine with GPUs passed through; ``fabric`` is None where
+           all GPUs are joined, or no GPU can be.
     """
 
     name: str
@@ -121,6 +142,7 @@ class Document(Form, frozen=True):
     passthrough: bool = False
     memory: dict[str, MemoryForm] = {}
     faults: tuple[str, ...] = ()
+    fabric: FabricForm | None = None
 
 
 def read_document(file: str, text: str) -> Document:

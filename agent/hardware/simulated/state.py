@@ -64,6 +64,13 @@ class GpuState(Part, frozen=True):
     time_slice: TimeSlice = TimeSlice.DEFAULT
 
 
+class FabricState(Part, frozen=True):
+    """The fabric manager. Shape: ids of partitions: those that are active, and those that it left out."""
+
+    active: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+
 class State(Part, frozen=True):
     """A machine.
 
@@ -85,6 +92,7 @@ class State(Part, frozen=True):
     minted: int = 0
     functions: dict[str, FunctionState] = msgspec.field(default_factory=dict)
     quiet: tuple[str, ...] = ()
+    fabric: FabricState = FabricState()
 
 
 @dataclass(frozen=True, slots=True)

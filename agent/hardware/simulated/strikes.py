@@ -16,6 +16,7 @@ from agent.hardware.simulated.faults import (
     Lost,
     NicFault,
     NicTrouble,
+    NoFabricManager,
     Slow,
     Strike,
 )
@@ -37,7 +38,7 @@ def faults_of(state: State) -> tuple[Fault, ...]:
 
 def with_fault(faults: tuple[str, ...], fault: Fault) -> tuple[str, ...]:
     """Return the faults with this one added; a permanent fault is added only once."""
-    is_counted = not isinstance(fault, Lost | Held | NicFault) and fault.times is not None
+    is_counted = not isinstance(fault, Lost | Held | NicFault | NoFabricManager) and fault.times is not None
     return faults if str(fault) in faults and not is_counted else (*faults, str(fault))
 
 
@@ -49,6 +50,11 @@ def is_lost(state: State, gpu: int) -> bool:
 def is_held(state: State, gpu: int) -> bool:
     """Whether a client holds the GPU with this minor number."""
     return str(Held(gpu)) in state.faults
+
+
+def has_no_fabric_manager(state: State) -> bool:
+    """Whether the fabric manager does not run."""
+    return str(NoFabricManager()) in state.faults
 
 
 def trouble(state: State, nic: int | None, kind: NicTrouble) -> NicFault | None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
+
+import msgspec
 
 from agent.hardware.types import Bdf
 from agent.inventory.model import Hardware, NicFunction, NicVf
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.nic_vf.settings import NOTHING, RecordedSettings
 from plugin.machine.lock_target import LockTarget
+from plugin.machine.vf_supply import WantedVf
 
 
 class Place(TypedDict):
-    """Where a VF is."""
+    """Where a VF is, and how it comes there."""
 
     pf_bdf: str
     vf_index: int
-    vf_bdf: str
+    vf_bdf: str | None
+    on_demand: int | None
 
 
 class ClaimedVf(Claimed, frozen=True, kw_only=True):
@@ -26,13 +30,16 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
     Shape: addresses as sysfs writes them; ``vf_index`` the number of its ``virtfn`` link; ``settings`` what
            its PF is to set for it; ``original`` what of these was there before, None until it is known. It is
            durable before the first of them is set.
+           ``on_demand`` how many VFs its NIC gets for claims, None where they are there without them; then
+           ``vf_bdf`` is None until they are made.
     """
 
     RECORD_VERSION: ClassVar[int] = 3
 
     pf_bdf: str
     vf_index: int
-    vf_bdf: str
+    vf_bdf: str | None
+    on_demand: int | None = None
     settings: RecordedSettings = NOTHING
     original: RecordedSettings | None = None
 
@@ -43,8 +50,32 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
 
     @property
     def bdf(self) -> Bdf:
-        """Return its own address."""
+        """Return its own address; the VF has been made."""
+        assert self.vf_bdf is not None, "a VF on demand is made before anything is done with it"
         return Bdf(self.vf_bdf)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its address is known."""
+        return self.vf_bdf is not None
+
+    @property
+    def wanted_vf(self) -> WantedVf | None:
+        """Return the VF that must be made for the claim, None where it is there without it."""
+        return None if self.on_demand is None else WantedVf(self.pf, self.vf_index, self.on_demand)
+
+    def made_at(self, address: Bdf) -> Self:
+        """Return the device with the address of its VF."""
+        return msgspec.structs.replace(self, vf_bdf=str(address))
+
+    def says_the_same(self, other: Claimed) -> bool:
+        """Whether two devices are the same VF; one on demand is, whatever the node's rules were then."""
+        if not isinstance(other, ClaimedVf) or not (self.on_demand or other.on_demand):
+            return super().says_the_same(other)
+        return Claimed.says_the_same(self._without_supply(), other._without_supply())
+
+    def _without_supply(self) -> Self:
+        return msgspec.structs.replace(self, vf_bdf=None, on_demand=None)
 
     @property
     def lock_targets(self) -> tuple[LockTarget, ...]:
@@ -54,20 +85,30 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
     @property
     def hardware(self) -> Hardware:
         """Return what the device is, whatever its published name is now."""
-        return NicFunction(self.pf, self.bdf)
+        return NicFunction(self.pf, self.vf_index)
 
     @property
     def identity(self) -> str:
         """Return the address that containers get."""
-        return self.vf_bdf
+        return self.bdf
 
     @property
     def status_data(self) -> Mapping[str, Any]:
         """Return what the claim's status says of the hardware."""
         return {"pciAddress": self.vf_bdf, "pfPciAddress": self.pf_bdf, "vfIndex": self.vf_index}
 
+    def as_planned(self) -> Self:
+        """Return the device without its settings before, and without an address that came with its VF."""
+        address = self.vf_bdf if self.on_demand is None else None
+        return msgspec.structs.replace(self, original=None, vf_bdf=address)
+
 
 def place_of(published: NicVf) -> Place:
-    """Return where a published VF is."""
-    pf, vf = published.pf, published.vf
-    return Place(pf_bdf=pf.function.bdf, vf_index=vf.index, vf_bdf=vf.function.bdf)
+    """Return where a published VF is. The address of one on demand is known once a claim needs it."""
+    vf = published.vf if published.on_demand is None else None
+    return Place(
+        pf_bdf=published.pf.function.bdf,
+        vf_index=published.index,
+        vf_bdf=vf.function.bdf if vf is not None else None,
+        on_demand=published.on_demand,
+    )

@@ -41,7 +41,7 @@ class ClaimedRdmaVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-rdma"):
 
     def as_planned(self) -> Self:
         """Return the device without what is known of its RDMA devices and of its settings before."""
-        return msgspec.structs.replace(self, rdma_devices=(), original=None)
+        return msgspec.structs.replace(super().as_planned(), rdma_devices=())
 
 
 class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
@@ -64,7 +64,7 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
 
     def why_ill(self, published: NicVf, seen: SeenHardware) -> str:
         """Return why the function does not answer."""
-        return seen.why_function_is_missing(published.vf.function.bdf)
+        return seen.why_function_is_missing(published.watched)
 
     def plan(self, wanted: Wanted[NicVf]) -> ClaimedRdmaVf:
         """Return the VF by its addresses."""

@@ -43,7 +43,7 @@ class ClaimedVfioVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-vfio"):
 
     def as_planned(self) -> Self:
         """Return the device without what was there before and its group."""
-        return msgspec.structs.replace(self, original=None, before=None, iommu_group=None)
+        return msgspec.structs.replace(super().as_planned(), before=None, iommu_group=None)
 
 
 class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
@@ -66,7 +66,7 @@ class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
 
     def why_ill(self, published: NicVf, seen: SeenHardware) -> str:
         """Return why the function does not answer."""
-        return seen.why_function_is_missing(published.vf.function.bdf)
+        return seen.why_function_is_missing(published.watched)
 
     def plan(self, wanted: Wanted[NicVf]) -> ClaimedVfioVf:
         """Return the VF by its addresses."""

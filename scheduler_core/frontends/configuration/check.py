@@ -32,7 +32,14 @@ from scheduler_core.frontends.configuration.preparable import (
     has_share,
     preparable,
 )
-from scheduler_core.frontends.configuration.values import CONFIG_OF, Config, VfConfig, VfMode, types_of
+from scheduler_core.frontends.configuration.values import (
+    CONFIG_OF,
+    Config,
+    NicConfig,
+    VfConfig,
+    VfMode,
+    types_of,
+)
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import Device
 from scheduler_core.model.names import qualified
@@ -238,7 +245,8 @@ def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     lacks = {key for key in _CAPABLE if device.attributes.get(qualified(key, driver)) is False}
     match type_of(device, driver):
         case "nic":
-            return NIC_WITHOUT_RDMA if "rdmaCapable" in lacks else ""
+            is_for_rdma = "rdmaCapable" in lacks and not isinstance(config, NicConfig)
+            return NIC_WITHOUT_RDMA if is_for_rdma else ""
         case "vf":
             mode = config.mode if isinstance(config, VfConfig) else None
             key, missing = _MODES.get(mode or VfMode.RDMA, ("", ""))

@@ -13,24 +13,22 @@ from scheduler_core.frontends.configuration.values import (
     GpuConfig,
     MigConfig,
     Mps,
-    NicConfig,
     TimeSlicing,
     VfConfig,
-    VfMode,
     VlanProtocol,
 )
 from scheduler_core.model.claim import AllocatedDevice
 
-NO_RDMA: Final = "it has no RDMA device; ask for mode vfio in a VfConfig"
+NO_RDMA: Final = "it has no RDMA device; ask for mode netdev or vfio in a VfConfig"
 NO_VFIO: Final = "its node cannot give it for VFIO; select vfioCapable, or leave the mode out"
-NIC_WITHOUT_RDMA: Final = "it has no RDMA device, and this version prepares whole NICs for RDMA only"
+NIC_WITHOUT_RDMA: Final = "it has no RDMA device; ask for its network interface in a NicConfig"
 
 ONE_DAEMON: Final = "a program can use one MPS daemon only; ask for one device under MPS in each request"
 
 IN_SHARES: Final = frozenset({"gpu-shared", "gpu-mps"})
 """The types of published devices of which claims have shares."""
 NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
-WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf"})
+WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf", "imex-channel"})
 """The types of published devices that nobody can look at."""
 NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
 NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"
@@ -77,9 +75,6 @@ def preparable(config: Config | None, device_type: str) -> Unprepared | None:
             return Unprepared(f"{kind}.sharing", _WITHOUT_MPS[device_type])
         case VfConfig():
             return _missing_for_vf(config)
-        case NicConfig():
-            reason = "this version cannot prepare the interface of a NIC; leave the NicConfig out"
-            return Unprepared("NicConfig", reason)
         case _:
             return None
 
@@ -90,8 +85,6 @@ def has_share(result: AllocatedDevice) -> bool:
 
 
 def _missing_for_vf(config: VfConfig) -> Unprepared | None:
-    if config.mode is VfMode.NETDEV:
-        return Unprepared("VfConfig.mode", f"this version cannot prepare mode {config.mode}")
     if config.vlan is not None and config.vlan.protocol is VlanProtocol.PROVIDER:
         return Unprepared("VfConfig.vlan.protocol", f"this version cannot prepare {VlanProtocol.PROVIDER}")
     return None

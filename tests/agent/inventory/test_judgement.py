@@ -27,7 +27,8 @@ def function(bdf: Bdf, driver: str | None = "mlx5_core") -> PciFunction:
 
 def vf(facts: FunctionFacts = GOOD, rdma: str | None = "mlx5_2", driver: str | None = "mlx5_core") -> NicVf:
     pf = PhysicalFunction(function=function(PF), rdma_device="mlx5_0")
-    return NicVf(pf, VirtualFunction(index=0, function=function(VF, driver), rdma_device=rdma), facts)
+    vf = VirtualFunction(index=0, function=function(VF, driver), rdma_device=rdma)
+    return NicVf(pf, 0, vf, facts=facts)
 
 
 def with_neighbour(driver: str | None, *, claimable: bool = False) -> FunctionFacts:

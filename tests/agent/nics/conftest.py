@@ -95,6 +95,12 @@ def owner_by_alias(message: Any) -> Bdf | None:
     return Bdf(alias) if alias else None
 
 
+@pytest.fixture(scope="session", name="why_no_namespaces")
+def why_no_namespaces_here() -> str | None:
+    """Why no network namespace with real devices can be made here, None where one can."""
+    return why_no_namespaces()
+
+
 def why_no_namespaces() -> str | None:
     missing = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
     if os.geteuid() != 0 or missing:

@@ -14,6 +14,7 @@ from agent.hardware.simulated import (
     Kill,
     Lost,
     Moment,
+    NoFabricManager,
     SimulatedMachine,
     Slow,
     load_node,
@@ -35,6 +36,8 @@ SPELT = {
     "gpu-1:mig-mode:slow=0.00001": Slow(Call.MIG_MODE, 1, 0.00001),
     "gpu-1:mig-mode:slow=123456.789": Slow(Call.MIG_MODE, 1, 123456.789),
     "machine:set-mig-mode:kill-before:2": Kill(Call.SET_MIG_MODE, None, Moment.BEFORE, 2),
+    "machine:no-fabric-manager": NoFabricManager(),
+    "machine:activate-partition:fabric-unavailable:1": Fail(Call.ACTIVATE, None, "fabric-unavailable", 1),
 }
 
 
@@ -52,7 +55,7 @@ def test_a_process_dies_once_unless_told_otherwise() -> None:
 
 def test_every_error_of_the_driver_can_be_injected() -> None:
     classes = {error for error in vars(errors).values() if isinstance(error, type)}
-    of_nics_alone = {errors.AlreadyTaken, errors.NotThereYet}
+    of_nics_alone = {errors.AlreadyTaken}
 
     assert set(REFUSALS.values()) == classes - of_nics_alone - {errors.HardwareError}
 

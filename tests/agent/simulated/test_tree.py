@@ -12,7 +12,7 @@ from agent.hardware.errors import NotFound
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.hardware.simulated.driver_tree import capability_minor
 from agent.hardware.sysfs import Sysfs
-from agent.hardware.types import Bdf, PciePath
+from agent.hardware.types import Bdf, PciePath, Placement
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +196,22 @@ def test_a_gi_without_a_ci_has_a_capability_of_its_own_only(cut, machine) -> Non
         f"DeviceFileMinor: {capability_minor(1, gi_id)}\nDeviceFileMode: 292\nDeviceFileModify: 1\n"
     )
     assert not (folder / "ci0").exists()
+
+
+def test_every_narrow_ci_has_a_capability_of_its_own(cut, machine) -> None:
+    gpu = cut()
+    folder = machine().root / "proc/driver/nvidia/capabilities/gpu0/mig"
+    gi_id = gpu.create("3g.20gb", 0)
+    made = [gpu.gpus.create_compute_instance(gpu.uuid, gi_id, Placement(at, 1)) for at in range(3)]
+
+    all_three = sorted(path.name for path in (folder / f"gi{gi_id}").iterdir())
+    gpu.gpus.destroy_compute_instance(gpu.uuid, gi_id, made[1].ci_id)
+    without_one = sorted(path.name for path in (folder / f"gi{gi_id}").iterdir())
+    again = gpu.gpus.create_compute_instance(gpu.uuid, gi_id, Placement(1, 1))
+
+    assert all_three == ["access", "ci0", "ci1", "ci2"]
+    assert without_one == ["access", "ci0", "ci2"]
+    assert (again.ci_id, again.uuid != made[1].uuid) == (1, True)
 
 
 def test_capability_minors_follow_the_drivers_table(tree) -> None:

@@ -6,19 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
+from agent.inventory.model import NicVf
+from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.gpus_under_mps.share import MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind
+from plugin.kinds.imex_channel import ImexChannelKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.mig_partition.under_mps import MigUnderMpsKind
+from plugin.kinds.netdev_nic import NetdevNicKind
+from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
@@ -27,13 +33,15 @@ from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
 from plugin.kinds.whole_gpu_in_turns import GpuInTurnsKind
+from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, GpuReader, MpsReader, NicReader, PciReader)
-READING = {name for port in _READERS for name in vars(port)} | {"read"}
+_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, MpsReader, NicReader, PciReader)
+READING = {name for port in _READERS for name in vars(port)} | {"read", "find"}
 """The methods of a machine that change nothing."""
 
 
@@ -109,6 +117,13 @@ SHORT_TURNS: Mapping[str, Any] = {
     "kind": "GpuConfig",
     "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Short"}},
 }
+NETDEV: Mapping[str, Any] = {
+    "name": "fast0",
+    "mtu": 1400,
+    "addresses": ["10.9.0.2/24", "fd00:9::2/64"],
+    "routes": [{"destination": "10.8.0.0/16", "gateway": "10.9.0.1"}],
+}
+"""An interface that differs from the host's in everything."""
 
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
@@ -123,6 +138,7 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
     GpuInTurnsKind: Example("gpu-0", parameters=SHORT_TURNS, in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
+    ImexChannelKind: Example("imex-channel-1"),
     ComputeInstanceKind: Example("gpu-0-mig-1c-3g-20gb-4-7-ci-1", has_facts=True),
     RdmaVfKind: Example(
         "nic-0000-19-00-0-vf-0",
@@ -138,6 +154,16 @@ EXAMPLES: Mapping[type[AnyKind], Example] = {
         parameters={"kind": "VfConfig", "mode": "vfio", "trust": True},
         has_facts=True,
         requests=(1 + 3, 1 + 4),
+    ),
+    NetdevVfKind: Example(
+        "nic-0000-19-00-0-vf-0",
+        node="a30x4",
+        parameters={"kind": "VfConfig", "mode": "netdev", "trust": True, "netdev": NETDEV},
+        has_facts=True,
+        requests=(1, 1),
+    ),
+    NetdevNicKind: Example(
+        "nic-0000-19-00-0", node="a30x4", parameters={"kind": "NicConfig", **NETDEV}, has_facts=True
     ),
 }
 
@@ -228,3 +254,16 @@ class _Port:
 def waiting_of(bench: Any) -> Waiting:
     """Return how long a call waits for the machine of a bench."""
     return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)
+
+
+def vfs_of(bench: Any) -> VfSupply:
+    """Return the VFs of a bench, where nobody knows what other claims hold."""
+    boot_id = bench.machine.boot.boot_id()
+    return VfSupply(bench.machine.nics, MadeVfStore(bench.options.made_vfs_dir), boot_id, lambda: None)
+
+
+ON_DEMAND = VfRules({"0000:19:00.1": VfRule(3, on_demand=True)})
+"""Of node a30x4: a NIC without VFs gets three when a claim needs one."""
+STATIC = VfRules({"0000:19:00.1": VfRule(3)})
+VF_ON_DEMAND = "nic-0000-19-00-1-vf-1"
+VF_KINDS = tuple(kind for kind in KINDS.preparable if kind.published is NicVf)

@@ -102,6 +102,13 @@ class Boards(Handles):
     def nvmlDeviceGetVirtualizationMode(self, device, mode):
         mode._obj.value = int(self._gpu(device).is_passthrough)
 
+    @c_function
+    def nvmlDeviceGetModuleId(self, device, module):
+        found = self._gpu(device).module_id
+        if found is None:
+            raise Refused(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        module._obj.value = found
+
     def _gpu(self, device: Any) -> Gpu:
         uuid = self._thing(device)[1]
         gpus = [gpu for gpu in self.gpus.gpus() if isinstance(gpu, Gpu) and gpu.uuid == uuid]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import pytest
 from agent.hardware.types import DeviceNode, HostFile
 from plugin.base.errors import InvalidCdi
 from plugin.cdi import document as cdi
+from plugin.cdi.hook import Hook
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("uid-1")
@@ -125,8 +127,21 @@ def test_no_field_is_written_that_podman_would_not_know() -> None:
     known = {
         "cdiVersion", "kind", "devices", "containerEdits", "name", "env", "deviceNodes", "mounts",
         "path", "hostPath", "type", "major", "minor", "containerPath", "options",
+        "hooks", "hookName", "args", "timeout",
     }  # fmt: skip
 
-    structs = (cdi.Document, cdi.Device, cdi.Edits, cdi.Node, cdi.Mount)
+    structs = (cdi.Document, cdi.Device, cdi.Edits, cdi.Node, cdi.Mount, Hook)
 
     assert {field.encode_name for each in structs for field in msgspec.structs.fields(each)} == known
+
+
+@pytest.mark.parametrize(
+    ("hook", "field"),
+    [
+        (Hook(hook_name="prestart", path="/bin/sh"), "createRuntime"),
+        (Hook(hook_name="createRuntime", path="sh"), "path must be absolute"),
+    ],
+)
+def test_a_hook_that_no_runtime_would_call_is_refused(hook: Hook, field: str) -> None:
+    with pytest.raises(InvalidCdi, match=field):
+        cdi.claim_document("tangram.dev", [replace(injection(), hook=hook)])

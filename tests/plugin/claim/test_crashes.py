@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import devices_of_kinds
 import pytest
 from devices_of_kinds import (
     STEPS_AFTER_LOOK,
@@ -29,8 +24,6 @@ from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpu import WholeGpuKind
 
-PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
-FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
 UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
 LOOKING = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS_OF_LOOK + 1)]
@@ -45,39 +38,10 @@ def named(value: object) -> str | None:
     return type(value).__name__ if isinstance(value, PreparableKind) else None
 
 
-@pytest.fixture(scope="module")
-def program() -> Iterator[subprocess.Popen[str]]:
-    paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
-    with subprocess.Popen(
-        [sys.executable, PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    ) as running:
-        yield running
-
-
 @pytest.fixture
 def bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind) -> Any:
     """The machine of the program: one that has the example of the kind."""
     return linked_bench_in(folder, node=example_of(kind).node)
-
-
-@pytest.fixture
-def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
-    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
-
-    def run(deed: str, kind: AnyKind, step: int) -> bool:
-        assert program.stdin is not None
-        assert program.stdout is not None
-        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
-        program.stdin.flush()
-        status = int(program.stdout.readline())
-        assert status in {0, -signal.SIGKILL}
-        return status != 0
-
-    return run
 
 
 def prepare(bench: Any, kind: AnyKind) -> tuple[PreparedDevice, ...]:

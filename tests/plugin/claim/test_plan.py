@@ -97,11 +97,6 @@ def test_a_configuration_without_any_effect_leaves_the_plan_as_it_is(
     ("device", "parameters", "said"),
     [
         (
-            "nic-0000-0c-00-0-vf-0",
-            {"kind": "VfConfig", "mode": "netdev"},
-            "cannot prepare mode netdev",
-        ),
-        (
             "gpu-0",
             {"kind": "MigConfig"},
             "is for devices of type mig or compute-instance; the claim requests no such device",

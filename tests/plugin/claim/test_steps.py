@@ -12,6 +12,7 @@ from devices_of_kinds import waiting_of
 
 from plugin.base.errors import DeviceHeld, PlacementTaken, StorageFailed
 from plugin.cdi.folder import CdiFolder
+from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.plan import placeholder, resolve
 from plugin.claim.preparation import Plan
@@ -20,6 +21,7 @@ from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State
 from plugin.claim.steps import ClaimSteps
 from plugin.kinds.setup import DeviceSetup
+from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -36,9 +38,11 @@ def steps(bench: Any) -> ClaimSteps:
         metadata=MetadataFolder(
             bench.options.metadata_dir, bench.options.cdi_dir, "tangram.dev", is_wanted=False
         ),
+        hook=HookProgram(Path("/hook")),
         setup=DeviceSetup(),
         host_root=Path("/"),
         waiting=waiting_of(bench),
+        made_vfs=MadeVfStore(bench.options.made_vfs_dir),
     )
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from devices_of_kinds import waiting_of
+from devices_of_kinds import vfs_of, waiting_of
 
 from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode, GpuUuid, HostFile
 from plugin.base.errors import NotReady
+from plugin.cdi.hook import HookProgram
 from plugin.kinds.gpu_partition import ClaimedGpuPartition
 from plugin.kinds.injection import injections
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
@@ -22,6 +23,7 @@ from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("u1")
+HOOK = HookProgram(Path("/hook"))
 
 
 class CountingFiles:
@@ -54,7 +56,7 @@ class FixedFiles:
 
 def context_of(bench: Any, machine: Machine | None = None, host_root: Path = Path("/")) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
-    return Context(machine or bench.machine, node, host_root, waiting_of(bench), tuple)
+    return Context(machine or bench.machine, node, host_root, waiting_of(bench), tuple, vfs_of(bench))
 
 
 def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:
@@ -65,7 +67,7 @@ def test_what_the_devices_of_a_claim_share_is_asked_for_once(bench: Any) -> None
     files = CountingFiles(bench.machine.files)
     devices = [whole(bench.uuid(0)), whole(bench.uuid(1), "gpu-1"), whole(bench.uuid(1), "again")]
 
-    first, second, _ = injections(context_of(bench, replace(bench.machine, files=files)), UID, devices)
+    first, second, _ = injections(context_of(bench, replace(bench.machine, files=files)), UID, devices, HOOK)
 
     assert sorted(files.asked) == ["control_nodes", "gpu_nodes", "gpu_nodes", "libraries"]
     assert first.files == second.files
@@ -77,7 +79,7 @@ def test_a_partition_brings_the_nodes_of_all_its_gpus_and_names_them(bench: Any)
     uuids = (bench.uuid(0), bench.uuid(1))
     pair = ClaimedGpuPartition(requests=("r",), pool="n", device="gpus-0-1", cdi_id="x", gpu_uuids=uuids)
 
-    (found,) = injections(context_of(bench), UID, [pair])
+    (found,) = injections(context_of(bench), UID, [pair], HOOK)
 
     assert {"/dev/nvidia0", "/dev/nvidia1"} <= {node.path for node in found.nodes}
     assert found.identity == ",".join(uuids)
@@ -86,7 +88,7 @@ def test_a_partition_brings_the_nodes_of_all_its_gpus_and_names_them(bench: Any)
 def test_files_below_the_hosts_root_are_named_as_the_host_names_them(bench: Any) -> None:
     root = bench.simulated.root
 
-    (found,) = injections(context_of(bench, host_root=root), UID, [whole(bench.uuid(0))])
+    (found,) = injections(context_of(bench, host_root=root), UID, [whole(bench.uuid(0))], HOOK)
 
     hosts = [file.host_path for file in found.files]
     hosts += [node.host_path for node in found.nodes if node.host_path is not None]
@@ -106,7 +108,7 @@ def test_a_node_that_no_runtime_could_make_is_refused(bench: Any, node: DeviceNo
     machine: Any = replace(bench.machine, files=FixedFiles(node))  # type: ignore[arg-type]
 
     with pytest.raises(NotReady, match=rf"cannot give containers .*/dev/a.*{reason}"):
-        injections(context_of(bench, machine), UID, [whole(bench.uuid(0))])
+        injections(context_of(bench, machine), UID, [whole(bench.uuid(0))], HOOK)
 
 
 def test_a_mig_partition_without_its_instance_is_refused(bench: Any) -> None:
@@ -122,4 +124,4 @@ def test_a_mig_partition_without_its_instance_is_refused(bench: Any) -> None:
     )
 
     with pytest.raises(NotReady, match="device half: its instance is not known yet"):
-        injections(context_of(bench), UID, [planned])
+        injections(context_of(bench), UID, [planned], HOOK)

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from devices_of_kinds import waiting_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +17,7 @@ from agent.hardware.types import Bdf
 from agent.inventory import describe, discover, offered
 from agent.inventory.model import NodeDevices
 from plugin.claim.plan import resolve
-from plugin.kinds.setup import DeviceSetup
-from plugin.machine.context import Context
+from plugin.claim.preparation import Plan
 from scheduler_core.frontends.configuration.check import type_of, unprepared_devices
 from scheduler_core.model.claim import OpaqueConfig
 from scheduler_core.model.device import Device
@@ -56,14 +54,14 @@ def test_the_plugin_accepts_every_device_that_a_shipped_node_offers(
     bench = bench_of(node)
     found = published(bench)
     snapshot = bench.driver._node.read_again()
-    context = Context(bench.machine, snapshot, Path("/"), waiting_of(bench))
+    boot_id = bench.machine.boot.boot_id()
 
     for device in offers(found):
         claims = list(claims_for(bench, device))
         assert claims
         for claim in claims:
-            plan = resolve(claim, snapshot.devices, "boot")
-            DeviceSetup().refuse_occupied(context, plan.devices)
+            plan = resolve(claim, snapshot.devices, boot_id)
+            bench.driver._steps.refuse(Plan(plan, snapshot))
             assert list(unprepared_devices(claim, DRIVER, [found.pool])) == []
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from plugin.assembly import assemble
 from plugin.base.errors import ClaimUnusable, DeviceHeld, NotReady
-from scheduler_core.model.claim import OpaqueConfig
 
 NIC, VF = "nic-0000-19-00-0", "nic-0000-19-00-0-vf-0"
 
@@ -89,14 +88,6 @@ def test_the_nic_of_the_nodes_default_route_is_never_given(bench: Any) -> None:
         driver.prepare(bench.claim("u1", NIC))
 
     assert bench.leftovers() == []
-
-
-def test_a_configuration_of_its_interface_is_refused(bench: Any) -> None:
-    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "NicConfig"}
-    config = OpaqueConfig(driver="tangram.dev", parameters=parameters)
-
-    with pytest.raises(ClaimUnusable, match="this version cannot prepare the interface of a NIC"):
-        bench.driver.prepare(bench.claim("u1", NIC, configs=(config,)))
 
 
 def test_a_nic_without_an_rdma_device_is_refused(bench: Any) -> None:

@@ -209,7 +209,6 @@ def test_a_kernel_that_does_not_answer_is_told(bench: Any) -> None:
 @pytest.mark.parametrize(
     ("field", "fields"),
     [
-        ("mode", {"mode": "netdev"}),
         ("vlan.protocol", {"vlan": {"id": 5, "protocol": "802.1ad"}}),
     ],
     ids=str,

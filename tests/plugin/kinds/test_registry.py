@@ -40,7 +40,8 @@ def linked_bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKin
 
 
 def published_on(machine: Machine, node: str, linked: LinkedGpus | None = None) -> Iterable[PublishedDevice]:
-    found = replace(discover(machine.readers, node), linked=linked, modes=ALL_MODES, split=SplitGpus())
+    found = replace(discover(machine.readers, node), linked=linked, modes=ALL_MODES)
+    found = replace(found, split=SplitGpus(), imex_channels=2)
     return describe(found, "tangram.dev").by_name.values()
 
 

@@ -18,6 +18,7 @@ from agent.hardware.nics.links import Link, Move, Step
 from agent.hardware.nics.types import VfSettings
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.faults import Call
+from agent.hardware.simulated.nic_state import IN_KERNEL
 from agent.hardware.simulated.nics import binding, links, settings
 from agent.hardware.simulated.nics.functions import find, with_function
 from agent.hardware.simulated.state import State
@@ -95,7 +96,7 @@ class SimulatedKernel:
         inside = {
             (link.namespace, link.path)
             for function in store.read().functions.values()
-            if (link := function.link) is not None and link.namespace is not None
+            if (link := function.link) is not None and link.namespace not in (None, IN_KERNEL)
         }
         ended = frozenset(key for key, path in inside if key and _identity(path) != key)
         if ended:

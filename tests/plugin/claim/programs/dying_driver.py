@@ -1,12 +1,12 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
-Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access) or
-``unprepare``, with ``+metadata`` behind it where metadata files are wanted, the kind of the
-device, the step (from 1). A
-process of its own does it; the line of the answer is how that ended: 0 when the deed has fewer steps. A step
-is a file half written, written but not in place, in place, about to be removed, removed, or a part half
-appended, appended, or a change of the machine about to be made, made. One program for many deeds, because
-starting an interpreter takes longer than all of them.
+Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access),
+``bring-in`` (into the namespace that the file ``pod`` is), ``unprepare`` or ``keep`` (the number of VFs), the
+kind of the device, the step (from 1). Behind the deed may be ``+metadata`` where metadata files are wanted,
+or ``+vfs`` where the device is a VF that is made for the claim. A process of its own does it; the line of the
+answer is how that ended: 0 when the deed has fewer steps. A step is a file half written, written but not in
+place, in place, about to be removed, removed, or a part half appended, appended, or a change of the machine
+about to be made, made. One program for many deeds, because starting an interpreter takes longer than all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from devices_of_kinds import EXAMPLES, allocated_device, told
+from devices_of_kinds import EXAMPLES, ON_DEMAND, STATIC, VF_ON_DEMAND, allocated_device, told
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
@@ -30,11 +30,13 @@ from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.base import files
+from plugin.machine.namespaces import PodNamespace
 from plugin.options import Options
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 REF = ClaimRef("default", "claim-u1")
+EXAMPLES_BY_NAME = {row.__name__: example for row, example in EXAMPLES.items()}
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
 
 
@@ -62,7 +64,7 @@ class Steps:
     """Counts what happens to records, documents and hardware, and ends the process at the number."""
 
     def __init__(self, options: Options, last: int) -> None:
-        self.folders = (options.claims_dir, options.cdi_dir)
+        self.folders = (options.claims_dir, options.cdi_dir, options.made_vfs_dir)
         self.metadata = options.metadata_dir
         self.count = 0
         self.last = last
@@ -127,19 +129,30 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
         modes=GpuModes(ModesOfGpu(shared=100, mps=100)),
+        imex_channels=2,
+        vfs=STATIC if deed == "keep" else ON_DEMAND if deed.endswith("+vfs") else None,
         split=SplitGpus(),
     )
-    deed = deed.removesuffix("+metadata")
+    deed, _, _ = deed.partition("+")
     steps = Steps(options, step)
     simulated.kernel = steps.watched_kernel(simulated.kernel)
     machine = steps.watched(simulated_hardware(simulated))
     driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
     steps.watch()
+    if deed == "keep":
+        driver.vf_keeper.keep(lambda _reason, _text: None)
+        return
     if deed == "unprepare":
         driver.unprepare(ClaimUid("u1"), REF)
         return
-    (example,) = (example for row, example in EXAMPLES.items() if row.__name__ == kind)
-    result = allocated_device(example.device, node, admin_access=deed == "look_at")
+    if deed == "bring-in":
+        pod = PodNamespace.at(folder / "pod")
+        assert pod is not None
+        driver.bring_in(ClaimUid("u1"), EXAMPLES_BY_NAME[kind].device, pod)
+        return
+    example = EXAMPLES_BY_NAME[kind]
+    device = example.device if options.vfs is None else VF_ON_DEMAND
+    result = allocated_device(device, node, admin_access=deed == "look_at")
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
 
 

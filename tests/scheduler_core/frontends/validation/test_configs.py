@@ -173,13 +173,9 @@ def test_a_claim_may_undo_what_its_class_says() -> None:
     assert told(gpu, claim(exactly("g", "gpu"), config=[config("GpuConfig")])) == []
 
 
-def test_a_configuration_of_a_nic_cannot_be_prepared() -> None:
-    ((path, text),) = [
-        (one.path, one.text) for one in judge(claim(exactly("n", "nic"), config=[config("NicConfig")]))
-    ]
-
-    assert path == "spec.devices.config[0].opaque.parameters"
-    assert text.endswith("this version cannot prepare the interface of a NIC; leave the NicConfig out")
+def test_the_interfaces_of_nics_and_vfs_can_be_prepared() -> None:
+    assert told(claim(exactly("n", "nic"), config=[config("NicConfig", name="net1")])) == []
+    assert told(claim(exactly("v", "vf"), config=[config("VfConfig", mode="netdev")])) == []
 
 
 def test_admin_access_can_be_prepared() -> None:

@@ -1,0 +1,1 @@
+"""The fabric manager: which groups of GPUs NVSwitches can join, and which are joined now."""

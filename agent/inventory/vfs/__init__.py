@@ -1,0 +1,1 @@
+"""The number of VFs per NIC: its rules, and the option that gives them."""

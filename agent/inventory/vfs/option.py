@@ -1,0 +1,69 @@
+"""Reads ``--vfs``: how many VFs the NICs of a node shall have.
+
+Takes the text of the option; returns rules, or one error. The option may name NICs that the node does not
+have yet: the description of the node lists them.
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser
+from typing import Final
+
+from agent.hardware.types import normal_bdf
+from agent.inventory.vfs.rules import VfRule, VfRules
+from daemon.command_line import InvalidOption, require
+
+OPTION: Final = "--vfs"
+_ALL: Final = "all"
+_KEEP: Final = "keep"
+_MOST: Final = 2**16 - 1
+"""What the kernel's ``sriov_numvfs`` can hold."""
+_RULE: Final = re.compile(r"(static|on-demand):([1-9][0-9]{0,4})", re.ASCII)
+_NAME: Final = re.compile(r"[^\s/:,=]{1,15}")
+"""What the kernel takes as an interface's name, without the signs of this option."""
+_FORM: Final = (
+    "must be NIC=static:N, NIC=on-demand:N or NIC=keep, several with commas between them; NIC is a PCI "
+    f"address, an interface or all, each once; N is from 1 to {_MOST}"
+)
+
+
+def add_option(parser: ArgumentParser) -> None:
+    """Add the option. Agent and plugin of a node need equal values, since they name the same devices."""
+    parser.add_argument(
+        OPTION,
+        metavar="NIC=RULE,...",
+        help="number of VFs by NIC (a PCI address, an interface or all): static:8 has the plugin make 8, "
+        "on-demand:8 offers 8 and has the plugin make them for the first claim and remove them after the "
+        "last, keep changes nothing; default: nobody makes any; agent and plugin of a node need the same "
+        "value",
+    )
+
+
+def read_vf_rules(text: str | None) -> VfRules | None:
+    """Return the rules that the option gives, None without it. Raises: InvalidOption."""
+    if text is None:
+        return None
+    found: dict[str, VfRule | None] = {}
+    for part in text.split(","):
+        nic, _, said = part.partition("=")
+        key = _nic(nic)
+        require(key is not None and key not in found, OPTION, text, _FORM)
+        found[key or ""] = _rule(said, text)
+    return VfRules({key: rule for key, rule in found.items() if key != _ALL}, found.get(_ALL))
+
+
+def _nic(text: str) -> str | None:
+    try:
+        return normal_bdf(text)
+    except ValueError:
+        return text if _NAME.fullmatch(text) and text not in (".", "..") else None
+
+
+def _rule(said: str, text: str) -> VfRule | None:
+    if said == _KEEP:
+        return None
+    found = _RULE.fullmatch(said)
+    if found is None or int(found[2]) > _MOST:
+        raise InvalidOption(OPTION, text, _FORM)
+    return VfRule(int(found[2]), on_demand=found[1] == "on-demand")

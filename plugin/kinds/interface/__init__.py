@@ -1,0 +1,1 @@
+"""What the kinds of devices share that pods get as a network interface."""

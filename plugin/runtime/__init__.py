@@ -1,0 +1,1 @@
+"""What container runtimes ask of the plugin: to bring an interface into the pod that a container is for."""

@@ -1,0 +1,135 @@
+"""A process killed while it brings an interface into a pod, or back, leaves what the next call finishes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import devices_of_kinds
+import pytest
+from devices_of_kinds import NETDEV, example_of
+
+from agent.hardware.nics.links import Link
+from agent.hardware.types import Bdf
+from plugin.kinds.netdev_nic import NetdevNicKind
+from plugin.kinds.nic_vf.netdev import NetdevVfKind
+from plugin.kinds.registry import KINDS
+from plugin.kinds.table import AnyKind
+
+PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
+FAKES = str(Path(devices_of_kinds.__file__).parents[1])
+FUNCTIONS = {NetdevVfKind: Bdf("0000:19:00.2"), NetdevNicKind: Bdf("0000:19:00.0")}
+IN_PODS = [kind for kind in KINDS.preparable if type(kind) in FUNCTIONS]
+# A record that is appended has two steps, and so has a call and each of its requests to the kernel:
+# move, MTU, two addresses, on, route; back: move, MTU, on. A VF's PF also restores trust.
+STEPS_IN = 2 + 2 + 2 * 6
+STEPS_OUT = {NetdevVfKind: 2 + 2 + 2 + 2 * 3 + 2 + 2 + 2, NetdevNicKind: 2 + 2 + 2 + 2 * 3 + 2}
+BRINGING = [(kind, step) for kind in IN_PODS for step in range(1, STEPS_IN + 1)]
+LEAVING = [(kind, step) for kind in IN_PODS for step in range(1, STEPS_OUT[type(kind)] + 1)]
+Dies = Callable[[str, AnyKind, int], bool]
+
+
+def named(value: object) -> str | None:
+    return None if isinstance(value, int) else type(value).__name__
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[subprocess.Popen[str]]:
+    paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with subprocess.Popen(
+        [sys.executable, PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind) -> Any:
+    """The machine of the program, with the example of the kind prepared for a pod that is there."""
+    example = example_of(kind)
+    found = linked_bench_in(folder, node=example.node)
+    found.driver.prepare(found.claim("u1", example.device, configs=example.configs))
+    assert found.pod.exists()
+    return found
+
+
+@pytest.fixture
+def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
+    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
+
+    def run(deed: str, kind: AnyKind, step: int) -> bool:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
+        program.stdin.flush()
+        status = int(program.stdout.readline())
+        assert status in {0, -signal.SIGKILL}
+        return status != 0
+
+    return run
+
+
+def link(bench: Any, kind: AnyKind, namespace: Path | None) -> Link | None:
+    found: Link | None = bench.machine.nics.interfaces.find(FUNCTIONS[type(kind)], namespace)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "step"), BRINGING, ids=named)
+def test_killed_while_it_brings_in_the_next_call_gives_the_pod_the_whole_interface(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    assert dies("bring-in", kind, step)
+
+    bench.restart()
+    bench.bring_in("u1", example_of(kind).device)
+    found = link(bench, kind, bench.pod)
+
+    assert found is not None
+    assert (found.name, found.mtu, found.is_up) == ("fast0", 1400, True)
+    assert list(found.addresses) == NETDEV["addresses"]
+    assert len(found.routes) == 1
+    bench.unprepare("u1")
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), BRINGING, ids=named)
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_killed_while_it_brings_in_the_end_of_the_claim_gives_it_back_as_it_was(
+    bench: Any, dies: Dies, kind: AnyKind, step: int, is_ended: bool
+) -> None:
+    assert dies("bring-in", kind, step)
+    if is_ended:
+        bench.pod.unlink()
+
+    bench.restart()
+    bench.unprepare("u1")
+
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), LEAVING, ids=named)
+def test_killed_while_it_brings_back_the_next_unprepare_leaves_nothing(
+    bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    bench.bring_in("u1", example_of(kind).device)
+    assert dies("unprepare", kind, step)
+
+    bench.restart()
+    bench.unprepare("u1")
+
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("kind", IN_PODS, ids=named)
+def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
+    assert not dies("bring-in", kind, STEPS_IN + 1)
+    assert not dies("unprepare", kind, STEPS_OUT[type(kind)] + 1)
+    assert bench.leftovers() == []

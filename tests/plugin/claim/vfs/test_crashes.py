@@ -1,0 +1,155 @@
+"""A process killed at any step of making or removing VFs leaves what the next one brings to the right end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import devices_of_kinds
+import pytest
+from devices_of_kinds import (
+    STATIC,
+    VF_KINDS,
+    VF_ON_DEMAND,
+    example_of,
+    steps_of_prepare,
+    steps_of_unprepare,
+)
+
+from agent.inventory.vfs.rules import VfRule, VfRules
+from plugin.claim.plan import PreparedDevice
+from plugin.kinds.kind import PreparableKind
+from plugin.kinds.table import AnyKind
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "dying_driver.py"
+FAKES = str(Path(devices_of_kinds.__file__).parents[1])
+# The intent in a file, the call and the kernel's write in it, the number that came of it in the file.
+STEPS_OF_MAKING = 3 + 2 + 2 + 3
+# The call and the kernel's write in it, the file.
+STEPS_OF_REMOVING = 2 + 2 + 2
+ALL_PREPARING = {kind: steps_of_prepare(kind) + STEPS_OF_MAKING for kind in VF_KINDS}
+ALL_UNDOING = {kind: steps_of_unprepare(kind) + STEPS_OF_REMOVING for kind in VF_KINDS}
+PREPARING = [(kind, step) for kind, last in ALL_PREPARING.items() for step in range(1, last + 1)]
+UNDOING = [(kind, step) for kind, last in ALL_UNDOING.items() for step in range(1, last + 1)]
+ANSWER = (PreparedDevice(("r",), "a30x4", VF_ON_DEMAND, (f"tangram.dev/claim=u1-{VF_ON_DEMAND}",)),)
+NIC = "0000:19:00.1"
+Dies = Callable[..., bool]
+
+
+def named(value: object) -> str | None:
+    return type(value).__name__ if isinstance(value, PreparableKind) else None
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[subprocess.Popen[str]]:
+    paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with subprocess.Popen(
+        [sys.executable, PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
+    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
+
+    def run(deed: str, step: int, kind: AnyKind = VF_KINDS[0]) -> bool:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
+        program.stdin.flush()
+        status = int(program.stdout.readline())
+        assert status in {0, -signal.SIGKILL}
+        return status != 0
+
+    return run
+
+
+def prepare(bench: Any, kind: AnyKind) -> Any:
+    return bench.driver.prepare(bench.claim("u1", VF_ON_DEMAND, configs=example_of(kind).configs))
+
+
+@pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
+def test_killed_in_prepare_the_vfs_are_there_only_if_the_claim_was_prepared(
+    vf_bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    assert dies("prepare+vfs", step, kind)
+    is_finished = step == ALL_PREPARING[kind]
+
+    vf_bench.restart()
+
+    assert vf_bench.vfs() == (3 if is_finished else 0)
+    assert bool(vf_bench.leftovers()) == is_finished
+    assert prepare(vf_bench, kind) == ANSWER
+    vf_bench.unprepare("u1")
+    assert vf_bench.vfs() == 0
+    assert vf_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("kind", VF_KINDS, ids=named)
+def test_no_step_of_making_and_removing_was_forgotten(vf_bench: Any, dies: Dies, kind: AnyKind) -> None:
+    assert not dies("prepare+vfs", ALL_PREPARING[kind] + 1, kind)
+    assert not dies("unprepare+vfs", ALL_UNDOING[kind] + 1, kind)
+    assert vf_bench.leftovers() == []
+
+
+@pytest.mark.parametrize(("kind", "step"), UNDOING, ids=named)
+def test_killed_in_unprepare_the_next_unprepare_removes_them(
+    vf_bench: Any, dies: Dies, kind: AnyKind, step: int
+) -> None:
+    prepare(vf_bench, kind)
+    assert dies("unprepare+vfs", step, kind)
+
+    vf_bench.restart()
+    vf_bench.unprepare("u1")
+
+    assert vf_bench.vfs() == 0
+    assert vf_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", range(1, steps_of_prepare(VF_KINDS[0]) + 1))
+def test_killed_in_prepare_the_vfs_of_another_claim_stay(vf_bench: Any, dies: Dies, step: int) -> None:
+    vf_bench.prepare("u2", "nic-0000-19-00-1-vf-0")
+    assert dies("prepare+vfs", step)
+
+    vf_bench.restart()
+    vf_bench.unprepare("u1")
+    assert vf_bench.vfs() == 3
+    vf_bench.unprepare("u2")
+
+    assert vf_bench.vfs() == 0
+    assert vf_bench.leftovers() == []
+
+
+@pytest.mark.parametrize("step", range(1, STEPS_OF_MAKING + 1))
+def test_killed_while_a_fixed_number_is_made_the_next_start_makes_it_and_knows_it_as_ours(
+    vf_bench: Any, dies: Dies, step: int
+) -> None:
+    assert dies("keep", step)
+
+    vf_bench.with_rules(STATIC).vf_keeper.keep(lambda *_: None)
+    assert vf_bench.vfs() == 3
+    vf_bench.with_rules(VfRules({NIC: VfRule(4)})).vf_keeper.keep(lambda *_: None)
+    assert vf_bench.vfs() == 4
+
+
+@pytest.mark.parametrize("step", range(1, STEPS_OF_REMOVING + STEPS_OF_MAKING + 1))
+def test_killed_while_a_fixed_number_is_replaced_the_next_start_ends_it(
+    vf_bench: Any, dies: Dies, step: int
+) -> None:
+    vf_bench.with_rules(VfRules({NIC: VfRule(2)})).vf_keeper.keep(lambda *_: None)
+    assert dies("keep", step)
+
+    vf_bench.with_rules(STATIC).vf_keeper.keep(lambda *_: None)
+
+    assert vf_bench.vfs() == 3
+    assert not dies("keep", 1)
