@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from plugin.kinds.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
 from plugin.kinds.gpus_under_mps.share import ClaimedMpsShare, MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import ClaimedGpuUnderMps, GpuUnderMpsKind
 from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
@@ -18,10 +17,11 @@ from plugin.kinds.nic_vf.rdma import ClaimedRdmaVf, RdmaVfKind
 from plugin.kinds.nic_vf.vfio import ClaimedVfioVf, VfioVfKind
 from plugin.kinds.nics import NicVfKind, WholeNicKind
 from plugin.kinds.rdma_nic import ClaimedRdmaNic, RdmaNicKind
-from plugin.kinds.shared_gpu import ClaimedGpuShare, SharedGpuKind
 from plugin.kinds.table import KindTable
-from plugin.kinds.whole_gpu import ClaimedGpu, WholeGpuKind
-from plugin.kinds.whole_gpu_in_turns import ClaimedGpuInTurns, GpuInTurnsKind
+from plugin.kinds.whole_gpus.gpu_partition import ClaimedGpuPartition, GpuPartitionKind
+from plugin.kinds.whole_gpus.shared_gpu import ClaimedGpuShare, SharedGpuKind
+from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu, WholeGpuKind
+from plugin.kinds.whole_gpus.whole_gpu_in_turns import ClaimedGpuInTurns, GpuInTurnsKind
 
 KINDS: Final = KindTable(
     GpuUnderMpsKind(),

@@ -12,8 +12,8 @@ from tangram.demo import act, decide, request
 from tangram.demo.station import STATIONS, Station
 from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
-from tangram.gpu_modes import add_gpu_modes, offered_gpus
 from tangram.machines import SimulatedNode
+from tangram.node_options.gpu_modes import add_gpu_modes, offered_gpus
 from tangram.options import add_driver_name
 from tangram.program.throwaway import throwaway_folder
 from tangram.summaries import SUMMARIES

@@ -19,10 +19,11 @@ from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
-from tangram.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
-from tangram.multus import add_multus, with_multus
+from tangram.node_options.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
+from tangram.node_options.multus import add_multus, with_multus
+from tangram.node_options.partitions import add_partitions, with_partitions
+from tangram.node_options.vf_rules import add_vf_rules, with_vf_rules
 from tangram.options import add_driver_name, checked_node_name, host_name
-from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
@@ -30,7 +31,6 @@ from tangram.pictures.withheld import withheld_table
 from tangram.program.throwaway import throwaway_folder
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
-from tangram.vf_rules import add_vf_rules, with_vf_rules
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 

@@ -30,8 +30,8 @@ from tangram.demo.conversation import conversation
 from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
-from tangram.gpu_modes import Offered
 from tangram.machines import Serve
+from tangram.node_options.gpu_modes import Offered
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain

@@ -29,7 +29,7 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
-from tangram.gpu_modes import Offered
+from tangram.node_options.gpu_modes import Offered
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows

@@ -19,7 +19,7 @@ from plugin.kinds.kind import PreparableKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
-from plugin.kinds.shared_gpu import SharedGpuKind
+from plugin.kinds.whole_gpus.shared_gpu import SharedGpuKind
 
 MOMENTS = (Moment.BEFORE, Moment.AFTER)
 SHARED = ("--gpu-modes", "all=whole,mig,shared")

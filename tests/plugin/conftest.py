@@ -161,6 +161,11 @@ class Bench:
     def document(self, uid: str) -> Path:
         return self.options.cdi_dir / f"{self.options.driver_name}-claim_{uid}.json"
 
+    def _is_changed(self, link: Link) -> bool:
+        """Whether a link is not as it was; that of a VF that was made meanwhile is not known."""
+        known = {first.bdf for first in self.first_links}
+        return link.bdf in known and link not in self.first_links
+
     def leftovers(self) -> list[str]:
         """Return everything that a claim could have left: instances, modes, what NICs keep, files."""
         found = [
@@ -185,7 +190,7 @@ class Bench:
         ]
         found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
         found += left_of_nics(self.simulated)
-        found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
+        found += [f"{link}" for link in self.simulated.kernel.links(None) if self._is_changed(link)]
         found += [
             f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
         ]

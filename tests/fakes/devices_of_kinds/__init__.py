@@ -15,7 +15,6 @@ from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from agent.inventory.model import NicVf
 from agent.inventory.vfs.rules import VfRule, VfRules
-from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.gpus_under_mps.share import MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind
 from plugin.kinds.imex_channel import ImexChannelKind
@@ -29,10 +28,11 @@ from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
 from plugin.kinds.registry import KINDS
-from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
-from plugin.kinds.whole_gpu import WholeGpuKind
-from plugin.kinds.whole_gpu_in_turns import GpuInTurnsKind
+from plugin.kinds.whole_gpus.gpu_partition import GpuPartitionKind
+from plugin.kinds.whole_gpus.shared_gpu import SharedGpuKind
+from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpus.whole_gpu_in_turns import GpuInTurnsKind
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting

@@ -13,7 +13,7 @@ from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.claim.plan import is_same_allocation, resolve
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
-from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu
 from plugin.machine.lock_target import LockTarget
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.check import type_of, unprepared_devices

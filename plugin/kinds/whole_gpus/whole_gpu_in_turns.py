@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from agent.inventory.model import PublishedDevice, WholeGpu
-from plugin.kinds.intervals import interval_of, reset_intervals, set_interval
 from plugin.kinds.kind import CrashPoints, Progress, Wanted
-from plugin.kinds.whole_gpus import ClaimedOneGpu, WholeGpusKind
+from plugin.kinds.whole_gpus.base import ClaimedOneGpu, WholeGpusKind
+from plugin.kinds.whole_gpus.intervals import interval_of, reset_intervals, set_interval
 from plugin.machine.context import Context
 
 
