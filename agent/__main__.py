@@ -89,7 +89,7 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
         inventory = replace(
             discover(readers, options.node_name),
             linked=linked,
-            shared=options.shared,
+            modes=options.modes,
             imex_channels=options.imex_channels,
             split=options.split,
             multus_resource=options.multus_resource,

@@ -14,10 +14,12 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import multus, shared_option, split_option, table_files
+from agent.inventory import multus, table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
-from agent.inventory.model import SharedGpus, SplitGpus
+from agent.inventory.model import SplitGpus
+from agent.inventory.modes import GpuModes
+from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import InvalidOption, require
@@ -65,10 +67,10 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
-            ``shared`` the GPUs that are also offered in shares, ``split`` those whose GPU instances are also
-            offered in parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None
-            where it does not; ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the
-            NICs shall have, None where nobody makes any.
+           ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
+           parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None where it
+           does not; ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
+           have, None where nobody makes any.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -84,7 +86,7 @@ class Options:
     composite: bool = True
     partitions: str | None = None
     partition_policy: str | None = None
-    shared: SharedGpus | None = None
+    modes: GpuModes = field(default_factory=GpuModes)
     imex_channels: int = 0
     vfs: VfRules | None = None
     split: SplitGpus | None = None
@@ -112,7 +114,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         composite=not given.no_composite,
         partitions=given.partitions,
         partition_policy=given.partition_policy,
-        shared=shared_option.read_shared_gpus(given.shared_gpus),
+        modes=mode_option.read_gpu_modes(given.gpu_modes),
         imex_channels=imex.read_imex_channels(given.imex_channels),
         vfs=vf_option.read_vf_rules(given.vfs),
         split=split_option.read_split_gpus(given.compute_instances),
@@ -141,7 +143,7 @@ def parser() -> argparse.ArgumentParser:
     no_composite = "publish ResourceSlices only, no CompositeResourceSlices"
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)
-    shared_option.add_option(made)
+    mode_option.add_option(made)
     imex.add_option(made)
     vf_option.add_option(made)
     split_option.add_option(made)

@@ -12,6 +12,7 @@ from typing import Any
 
 from agent.inventory.model import Group, NodeDevices
 from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW
+from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import composite_encoding, v1
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
@@ -34,7 +35,7 @@ def composite_slices(devices: NodeDevices, generation: int = 1) -> tuple[Composi
 
 def v1_slices(devices: NodeDevices, layout: Layout = Layout.SEPARATE) -> tuple[dict[str, Any], ...]:
     """Return the pool's slices as ``resource.k8s.io/v1`` objects. Raises: CannotProject."""
-    return v1.encode_pool(project(devices.pool), layout)
+    return v1.encode_pool(project(with_groups(devices.pool)), layout)
 
 
 def encoded(slices: Sequence[CompositeSlice]) -> tuple[dict[str, Any], ...]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from random import SystemRandom
 
+from mode_questions import FAMILY, ModeQuestions
 from peer_sides import Side, built_upstream, ours, upstream
 
+from scheduler_core.base.quantity import Quantity
 from tangram.bench.inputs import benchmark, names
 from tangram.bench.machine import Dgx
 from tangram.bench.objects import Json
@@ -23,6 +25,7 @@ from tangram.bench.random_questions import FAMILIES, questions
 from tangram.hardware import AllMachines
 
 _NS = 1_000_000_000
+_FAMILIES = (*FAMILIES, FAMILY)
 _ROW = "{:<8} {:>11} {:>11} {:>11} {:>11} {:>13}  {:<17} {}"
 _UNITS = (("s", _NS), ("ms", 10**6), ("µs", 10**3))
 
@@ -95,10 +98,15 @@ def test(families: list[str], count: int, seed: int, limit_s: float) -> bool:
     all_same = True
     for index, family in enumerate(families):
         share = count // len(families) + (index < count % len(families))
-        same, cut_off, different = _compare(list(islice(questions(family, seed), share)), theirs, own)
+        same, cut_off, different = _compare(list(islice(asked(family, seed), share)), theirs, own)
         print(f"{family}: {same} the same, {different} different, {cut_off} cut off", flush=True)
         all_same = all_same and not different
     return all_same
+
+
+def asked(family: str, seed: int) -> Iterator[Json]:
+    """Yield the random questions of a family, without end."""
+    return ModeQuestions(AllMachines()).questions(seed) if family == FAMILY else questions(family, seed)
 
 
 def _compare(asked: list[Json], theirs: Side, own: Side) -> tuple[int, int, int]:
@@ -115,17 +123,21 @@ def _compare(asked: list[Json], theirs: Side, own: Side) -> tuple[int, int, int]
 
 
 def devices_of(answer: Json) -> object:
-    """Return what must be the same: the devices per claim and from where they can be used."""
-    if answer.get("error") or answer["unschedulable"] or answer["timed_out"]:
+    """Return what must be the same: the devices per claim, their shares, and from where they can be used."""
+    if answer.get("error") or answer["timed_out"] or not answer.get("results"):
         return _decision(answer)
-    keys = ("request", "driver", "pool", "device")
     return [
-        (
-            sorted(tuple(one[key] for key in keys) for one in result["devices"].get("results", [])),
-            _nodes(result),
-        )
+        None
+        if result is None
+        else (sorted(map(_device, result["devices"].get("results", []))), _nodes(result))
         for result in answer["results"]
     ]
+
+
+def _device(result: Json) -> tuple[object, ...]:
+    consumed = result.get("consumedCapacity") or {}
+    amounts = sorted((name, Quantity.parse(amount).nano) for name, amount in consumed.items())
+    return (*(result[key] for key in ("request", "driver", "pool", "device")), tuple(amounts))
 
 
 def _nodes(result: Json) -> str:
@@ -137,9 +149,12 @@ def _told(answer: Json) -> str:
         return "does not end"
     if answer.get("error"):
         return f"error ({answer['error']})"
-    if answer["unschedulable"]:
+    if not answer.get("results"):
         return "nothing"
-    chosen = ([one["device"] for one in result["devices"].get("results", [])] for result in answer["results"])
+    chosen = (
+        result and [one["device"] for one in result["devices"].get("results", [])]
+        for result in answer["results"]
+    )
     return json.dumps(list(chosen))
 
 
@@ -162,7 +177,7 @@ def main() -> int:
     one = parsers.add_parser("test", help="compare answers to random questions")
     one.add_argument("--count", type=int, default=10_000, help="of questions (10000)")
     one.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6), help="another each time")
-    one.add_argument("--family", action="append", choices=FAMILIES, help="only these; may be repeated")
+    one.add_argument("--family", action="append", choices=_FAMILIES, help="only these; may be repeated")
     one.add_argument("--limit", type=float, default=10.0, metavar="SECONDS", help="for one question (10)")
     one.set_defaults(run=_test)
     one = parsers.add_parser("inputs", help="print inputs of the benchmarks, one per line, for either side")
@@ -174,7 +189,7 @@ def main() -> int:
 
 
 def _test(options: argparse.Namespace) -> bool:
-    return test(options.family or list(FAMILIES), options.count, options.seed, options.limit)
+    return test(options.family or list(_FAMILIES), options.count, options.seed, options.limit)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
 from agent.inventory.fabric.imex import read_imex_channels
-from agent.inventory.shared_option import read_shared_gpus
-from agent.inventory.split_option import read_split_gpus
+from agent.inventory.options.mode_option import read_gpu_modes
+from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
@@ -80,7 +80,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         host_root=chosen.options.host_root,
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
-        shared=read_shared_gpus(arguments.shared_gpus),
+        modes=read_gpu_modes(arguments.gpu_modes),
         imex_channels=read_imex_channels(arguments.imex_channels),
         vfs=read_vf_rules(arguments.vfs),
         split=read_split_gpus(arguments.compute_instances),

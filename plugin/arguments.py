@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import machine_options
-from agent.inventory import shared_option, split_option, table_files
+from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
+from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 
 _EXAMPLES: Final = """examples:
@@ -42,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     _add_places(found)
     machine_options.add_options(found)
     table_files.add_options(found)
-    shared_option.add_option(found)
+    mode_option.add_option(found)
     imex.add_option(found)
     vf_option.add_option(found)
     split_option.add_option(found)

@@ -16,6 +16,8 @@ from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
+from plugin.claim.steps import ClaimSteps
+from plugin.kinds.setup import DeviceSetup
 from plugin.machine.libraries import RememberedFiles
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
@@ -30,27 +32,35 @@ def assemble(
     machine = replace(machine, files=RememberedFiles(machine.files))
     return Driver(
         name=options.driver_name,
+        steps=_steps(machine, options, Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep)),
+        locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
+        holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        vf_rules=options.vfs,
+    )
+
+
+def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
+    driver = options.driver_name
+    return ClaimSteps(
         machine=machine,
         node=Node(
             machine.readers,
             options.node_name,
-            options.driver_name,
+            driver,
             options.linked,
-            options.shared,
+            options.modes,
             imex_channels=options.imex_channels,
             vfs=options.vfs,
             split=options.split,
         ),
         store=RecordStore(options.claims_dir),
-        cdi=CdiFolder(options.cdi_dir, options.driver_name),
+        cdi=CdiFolder(options.cdi_dir, driver),
         metadata=MetadataFolder(
-            options.metadata_dir, options.cdi_dir, options.driver_name, is_wanted=options.has_metadata
+            options.metadata_dir, options.cdi_dir, driver, is_wanted=options.has_metadata
         ),
-        locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
-        holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         hook=HookProgram(options.hook_dir),
-        waiting=Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
-        made_vfs=MadeVfStore(options.made_vfs_dir),
-        vf_rules=options.vfs,
+        setup=DeviceSetup(),
         host_root=options.host_root,
+        waiting=waiting,
+        made_vfs=MadeVfStore(options.made_vfs_dir),
     )

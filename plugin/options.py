@@ -6,10 +6,11 @@ Takes texts and paths; returns the paths of all files. Nothing is opened or made
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
+from agent.inventory.model import LinkedGpus, SplitGpus
+from agent.inventory.modes import GpuModes
 from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
@@ -25,8 +26,8 @@ class Options:
 
     Shape: paths absolute; ``host_root`` where the host's files are mounted here; ``pod_uid`` becomes part of
            the sockets' names, so that the plugins of two versions can serve side by side; ``linked`` the
-           node's table of partitions, ``shared`` the GPUs that claims may share, ``split`` those whose GPU
-           instances they may share, ``vfs`` how many VFs its NICs shall have, None without any;
+           node's table of partitions, ``split`` the GPUs whose GPU instances claims may share, ``vfs`` how
+           many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are offered;
            ``imex_channels`` how many of them are offered;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
@@ -46,7 +47,7 @@ class Options:
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
     has_metadata: bool = False
-    shared: SharedGpus | None = None
+    modes: GpuModes = field(default_factory=GpuModes)
     imex_channels: int = 0
     vfs: VfRules | None = None
     split: SplitGpus | None = None

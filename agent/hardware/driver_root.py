@@ -153,6 +153,22 @@ class DriverRoot:
             raise NotFound("find libraries", f"driver {driver_version}", reason, _INSTALL)
         return tuple(sorted((*found.values(), *self._tools()), key=lambda file: file.path))
 
+    def tool(self, name: str) -> Path | None:
+        """Return one of the driver's programs, None where it does not exist (yet)."""
+        places = (self._below(folder) / name for folder in _TOOL_DIRS)
+        return next((place for place in places if attributes.exists(place)), None)
+
+    @property
+    def library_path(self) -> str:
+        """Return where the loader finds the libraries of a driver outside its own folders, as the host says.
+
+        Shape: folders with colons between them, empty for a driver that is installed in the host itself.
+        """
+        if self.host_root is None or self.root == self.host_root:
+            return ""
+        inside = Path("/") / self.root.relative_to(self.host_root)
+        return ":".join(f"{inside}{folder}" for folder in self._folders(self.library_dirs))
+
     def _library(self, name: str) -> Path | None:
         places = (self._below(folder) / name for folder in self.library_dirs)
         return next((place for place in places if attributes.exists(place)), None)

@@ -15,6 +15,7 @@ from agent.hardware.errors import DriverMissing, HardwareError
 from agent.hardware.ports import Gpus
 from agent.hardware.types import (
     ComputeInstance,
+    ComputeMode,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -69,6 +70,14 @@ class LateGpus:
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode. Raises: DriverMissing."""
         return self._ask(lambda driver: driver.mig_mode(gpu))
+
+    def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
+        """Return the compute mode. Raises: DriverMissing."""
+        return self._ask(lambda driver: driver.compute_mode(gpu))
+
+    def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
+        """Set the compute mode. Raises: DriverMissing."""
+        self._ask(lambda driver: driver.set_compute_mode(gpu, mode))
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the profiles. Raises: DriverMissing."""

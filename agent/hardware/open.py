@@ -16,6 +16,9 @@ from agent.hardware.driver_root import DriverRoot
 from agent.hardware.fabric.nvfm import Nvfm
 from agent.hardware.late import LateGpus
 from agent.hardware.machine_options import MachineOptions
+from agent.hardware.mps.adapter import RUN_FOLDER, MpsProgram
+from agent.hardware.mps.launching import Launching
+from agent.hardware.mps.shared_memory import MountedMemory, PlainFolder
 from agent.hardware.nics.functions import SysfsFunctions
 from agent.hardware.nics.interfaces import MovableInterfaces
 from agent.hardware.nics.kernel import AttributeFiles, NetworkKernel
@@ -27,6 +30,7 @@ from agent.hardware.nics.rtnetlink import Rtnetlink
 from agent.hardware.nics.sysfs_files import SysfsFiles
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.nics.vf_settings import PfSettings
+from agent.hardware.nvidia_smi import NvidiaSmi
 from agent.hardware.nvml import Nvml
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
@@ -81,7 +85,11 @@ class ChosenMachine:
                 SysfsFiles(self.options.host_root),
                 Rtnetlink(),
             )
-            yield Machine(gpus, Sysfs(self.options.host_root), files, ProcBoot(), nics, _fabric(files))
+            launching = Launching(self.options.host_root)
+            mps = MpsProgram(files, RUN_FOLDER, MountedMemory(), launching)
+            slices = NvidiaSmi(files, launching)
+            sysfs, fabric = Sysfs(self.options.host_root), _fabric(files)
+            yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices)
         finally:
             gpus.close()
 
@@ -104,7 +112,9 @@ def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) ->
     )
     nics = _nics(_CountedReads(root=root, kernel=simulated.kernel), simulated.kernel, network)
     files = DriverRoot(root)
-    return Machine(simulated.gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric)
+    mps = MpsProgram(files, root / RUN_FOLDER.relative_to("/"), PlainFolder())
+    gpus = simulated.gpus
+    return Machine(gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric, mps, time_slices=gpus)
 
 
 def this_machine() -> Readers:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.hardware.fabric.ports import FabricManager, FabricReader
+from agent.hardware.mps.ports import MpsControl
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.types import (
     Bdf,
     ComputeInstance,
+    ComputeMode,
     DeviceNode,
     DriverVersions,
     Gpu,
@@ -28,6 +30,7 @@ from agent.hardware.types import (
     PciFunction,
     PhysicalFunction,
     Placement,
+    TimeSlice,
     Unreadable,
 )
 
@@ -55,6 +58,10 @@ class GpuReader(Protocol):
 
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG."""
+        ...
+
+    def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
+        """Return which programs may compute on a GPU. Raises: NotSupported."""
         ...
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
@@ -107,8 +114,30 @@ class MigWriter(Protocol):
         ...
 
 
-class Gpus(GpuReader, MigWriter, Protocol):
-    """Both."""
+class ComputeModeWriter(Protocol):
+    """Changes compute modes."""
+
+    def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
+        """Set which programs may compute on a GPU from now on. A reboot sets it back.
+
+        Raises: NotSupported in MIG mode, which knows no other than the default.
+        """
+        ...
+
+
+class TimeSlices(Protocol):
+    """Changes how long programs take turns on GPUs. Nothing that NVIDIA documents reads it."""
+
+    def set_time_slice(self, gpu: GpuUuid, interval: TimeSlice) -> None:
+        """Set the interval of a GPU from now on. A reset or a reboot sets it back to the default.
+
+        Raises: NotFound without the driver's program, or for an unknown GPU; NotSupported.
+        """
+        ...
+
+
+class Gpus(GpuReader, MigWriter, ComputeModeWriter, Protocol):
+    """All of these."""
 
 
 class PciReader(Protocol):
@@ -190,6 +219,8 @@ class Machine:
     boot: BootReader
     nics: Nics
     fabric: FabricManager
+    mps: MpsControl
+    time_slices: TimeSlices
 
     @property
     def readers(self) -> Readers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Final, NewType
 
@@ -60,6 +60,24 @@ class ModeChange(StrEnum):
     ACTIVE = "active"
     PENDING_IN_USE = "pending: the GPU is in use"
     PENDING_RESET = "pending: the GPU must be reset from outside"
+
+
+class TimeSlice(IntEnum):
+    """How long a program runs on a GPU before the next one may, as nvidia-smi numbers it."""
+
+    DEFAULT = 0
+    SHORT = 1
+    MEDIUM = 2
+    LONG = 3
+
+
+class ComputeMode(StrEnum):
+    """Which programs may compute on a GPU at once. Source: nvml.h, nvmlComputeMode_t."""
+
+    DEFAULT = "Default"
+    EXCLUSIVE_THREAD = "Exclusive_Thread"
+    PROHIBITED = "Prohibited"
+    EXCLUSIVE_PROCESS = "Exclusive_Process"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from agent.hardware.types import DriverVersions
 from agent.inventory.fabric.imex import ImexDescriber
 from agent.inventory.fabric.joining import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
-from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, PublishedDevice, SplitGpus
-from agent.inventory.names import gpu_name, shared_name
+from agent.inventory.model import (
+    GpuEntry,
+    Group,
+    Inventory,
+    NodeDevices,
+    PublishedDevice,
+    SplitGpus,
+    gpus_of,
+)
+from agent.inventory.modes import ModesOfGpu
+from agent.inventory.names import gpu_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
 from scheduler_core.dialects.mixins import flatten
@@ -50,17 +58,20 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
 def _described(inventory: Inventory, driver: str) -> NodeDevices:
     groups: list[Group] = []
     nics = NicDescriber(driver)
-    links = PartitionDescriber(driver)
+    links = PartitionDescriber(driver, inventory.modes)
     imex = ImexDescriber(driver)
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
-        gpus = _gpu_describer(inventory, inventory.versions, driver)
-        groups += [_offered(gpus.describe(entry), entry) for entry in _single(inventory)]
+        has_shares = inventory.linked is not None
+        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, split=inventory.split)
+        for entry in _single(inventory):
+            group = gpus.describe(entry, inventory.modes.of(entry.gpu.minor))
+            groups.append(_offered(group, is_whole=gpu_name(entry.gpu.minor) in gpus.by_name))
         shared |= gpus.shared
         by_name |= gpus.by_name
-        left_out += [*gpus.left_out, *_not_shared(inventory), *_not_split(inventory)]
+        left_out += [*gpus.left_out, *_not_offered(inventory, gpus), *_not_split(inventory)]
         if inventory.linked is not None:
             links.describe(inventory, inventory.linked)
             groups += links.groups
@@ -68,20 +79,12 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         groups += imex.groups
         left_out += imex.left_out
     groups += nics.describe(inventory)
-    everything = CompositeSlice(
-        name=inventory.node,
-        pool=PoolId(driver, inventory.node),
-        nodes=OnNode(inventory.node),
-        mixins=tuple(
-            [*(shared | nics.shared).values(), *(mixin for group in groups for mixin in group.mixins)]
-        ),
-        devices=tuple(device for group in groups for device in group.devices),
-    )
+    mixins = tuple((shared | nics.shared).values())
     return NodeDevices(
-        shared=tuple((shared | nics.shared).values()),
+        shared=mixins,
         groups=tuple(groups),
         by_name=by_name | links.by_name | imex.by_name | nics.by_name,
-        pool=flatten([everything]),
+        pool=flatten([_one_slice(inventory.node, driver, mixins, groups)]),
         left_out=(*left_out, *_unmet_vf_rules(inventory)),
         withheld=(*inventory.withheld, *links.withheld),
     )
@@ -91,20 +94,25 @@ def _unmet_vf_rules(inventory: Inventory) -> Iterable[str]:
     return inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
 
 
-def _gpu_describer(inventory: Inventory, versions: DriverVersions, driver: str) -> GpuDescriber:
-    has_shares = inventory.linked is not None
-    return GpuDescriber(
-        driver, versions, has_shares=has_shares, shared=inventory.shared, split=inventory.split
+def _one_slice(node: str, driver: str, mixins: tuple[Mixin, ...], groups: Sequence[Group]) -> CompositeSlice:
+    """Return everything as one slice, whatever its size."""
+    return CompositeSlice(
+        name=node,
+        pool=PoolId(driver, node),
+        nodes=OnNode(node),
+        mixins=(*mixins, *(mixin for group in groups for mixin in group.mixins)),
+        devices=tuple(device for group in groups for device in group.devices),
     )
 
 
-def _not_shared(inventory: Inventory) -> list[str]:
-    """Return a sentence for each GPU that was to be offered in shares and is not."""
-    if inventory.shared is None or inventory.shared.minors is None:
-        return []
+def _not_offered(inventory: Inventory, gpus: GpuDescriber) -> list[str]:
+    """Return a sentence for each GPU that has modes of its own and is missing, or has none of them."""
     known = {entry.gpu.minor for entry in inventory.gpus}
-    missing = sorted(inventory.shared.minors - known)
-    return [f"{shared_name(minor)}: GPU {minor} is missing" for minor in missing]
+    offered = {gpu.minor for device in gpus.by_name.values() for gpu in gpus_of(device)}
+    missing = {minor: f"GPU {minor} is missing" for minor in inventory.modes.by_minor.keys() - known}
+    none = "it can be used in none of the modes that it is offered in"
+    empty = {minor: none for minor in known - offered if inventory.modes.of(minor) != ModesOfGpu()}
+    return [f"{gpu_name(minor)}: {reason}" for minor, reason in sorted((missing | empty).items())]
 
 
 def _not_split(inventory: Inventory) -> list[str]:
@@ -127,9 +135,9 @@ def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:
     )
 
 
-def _offered(group: Group, entry: GpuEntry) -> Group:
-    """Keep a GPU that cannot be allocated whole only as the source of its partitions."""
-    if entry.offers_whole:
+def _offered(group: Group, *, is_whole: bool) -> Group:
+    """Keep a GPU that cannot be allocated whole only as the source of its partitions and shares."""
+    if is_whole:
         return group
     gpu, *partitions = group.devices
     return replace(group, devices=(replace(gpu, nodes=NOWHERE), *partitions))

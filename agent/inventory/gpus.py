@@ -8,6 +8,7 @@ types are those of KEP-4815's listing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from agent.hardware.types import DriverVersions, Gpu, MigProfile, Placement
 from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
@@ -17,20 +18,25 @@ from agent.inventory.model import (
     Group,
     MigPartition,
     PublishedDevice,
-    SharedGpu,
-    SharedGpus,
     SplitGpus,
     WholeGpu,
 )
+from agent.inventory.modes import ATTRIBUTE, GpuMode, ModesOfGpu
 from agent.inventory.names import (
     gpu_name,
     memory_slice_range,
     partition_name,
     product_label,
     profile_label,
-    shared_name,
 )
-from agent.inventory.shared_gpus import TYPE, only_drawn, share_policies, shared_capacity
+from agent.inventory.shared_gpus import (
+    SHARING_MODES,
+    SharingMode,
+    only_drawn,
+    share_policies,
+    shared_capacity,
+    without_partitions_of,
+)
 from agent.inventory.topology import address_attribute, expendable, topology_attributes
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
@@ -52,74 +58,104 @@ class GpuDescriber:
         versions: DriverVersions,
         *,
         has_shares: bool = False,
-        shared: SharedGpus | None = None,
         split: SplitGpus | None = None,
     ) -> None:
         self.driver = driver
         self.versions = versions
         self._has_shares = has_shares
-        self._shared_gpus = shared
         self._split = split
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
         self._compute = ComputeInstances(driver, self.shared, self.by_name, self.left_out)
 
-    def describe(self, entry: GpuEntry) -> Group:
-        """Return the GPU and its partitions."""
+    def describe(self, entry: GpuEntry, modes: ModesOfGpu) -> Group:
+        """Return the GPU and its partitions, and the devices that claims share, last.
+
+        So a claim that can have another device of the GPU gets that one.
+        """
         gpu, name = entry.gpu, gpu_name(entry.gpu.minor)
         self._share_product(entry)
-        own = self._own_attributes(entry, ("index", "minor", "uuid"))
-        mixins = [Mixin(name=name, attributes=own, capacity=self._share_of(entry, most_instances(entry)))]
-        devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry))]
-        if entry.offers_whole:
+        own = self._whole_attributes(entry, modes)
+        mixins = [Mixin(name=name, attributes=own, capacity=self._share_of(entry, shares_of(entry, modes)))]
+        mode = self._mode(GpuMode.WHOLE, modes)
+        devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry), attributes=mode)]
+        if entry.offers_whole and modes.whole:
             self.by_name[name] = WholeGpu(gpu, entry.partition)
         places = [
             (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
             for placement in profile.placements
-            if entry.offers_partitions
+            if entry.offers_partitions and modes.mig
         ]
         partitions = [self._partition(entry, profile, placement) for profile, placement in places]
         leaves: list[CompositeDevice] = []
         if partitions:
-            parent = self._parent_attributes(entry)
+            parent = self._parent_attributes(entry, self._mode(GpuMode.MIG, modes))
             mixins.append(Mixin(name=f"{name}-mig", attributes=parent, capacity=self._share_of(entry, 1)))
             if self._split is not None and self._split.has(entry.gpu.minor):
-                if self._has_shares:  # a share is the partition's, not its compute instances'
-                    mixins.append(Mixin(name=f"{name}-ci", attributes=parent))
                 cut = list(zip(partitions, places, strict=True))
-                product = self._product_attributes(entry.gpu, TYPE_OF_CI)
-                partitions, leaves = self._compute.split_up(entry.gpu, cut, product, mixins[-1])
-        shared = self._in_shares(entry)
+                partitions, leaves = self._split_up(entry, modes, cut, mixins)
+        shared = self._shared(entry, modes, has_partitions=bool(partitions))
         return Group(mixins=tuple(mixins), devices=(*devices, *partitions, *leaves, *shared))
 
-    def _in_shares(self, entry: GpuEntry) -> Iterator[CompositeDevice]:
-        """Yield the GPU as a device that claims share; nothing where it is not offered so.
+    def _split_up(
+        self,
+        entry: GpuEntry,
+        modes: ModesOfGpu,
+        cut: list[tuple[CompositeDevice, tuple[MigProfile, Placement]]],
+        mixins: list[Mixin],
+    ) -> tuple[list[CompositeDevice], list[CompositeDevice]]:
+        """Return the partitions and their compute instances.
 
-        It comes last: a claim that can have another device of the GPU gets that one.
+        Beside modes that are in use side by side there are none: groups do not tell them from other devices.
         """
+        name, parent = gpu_name(entry.gpu.minor), mixins[-1].attributes
+        if modes.is_side_by_side:
+            self.left_out.append(f"compute instances of {name}: none, its modes are in use side by side")
+            return [partition for partition, _ in cut], []
+        if self._has_shares:  # a share is the partition's, not its compute instances'
+            mixins.append(Mixin(name=f"{name}-ci", attributes=parent))
+        product = self._product_attributes(entry.gpu, TYPE_OF_CI)
+        return self._compute.split_up(entry.gpu, cut, product, mixins[-1])
+
+    def _shared(
+        self, entry: GpuEntry, modes: ModesOfGpu, *, has_partitions: bool
+    ) -> Iterator[CompositeDevice]:
+        """Yield a device for each mode in which claims share the GPU; none where it cannot be used whole."""
+        uuid = entry.gpu.uuid
+        keeps_out = without_partitions_of(uuid, self.driver) if modes.is_side_by_side else None
+        for one in SHARING_MODES:
+            percent = one.percent(modes)
+            if percent is not None and entry.offers_whole:
+                device = self._shared_device(entry, one, percent)
+                own = self._mode(one.mode, modes)
+                yield replace(device, attributes=own, only_with=keeps_out if has_partitions else None)
+
+    def _shared_device(self, entry: GpuEntry, mode: SharingMode, percent: int) -> CompositeDevice:
         gpu, driver = entry.gpu, self.driver
-        if self._shared_gpus is None or not self._shared_gpus.has(gpu.minor) or not entry.offers_whole:
-            return
-        product = f"shared-{product_label(gpu.product_name)}"
-        capacity = shared_capacity(self.shared[self._share_product(entry)].capacity, driver)
-        attributes = self._product_attributes(gpu, TYPE)
+        product, gpu_itself = mode.mixin(gpu, percent), gpu_name(gpu.minor)
+        capacity = shared_capacity(self.shared[self._share_product(entry)].capacity, driver, percent)
+        attributes = self._product_attributes(gpu, mode.device_type)
         policies = share_policies(capacity, driver)
         self.shared.setdefault(
             product, Mixin(name=product, attributes=attributes, capacity=capacity, policies=policies)
         )
         drawn = self._share_of(entry, 1)
-        name = shared_name(gpu.minor)
-        self.by_name[name] = SharedGpu(gpu)
-        yield CompositeDevice(
+        name = mode.name(gpu.minor)
+        self.by_name[name] = mode.published(gpu)
+        return CompositeDevice(
             name=name,
-            includes=(product, gpu_name(gpu.minor)),
-            sources=(gpu_name(gpu.minor),),
+            includes=(product, gpu_itself),
+            sources=(gpu_itself,),
             capacity=drawn,
             policies={key: policy for one in drawn for key, policy in only_drawn(one).items()},
             is_shareable=True,
         )
+
+    def _mode(self, mode: GpuMode, modes: ModesOfGpu) -> _Attributes:
+        """Return the mode of a device as an attribute, nothing where it need not be told."""
+        return {qualified(ATTRIBUTE, self.driver): str(mode)} if modes.is_told else {}
 
     def _partition(self, entry: GpuEntry, profile: MigProfile, placement: Placement) -> CompositeDevice:
         gpu = entry.gpu
@@ -194,24 +230,37 @@ class GpuDescriber:
             | dict(address_attribute(entry.function))
         )
 
-    def _parent_attributes(self, entry: GpuEntry) -> _Attributes:
+    def _parent_attributes(self, entry: GpuEntry, mode: _Attributes) -> _Attributes:
         """Return the attributes of a GPU that all its partitions repeat, within the limit per device.
 
         The partition with the most attributes sets the limit. All partitions of a GPU leave out the same
         keys, so that a constraint on a key treats them alike.
         """
-        attributes = self._own_attributes(entry, ("parentIndex", "parentMinor", "parentUUID"))
+        attributes = self._own_attributes(entry, ("parentIndex", "parentMinor", "parentUUID")) | mode
         product = self._product_attributes(entry.gpu, "mig")
         widest = max(place.size for profile in entry.profiles for place in profile.placements)
         engines = len(self._engines(entry.profiles[0])) + 1  # plus the memory
         size = len(attributes) + len(product) + 1 + engines + widest + self._has_shares  # plus the profile
+        return self._within_limit(attributes, size, f"partitions of {gpu_name(entry.gpu.minor)} go", "they")
+
+    def _whole_attributes(self, entry: GpuEntry, modes: ModesOfGpu) -> _Attributes:
+        """Return the attributes of a GPU itself, within the limit that the whole GPU sets."""
+        attributes = self._own_attributes(entry, ("index", "minor", "uuid"))
+        product = self.shared[self._share_product(entry)]
+        slices = max(
+            (place.start + place.size for one in entry.profiles for place in one.placements), default=0
+        )
+        size = len(attributes) + len(product.attributes) + len(product.capacity) + slices + self._has_shares
+        size += len(self._mode(GpuMode.WHOLE, modes))
+        return self._within_limit(attributes, size, f"{gpu_name(entry.gpu.minor)} goes", "it")
+
+    def _within_limit(self, attributes: _Attributes, size: int, who: str, they: str) -> _Attributes:
+        """Return the attributes of devices that have ``size`` properties; what is left out is told."""
         given_up = _given_up(attributes, size, expendable(self.driver))
         if given_up:
             keys = ", ".join(bare(name, self.driver) for name in given_up)
-            self.left_out.append(
-                f"partitions of {gpu_name(entry.gpu.minor)} go without {keys}: with {size} attributes and "
-                f"capacities they would exceed {limits.PROPERTIES}"
-            )
+            why = f"with {size} attributes and capacities {they} would exceed {limits.PROPERTIES}"
+            self.left_out.append(f"{who} without {keys}: {why}")
         return {name: value for name, value in attributes.items() if name not in given_up}
 
     def _share_of(self, entry: GpuEntry, amount: int) -> _Capacity:
@@ -232,7 +281,7 @@ class GpuDescriber:
 
 
 def most_instances(entry: GpuEntry) -> int:
-    """Return how many MIG instances the GPU can have at once: its shares; 1 without MIG.
+    """Return how many MIG instances the GPU can have at once, 1 without MIG.
 
     Placements are intervals; taking the one that ends first, again and again, gives the most.
     """
@@ -242,6 +291,11 @@ def most_instances(entry: GpuEntry) -> int:
         if place.start >= end:
             count, end = count + 1, place.start + place.size
     return max(count, 1)
+
+
+def shares_of(entry: GpuEntry, modes: ModesOfGpu) -> int:
+    """Return how many shares a GPU has: one for each device of it that can be in use at once."""
+    return max(most_instances(entry), 2 if modes.is_side_by_side else 1)
 
 
 def share_name(minor: int, driver: str) -> QualifiedName:

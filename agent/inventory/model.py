@@ -23,6 +23,7 @@ from agent.hardware.types import (
     Unreadable,
     VirtualFunction,
 )
+from agent.inventory.modes import GpuModes
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
 from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
@@ -87,8 +88,11 @@ class LinkedGpus:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenGpus:
-    """Some GPUs of the node. Shape: ``minors`` is None for all GPUs."""
+class SplitGpus:
+    """On which GPUs of the node a GPU instance may have several compute instances, of several claims.
+
+    Shape: ``minors`` is None for all GPUs.
+    """
 
     minors: frozenset[int] | None = None
 
@@ -97,25 +101,13 @@ class ChosenGpus:
         return self.minors is None or minor in self.minors
 
 
-class SharedGpus(ChosenGpus):
-    """Which GPUs of the node several claims may share."""
-
-    __slots__ = ()
-
-
-class SplitGpus(ChosenGpus):
-    """On which GPUs of the node a GPU instance may have several compute instances, of several claims."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
 
     Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
-           that exist but could not be read; ``linked`` is None without a table of partitions, ``shared``
-           where no GPU is offered in shares, ``split`` where no GPU instance is offered in parts, ``vfs``
+           that exist but could not be read; ``linked`` is None without a table of partitions; ``modes`` in
+           which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts, ``vfs``
            where nobody changes the number of VFs;
            ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
            somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none;
@@ -129,7 +121,7 @@ class Inventory:
     nics: tuple[PhysicalFunction, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
-    shared: SharedGpus | None = None
+    modes: GpuModes = field(default_factory=GpuModes)
     fabric: Fabric = NO_FABRIC
     has_imex: bool = False
     imex_channels: int = 0
@@ -159,6 +151,13 @@ class WholeGpu:
 @dataclass(frozen=True, slots=True)
 class SharedGpu:
     """A whole GPU that several claims use at once, each with a share of its memory."""
+
+    gpu: Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class MpsGpu:
+    """A whole GPU on which programs of several claims run at once, under MPS, each claim with a share."""
 
     gpu: Gpu
 
@@ -261,7 +260,15 @@ class ImexChannel:
 
 
 PublishedDevice = (
-    WholeGpu | SharedGpu | GpuPartition | MigPartition | MigComputeInstance | WholeNic | NicVf | ImexChannel
+    WholeGpu
+    | SharedGpu
+    | MpsGpu
+    | GpuPartition
+    | MigPartition
+    | MigComputeInstance
+    | WholeNic
+    | NicVf
+    | ImexChannel
 )
 
 
@@ -272,16 +279,29 @@ class InShares:
     gpu: GpuUuid
 
 
-Hardware = MigSpec | ComputeSpec | InShares | NicFunction | ImexChannel | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, a
-function of a NIC, an IMEX channel, or whole GPUs.
+@dataclass(frozen=True, slots=True)
+class UnderMps:
+    """A whole GPU of which claims have shares under MPS."""
+
+    gpu: GpuUuid
+
+
+Hardware = MigSpec | ComputeSpec | InShares | UnderMps | NicFunction | ImexChannel | frozenset[GpuUuid]
+"""The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, one
+under MPS, a function of a NIC, an IMEX channel, or whole GPUs.
 """
 
 
 def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
-        case WholeGpu(gpu=gpu) | SharedGpu(gpu=gpu) | MigPartition(gpu=gpu) | MigComputeInstance(gpu=gpu):
+        case (
+            WholeGpu(gpu=gpu)
+            | SharedGpu(gpu=gpu)
+            | MpsGpu(gpu=gpu)
+            | MigPartition(gpu=gpu)
+            | MigComputeInstance(gpu=gpu)
+        ):
             yield gpu
         case GpuPartition(gpus=gpus):
             yield from gpus
@@ -296,6 +316,8 @@ def hardware_of(device: PublishedDevice) -> Hardware:
             return frozenset(gpu.uuid for gpu in gpus_of(device))
         case SharedGpu(gpu=gpu):
             return InShares(gpu.uuid)
+        case MpsGpu(gpu=gpu):
+            return UnderMps(gpu.uuid)
         case MigPartition() | MigComputeInstance():
             return device.spec
         case WholeNic(pf=pf):

@@ -23,6 +23,11 @@ def shared_name(minor: int) -> DeviceName:
     return DeviceName(f"gpu-{minor}-shared")
 
 
+def mps_name(minor: int) -> DeviceName:
+    """Return the name of a GPU that claims share under MPS: ``gpu-0-mps``."""
+    return DeviceName(f"gpu-{minor}-mps")
+
+
 def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName:
     """Return the name of a MIG partition: ``gpu-0-mig-2g-10gb-2-3``."""
     return DeviceName(f"gpu-{minor}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")

@@ -13,8 +13,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from agent.inventory.fabric.joining import partition_ids
-from agent.inventory.gpus import most_instances, share_name
+from agent.inventory.gpus import share_name, shares_of
 from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, LinkedGpus, PublishedDevice
+from agent.inventory.modes import GpuModes
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
 from agent.inventory.withheld import Cause, Reason, Withheld
@@ -28,8 +29,9 @@ from scheduler_core.model.names import qualified
 class PartitionDescriber:
     """Describes the partitions of one node."""
 
-    def __init__(self, driver: str) -> None:
+    def __init__(self, driver: str, modes: GpuModes) -> None:
         self.driver = driver
+        self.modes = modes
         self.groups: list[Group] = []
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.withheld: list[Withheld] = []
@@ -45,7 +47,7 @@ class PartitionDescriber:
         for size, partitions in sorted(linked.table.by_size.items()):
             for one in sorted(partitions, key=lambda partition: -partition.score):
                 name = linked_name(one.minors)
-                missing = [m for m in one.minors if m not in entries or not entries[m].offers_whole]
+                missing = [m for m in one.minors if m not in entries or not self._is_whole(entries[m])]
                 if missing:
                     self.withheld.append(Withheld(name, "gpu-partition", _missing(missing[0])))
                 elif size > 1:
@@ -55,6 +57,9 @@ class PartitionDescriber:
                     self.by_name[name] = GpuPartition(gpus, ids.get(frozenset(gpu.uuid for gpu in gpus)))
         if devices:
             self.groups.append(Group(mixins=(), devices=tuple(devices)))
+
+    def _is_whole(self, entry: GpuEntry) -> bool:
+        return entry.offers_whole and self.modes.of(entry.gpu.minor).whole
 
     def _device(
         self, name: DeviceName, partition: Partition, members: list[GpuEntry], table: PartitionTable
@@ -74,7 +79,10 @@ class PartitionDescriber:
         }
         own = {qualified(key, self.driver): value for key, value in found.items() if value is not None}
         shares = {
-            share_name(entry.gpu.minor, self.driver): Quantity.of(most_instances(entry)) for entry in members
+            share_name(entry.gpu.minor, self.driver): Quantity.of(
+                shares_of(entry, self.modes.of(entry.gpu.minor))
+            )
+            for entry in members
         }
         return CompositeDevice(
             name=name,

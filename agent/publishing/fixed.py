@@ -17,12 +17,14 @@ from agent.inventory.model import (
     ImexChannel,
     MigComputeInstance,
     MigPartition,
+    MpsGpu,
     NicVf,
     NodeDevices,
     SharedGpu,
     WholeGpu,
     WholeNic,
 )
+from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.dialects.project import project, spellings
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.pool import Pool
@@ -36,7 +38,7 @@ def fixed_pool(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Pool:
     """
     names = spellings(devices.pool).devices
     chosen = {names[name] for name in _chosen(devices, instances) if name in names}
-    projected = project(devices.pool)
+    projected = project(with_groups(devices.pool))
     kept = tuple(replace(one, draws=()) for one in projected.devices if one.name in chosen)
     return replace(projected, devices=kept, sources={})
 
@@ -50,7 +52,7 @@ def _chosen(devices: NodeDevices, instances: Iterable[GpuInstance]) -> Iterator[
             case WholeGpu(gpu=gpu):
                 is_fixed = gpu.uuid not in gone
                 gone.add(gpu.uuid)
-            case SharedGpu() | MigComputeInstance():
+            case SharedGpu() | MpsGpu() | MigComputeInstance():
                 is_fixed = False  # nothing would keep it apart from the GPU or the MIG partition
             case GpuPartition(gpus=gpus):
                 # Single GPUs come first, then small partitions: the first to claim a GPU is its device.

@@ -15,17 +15,20 @@ from agent.hardware.types import GpuInstance
 from agent.inventory.model import Inventory, NodeDevices
 from agent.publishing.documents import Document
 from agent.publishing.fixed import fixed_pool, without
+from agent.publishing.turns import by_turns
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import v1
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
 
-OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters", "consumesCounters.compatibilityGroups"})
+GROUPS: Final = "consumesCounters.compatibilityGroups"
+OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters"})
 """Without these fields, devices that overlap would all seem free."""
 _GATES: Final = {
     "sharedCounters": "DRAPartitionableDevices",
     "consumesCounters": "DRAPartitionableDevices",
-    "consumesCounters.compatibilityGroups": "DRADeviceCompatibilityGroups",
+    GROUPS: "DRADeviceCompatibilityGroups",
     "taints": "DRADeviceTaints",
     "bindingConditions": "DRADeviceBindingConditions",
     "bindingFailureConditions": "DRADeviceBindingConditions",
@@ -78,7 +81,8 @@ def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
         return v1.encode_pool(
             without(fixed_pool(found.devices, found.instances), verdict.lost), Layout.SEPARATE
         )
-    pool = without(project(found.devices.pool), verdict.lost)
+    pool = without(project(with_groups(found.devices.pool)), verdict.lost)
+    pool = by_turns(pool) if GROUPS in verdict.lost else pool
     return v1.encode_pool(pool, Layout(verdict.form.value))
 
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.documents import Document
-from agent.publishing.forms import Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
+from agent.publishing.forms import GROUPS, Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
 from agent.slices import composite_slices, encoded
@@ -22,6 +22,7 @@ _log = logging.getLogger("agent.publishing")
 _COUNTED: Final = "PartitionsPublished"
 _NOT_COUNTED: Final = "PartitionsNotPublished"
 _INCOMPLETE: Final = "DevicesNotPublished"
+_TURNS: Final = "ModesTakeTurns"
 
 
 class Source(Protocol):
@@ -114,6 +115,8 @@ class V1Source:
     def _tell_partial(self, verdict: Verdict) -> None:
         if verdict.form is Form.FIXED:
             reason, what = _NOT_COUNTED, "only devices that cannot overlap are published"
+        elif verdict.lost == {GROUPS}:
+            reason, what = _TURNS, "all devices are published, and modes of one GPU take turns"
         else:
             reason, what = _INCOMPLETE, "devices that need them are not published"
         text = f"{what}: {verdict.reason}; the cluster administrator must fix this"

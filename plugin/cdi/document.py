@@ -21,6 +21,7 @@ from plugin.cdi import names
 from plugin.cdi.hook import HOOKS, Hook
 
 _MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "bind")
+_WRITABLE: Final = ("rw", "nosuid", "nodev", "bind")
 # Keeps a runtime with hooks of its own from adding every GPU where the image asks for all of them.
 _NOTHING_ELSE: Final = "NVIDIA_VISIBLE_DEVICES=void"
 _VENDOR: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
@@ -40,7 +41,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A file of the host in a container."""
+    """A file or folder of the host in a container."""
 
     host_path: str
     container_path: str
@@ -78,7 +79,8 @@ class Injection:
 
     Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
            those of its GPUs with commas between them; ``has_admin_access`` whether it is only to look at;
-           ``told`` more variables, by the end of their name; ``hook`` what brings it into the pod.
+           ``told`` more variables, by the end of their name; ``folders`` those that programs write to;
+           ``variables`` by their whole name; ``hook`` what brings it into the pod.
     """
 
     name: str
@@ -88,6 +90,8 @@ class Injection:
     files: tuple[HostFile, ...]
     has_admin_access: bool = False
     told: tuple[tuple[str, str], ...] = ()
+    folders: tuple[HostFile, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
     hook: Hook | None = None
 
 
@@ -137,15 +141,20 @@ def _device(injection: Injection) -> Device:
             env=(
                 f"{variable}={injection.identity}",
                 *(f"{variable}_{name}={value}" for name, value in injection.told),
+                *(f"{name}={value}" for name, value in injection.variables),
             ),
             device_nodes=tuple(_node(node) for node in injection.nodes),
-            mounts=tuple(
-                Mount(host_path=str(file.host_path), container_path=file.path, options=_MOUNT_OPTIONS)
-                for file in injection.files
+            mounts=(
+                *(_mount(file, _MOUNT_OPTIONS) for file in injection.files),
+                *(_mount(folder, _WRITABLE) for folder in injection.folders),
             ),
             hooks=(injection.hook,) if injection.hook is not None else (),
         ),
     )
+
+
+def _mount(found: HostFile, options: tuple[str, ...]) -> Mount:
+    return Mount(host_path=str(found.host_path), container_path=found.path, options=options)
 
 
 def _node(node: DeviceNode) -> Node:

@@ -12,35 +12,27 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 
 from agent.hardware.errors import HardwareError
-from agent.hardware.ports import Machine
 from agent.inventory.vfs.rules import VfRules
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import DeviceHeld, DeviceUnusable, NotReady, PluginError, UnknownDevice
 from plugin.base.locks import Locks
-from plugin.cdi.folder import CdiFolder
-from plugin.cdi.hook import HookProgram
-from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.attribution import attributed
+from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
 from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
 from plugin.claim.record import Record
-from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import ClaimSteps
 from plugin.claim.vfs.keeper import VfKeeper
 from plugin.claim.vfs.keeping import VfKeeping
 from plugin.kinds.health import HealthReader
-from plugin.kinds.setup import DeviceSetup
 from plugin.machine.lock_target import LockTarget
-from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.namespaces import PodNamespace
-from plugin.machine.node import Node
-from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _log = logging.getLogger(__name__)
@@ -53,43 +45,26 @@ class Driver:
         self,
         *,
         name: str,
-        machine: Machine,
-        node: Node,
-        store: RecordStore,
-        cdi: CdiFolder,
-        metadata: MetadataFolder,
+        steps: ClaimSteps,
         locks: Locks,
         holder_waits: HolderWaits,
-        waiting: Waiting,
-        hook: HookProgram,
-        made_vfs: MadeVfStore,
         vf_rules: VfRules | None = None,
-        host_root: Path = Path("/"),
     ) -> None:
+        machine, store = steps.machine, steps.store
+        daemons = MpsDaemons(machine.mps, machine.gpus)
         self.name = name
         self.holder_waits = holder_waits
-        self.health = HealthReader(machine.readers, node)
-        self._boot = machine.boot
-        self._node = node
-        self._store = store
-        self._cdi = cdi
-        self._metadata = metadata
-        self._locks = locks
-        self._setup = DeviceSetup()
-        self._steps = ClaimSteps(
-            machine=machine,
-            node=node,
-            store=store,
-            cdi=cdi,
-            metadata=metadata,
-            hook=hook,
-            setup=self._setup,
-            host_root=host_root,
-            waiting=waiting,
-            made_vfs=made_vfs,
+        self.health = HealthReader(machine.readers, steps.node, daemons.gone)
+        self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
+        self.vf_keeper = VfKeeper(
+            machine=machine, store=store, made=steps.made_vfs, locks=locks, rules=vf_rules
         )
-        self.vf_keeper = VfKeeper(machine=machine, store=store, made=made_vfs, locks=locks, rules=vf_rules)
         self.vf_keeping = VfKeeping(self.vf_keeper)
+        self._steps = steps
+        self._locks = locks
+        self._boot = machine.boot
+        self._node = steps.node
+        self._store = store
 
     def starting(self) -> AbstractContextManager[None]:
         """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
@@ -186,8 +161,8 @@ class Driver:
         """
         boot_id = self._boot.boot_id()
         snapshot = self._node.read_again()
-        foreign = partial(self._setup.foreign, snapshot)
-        documents = self._cdi.claims() | self._metadata.claims()
+        foreign = partial(self._steps.setup.foreign, snapshot)
+        documents = self._steps.cdi.claims() | self._steps.metadata.claims()
         found = repairs(self._store.census(), foreign, documents, boot_id)
         for repair in found:
             try:
@@ -195,12 +170,13 @@ class Driver:
             except (PluginError, HardwareError) as error:
                 _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
         self._write_metadata_again(boot_id)
+        self.care.look_after()
         self.vf_keeper.forget_gone()
         return found
 
     def _write_metadata_again(self, boot_id: str) -> None:
         """Write the metadata files of prepared claims that are missing or say something else."""
-        wanted = self._store.census().records if self._metadata.is_wanted else ()
+        wanted = self._store.census().records if self._steps.metadata.is_wanted else ()
         for uid in [record.uid for record in wanted]:
             try:
                 with self._locked(uid, f"write the metadata of claim {uid}"):
@@ -234,7 +210,7 @@ class Driver:
             return self._answer(self._steps.begin(plan, write))
 
     def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
-        return answer(record, has_metadata=self._metadata.is_wanted)
+        return answer(record, has_metadata=self._steps.metadata.is_wanted)
 
     def _repair(self, repair: Repair, boot_id: str) -> None:
         match repair:

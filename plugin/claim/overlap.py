@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import ComputeSpec, MigSpec
-from agent.inventory.model import Hardware, ImexChannel, InShares, NicFunction, NodeDevices, gpus_of
+from agent.inventory.model import (
+    Hardware,
+    ImexChannel,
+    InShares,
+    NicFunction,
+    NodeDevices,
+    UnderMps,
+    gpus_of,
+)
 from agent.inventory.names import gpu_name
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
@@ -33,6 +41,7 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
         _record_all(ledger, record, node)
     for device in _own(plan):
         _refuse_held_nic(plan, device, others)
+        _refuse_other_interval(plan, device, others)
         try:
             ledger.take(DeviceName(device.device), f"claim {plan.ref}", _amounts(device))
         except Overdrawn as error:
@@ -51,6 +60,22 @@ def _refuse_held_nic(plan: Record, device: Claimed, others: Iterable[Record]) ->
             if _share_nic(wanted, held.hardware):
                 subject = f"device {device.device} for claim {plan.ref}"
                 reason = f"claim {record.ref} ({record.state}) holds {held.device}, of the same NIC"
+                raise DeviceHeld("prepare", subject, reason)
+
+
+def _refuse_other_interval(plan: Record, device: Claimed, others: Iterable[Record]) -> None:
+    """Keep claims that share a GPU to one interval of time slicing: it is one setting of the GPU."""
+    if device.interval is None:
+        return
+    for record in others:
+        for held in _own(record):
+            is_shared = held.hardware == device.hardware
+            if is_shared and held.interval is not None and held.interval != device.interval:
+                subject = f"device {device.device} for claim {plan.ref}"
+                reason = (
+                    f"its interval {device.interval} differs from {held.interval}, "
+                    f"which claim {record.ref} ({record.state}) has of this GPU"
+                )
                 raise DeviceHeld("prepare", subject, reason)
 
 
@@ -102,7 +127,7 @@ def _remaining(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
         return set() if partition is None else {partition}
     if isinstance(hardware, MigSpec | NicFunction | ImexChannel):
         return set()
-    uuids = {hardware.gpu} if isinstance(hardware, InShares) else hardware
+    uuids = {hardware.gpu} if isinstance(hardware, InShares | UnderMps) else hardware
     return {
         gpu_name(gpu.minor)
         for published in node.by_name.values()

@@ -7,13 +7,14 @@ cannot be prepared is refused by name. The same input gives the same plan, also 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 from msgspec import UNSET
 
-from agent.inventory.model import NodeDevices, PublishedDevice, SharedGpu
+from agent.inventory.model import MpsGpu, NodeDevices, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
 from plugin.cdi import names
@@ -26,7 +27,7 @@ from plugin.kinds.registry import KINDS
 from plugin.machine.share import Share
 from scheduler_core.frontends.configuration.check import config_problems, read_configs, type_of
 from scheduler_core.frontends.configuration.merge import counting, with_defaults
-from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO_SHARE, has_share
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO_SHARE, ONE_DAEMON, has_share
 from scheduler_core.frontends.configuration.values import Config
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
@@ -73,7 +74,9 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
         placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
     )
     configs = _configs(claim, node)
-    return start.with_devices(_claimed(start, result, node, configs) for result in ours)
+    plan = start.with_devices(_claimed(start, result, node, configs) for result in ours)
+    _refuse_several_daemons(plan)
+    return plan
 
 
 def is_same_allocation(record: Record, plan: Record) -> bool:
@@ -120,24 +123,47 @@ def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> 
         seen.add(result.device.device)
 
 
-def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, Config]:
-    """Return the configuration of each device for which the claim or its class gave one. It is right."""
+def _refuse_several_daemons(plan: Record) -> None:
+    """Refuse requests whose containers would need more than one MPS daemon."""
+    seen: set[tuple[str, ...]] = set()
+    for device in plan.devices:
+        if not device.IS_UNDER_MPS:
+            continue
+        if device.requests in seen:
+            subject = f"device {device.device} for claim {plan.ref}"
+            raise ClaimUnusable("prepare", subject, ONE_DAEMON, "the user changes the claim")
+        seen.add(device.requests)
+
+
+def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, tuple[Config, int]]:
+    """Return the configuration of each device for which the claim or its class gave one. It is right.
+
+    Shape: with the device's place among those that have the same configuration.
+    """
     if not claim.configs:
         return {}
     driver = node.pool.id.driver
     given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
     wanted = {one.device.device for one in claim.results}
     types = {device.name: type_of(device, driver) for device in node.pool.devices if device.name in wanted}
-    found = (
-        (one.device.device, counting(given, one.request, types.get(one.device.device, "")))
-        for one in claim.results
-        if one.device.driver == driver and one.device.pool == node.pool.id.name
-    )
-    return {name: with_defaults(chosen.config) for name, chosen in found if chosen is not None}
+    found: dict[DeviceName, tuple[Config, int]] = {}
+    counts = Counter[tuple[bool, int]]()
+    for one in claim.results:
+        if one.device.driver != driver or one.device.pool != node.pool.id.name:
+            continue
+        chosen = counting(given, one.request, types.get(one.device.device, ""))
+        if chosen is not None:
+            place = (chosen.from_class, chosen.index)
+            found[one.device.device] = with_defaults(chosen.config), counts[place]
+            counts[place] += 1
+    return found
 
 
 def _claimed(
-    start: Record, result: AllocatedDevice, node: NodeDevices, configs: Mapping[DeviceName, Config]
+    start: Record,
+    result: AllocatedDevice,
+    node: NodeDevices,
+    configs: Mapping[DeviceName, tuple[Config, int]],
 ) -> Claimed:
     subject = f"device {result.device} of claim {start.ref}"
     name = result.device.device
@@ -153,7 +179,8 @@ def _claimed(
         admin_access=True if result.admin_access else UNSET,
         alternative=alternative or UNSET,
     )
-    wanted = Wanted(published, common, _share(result, published, node, subject), configs.get(name))
+    share = _share(result, published, node, subject)
+    wanted = Wanted(published, common, share, *configs.get(name, (None, 0)))
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
         raise DeviceUnusable("prepare", subject, kind.why_unprepared, "the user asks for another device")
@@ -166,7 +193,7 @@ def _share(
 ) -> Share | None:
     """Return the share of a result. Only a device that is published for it has shares, and always has."""
     remedy = "allocate the claim anew"
-    if not isinstance(published, SharedGpu):
+    if not isinstance(published, SharedGpu | MpsGpu):
         if has_share(result):
             raise ClaimUnusable("prepare", subject, NO_SHARE, remedy)
         return None

@@ -75,3 +75,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     def with_devices(self, devices: Iterable[Claimed]) -> Record:
         """Return the record with all its devices replaced."""
         return msgspec.structs.replace(self, devices=tuple(devices))
+
+
+def under_mps(records: Iterable[Record]) -> frozenset[str]:
+    """Return the UUIDs of the devices that records have under MPS: these daemons are needed."""
+    devices = (device for record in records for device in record.devices)
+    return frozenset(uuid for device in devices if (uuid := device.mps_uuid) is not None)
+
+
+def with_interval(records: Iterable[Record]) -> frozenset[str]:
+    """Return the UUIDs of the GPUs for which records have an interval of time slicing."""
+    devices = (device for record in records for device in record.devices)
+    return frozenset(
+        target.address for device in devices if device.interval for target in device.lock_targets
+    )

@@ -25,7 +25,7 @@ from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
 from plugin.claim.preparation import Plan
-from plugin.claim.record import Record
+from plugin.claim.record import Record, under_mps, with_interval
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
 from plugin.kinds.claimed import Claimed
@@ -196,13 +196,24 @@ class ClaimSteps:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
     def _context(self, node: NodeSnapshot, record: Record) -> Context:
-        def others() -> Sequence[Claimed]:
-            alive = (one for one in self.store.census().records if one.boot_id == record.boot_id)
-            return [device for one in alive if one.uid != record.uid for device in one.devices]
+        def others() -> list[Record]:
+            return [one for one in self.store.census().records if one.uid != record.uid]
+
+        def devices() -> Sequence[Claimed]:
+            alive = (one for one in others() if one.boot_id == record.boot_id)
+            return [device for one in alive for device in one.devices]
 
         held = partial(held_hardware, self.store, record.boot_id, record.uid)
-        vfs = VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held)
-        return Context(self.machine, node, self.host_root, self.waiting, others, vfs)
+        return Context(
+            self.machine,
+            node,
+            self.host_root,
+            self.waiting,
+            devices,
+            VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
+            lambda: under_mps(others()),
+            lambda: with_interval(others()),
+        )
 
     def _move(self, record: Record, event: Event) -> Record:
         state = next_state(record.state, event)

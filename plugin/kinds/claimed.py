@@ -37,6 +37,8 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     RECORD_VERSION: ClassVar[int] = 1
     """The lowest version of the record's format that knows the kind."""
+    IS_UNDER_MPS: ClassVar[bool] = False
+    """Whether programs use the device through a daemon."""
 
     requests: tuple[str, ...]
     pool: str
@@ -90,6 +92,19 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     @property
     def share(self) -> Share | None:
         """Return which part of the device the claim has, None for all of it."""
+        return None
+
+    @property
+    def interval(self) -> str | None:
+        """Return the interval of time slicing that the claim asks for, None where it asks for none."""
+        return None
+
+    @property
+    def mps_uuid(self) -> str | None:
+        """Return the UUID of the GPU or MIG device whose MPS daemon the device needs, None without one.
+
+        Of a MIG partition it is known once that is set up.
+        """
         return None
 
     @property

@@ -6,6 +6,7 @@ not change.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,11 +38,15 @@ class DeviceHealth:
 
 
 class HealthReader:
-    """Reads the health of one node's devices."""
+    """Reads the health of one node's devices.
 
-    def __init__(self, readers: Readers, node: Node) -> None:
+    Shape: ``gone`` says why devices lack a program that they need, by name.
+    """
+
+    def __init__(self, readers: Readers, node: Node, gone: Callable[[], Mapping[str, str]] = dict) -> None:
         self._readers = readers
         self._node = node
+        self._gone = gone
         self._known: dict[DeviceName, PublishedDevice] = {}
 
     def read(self) -> tuple[DeviceHealth, ...]:
@@ -54,9 +59,12 @@ class HealthReader:
             seen = SeenHardware.on(self._readers)
         except HardwareError as error:
             return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in known)
-        return tuple(_judged(pool, name, device, seen) for name, device in known.items())
+        gone = self._gone()
+        return tuple(_judged(pool, name, device, seen, gone) for name, device in known.items())
 
 
-def _judged(pool: str, name: DeviceName, device: PublishedDevice, seen: SeenHardware) -> DeviceHealth:
-    why = KINDS.of_published(device).why_ill(device, seen)
+def _judged(
+    pool: str, name: DeviceName, device: PublishedDevice, seen: SeenHardware, gone: Mapping[str, str]
+) -> DeviceHealth:
+    why = KINDS.of_published(device).why_ill(device, seen) or gone.get(name, "")
     return DeviceHealth(pool, str(name), Health.UNHEALTHY if why else Health.HEALTHY, why)

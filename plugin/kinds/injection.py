@@ -33,5 +33,7 @@ def _injection(context: Context, uid: ClaimUid, device: Claimed, hook: HookProgr
         nodes=parts.nodes,
         files=parts.files,
         told=parts.told,
+        folders=parts.folders,
+        variables=parts.variables,
         hook=hook.call(uid, device.device) if parts.joins_pod else None,
     )

@@ -46,13 +46,15 @@ class Wanted(Generic[P]):
     """One device that a claim was allocated: all that its plan is made from.
 
     Shape: ``published`` what the agent offers under its name; ``share`` of a device that several claims have;
-           ``config`` the configuration that counts for it, with all defaults, None where none was given.
+           ``config`` the configuration that counts for it, with all defaults, None where none was given;
+           ``config_index`` the device's place among those of the claim that have the same configuration.
     """
 
     published: P
     common: Common
     share: Share | None = None
     config: Config | None = None
+    config_index: int = 0
 
 
 @dataclass(frozen=True, slots=True)

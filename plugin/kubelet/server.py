@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -47,17 +47,25 @@ class Running:
     """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
 
     def __init__(
-        self, dra: Endpoint, registration: Endpoint, streams: HealthStreams, hooks: HookService
+        self,
+        dra: Endpoint,
+        registration: Endpoint,
+        streams: HealthStreams,
+        hooks: HookService,
+        care: AbstractContextManager[None],
     ) -> None:
         self._dra = dra
         self._registration = registration
         self._streams = streams
         self._hooks = hooks
+        self._care = ExitStack()
+        self._care.enter_context(care)
 
     def stop(self) -> None:
         """Deregister first, so that the kubelet calls no server that is going away."""
         self._registration.close()
         self._streams.close()
+        self._care.close()
         self._dra.close()
         self._hooks.close()
         _log.info("stopped serving %s", self._dra.path)
@@ -103,7 +111,7 @@ def start(
         hooks = HookService(driver, observer, paths)
         hooks.begin()
         try:
-            return _served(Service(driver, claims, observer), streams, hooks, paths)
+            return _served(Service(driver, claims, observer), streams, hooks, paths, driver.care.repeated())
         except BaseException:
             hooks.close()
             raise
@@ -145,7 +153,13 @@ def _remove_dead_sockets(paths: PluginPaths) -> None:
                 refuse_taken(path)
 
 
-def _served(service: Service, streams: HealthStreams, hooks: HookService, paths: PluginPaths) -> Running:
+def _served(
+    service: Service,
+    streams: HealthStreams,
+    hooks: HookService,
+    paths: PluginPaths,
+    care: AbstractContextManager[None],
+) -> Running:
     dra = serve(_dra_server(service, streams), paths.dra_socket)
     try:
         registration = serve(_registration_server(paths), paths.registration_socket)
@@ -154,7 +168,7 @@ def _served(service: Service, streams: HealthStreams, hooks: HookService, paths:
         dra.close()
         raise
     _log.info("driver %s serves %s", paths.driver_name, paths.dra_socket)
-    return Running(dra, registration, streams, hooks)
+    return Running(dra, registration, streams, hooks, care)
 
 
 def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:

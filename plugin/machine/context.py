@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
+from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
@@ -20,7 +21,9 @@ class Context:
 
     Shape: ``host_root`` where the host's files are seen from here; ``read_others`` reads the recorded devices
            of all other claims of this boot. Under the lock of a piece of hardware, those of it stay the same.
-           ``vfs`` makes VFs and removes them, and knows what other claims hold.
+           ``vfs`` makes VFs and removes them, and knows what other claims hold;
+           ``others_under_mps`` the UUIDs of devices that other claims have under MPS;
+           ``others_with_interval`` those of the GPUs for which other claims have an interval of time slicing.
     """
 
     machine: Machine
@@ -29,11 +32,18 @@ class Context:
     waiting: Waiting
     read_others: Callable[[], Sequence[object]]
     vfs: VfSupply
+    others_under_mps: Callable[[], frozenset[str]] = frozenset
+    others_with_interval: Callable[[], frozenset[str]] = frozenset
 
     @cached_property
     def others(self) -> Sequence[object]:
         """Return the recorded devices of all other claims, read once."""
         return self.read_others()
+
+    @cached_property
+    def mps(self) -> MpsDaemons:
+        """Return the node's MPS daemons."""
+        return MpsDaemons(self.machine.mps, self.machine.gpus)
 
     @cached_property
     def gpu_parts(self) -> GpuParts:

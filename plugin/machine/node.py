@@ -14,7 +14,8 @@ from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SharedGpus, SplitGpus
+from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
+from agent.inventory.modes import GpuModes
 from agent.inventory.vfs.rules import VfRules
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
@@ -42,9 +43,9 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``shared`` the GPUs in shares, ``split`` those whose GPU
-           instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all as
-           the agent has them.
+    Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered, ``split`` those whose
+           GPU instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all
+           as the agent has them.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Node:
         name: str,
         driver: str,
         linked: LinkedGpus | None = None,
-        shared: SharedGpus | None = None,
+        modes: GpuModes | None = None,
         *,
         imex_channels: int = 0,
         vfs: VfRules | None = None,
@@ -63,7 +64,7 @@ class Node:
         self._name = name
         self._driver = driver
         self._linked = linked
-        self._shared = shared
+        self._modes = modes or GpuModes()
         self._imex_channels = imex_channels
         self._vfs = vfs
         self._split = split
@@ -82,7 +83,7 @@ class Node:
             inventory = replace(
                 inventory,
                 linked=self._linked,
-                shared=self._shared,
+                modes=self._modes,
                 split=self._split,
                 imex_channels=self._imex_channels,
                 vfs=self._vfs,

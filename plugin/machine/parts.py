@@ -22,12 +22,15 @@ class Parts:
     """What a container gets of one device, as the host names it.
 
     Shape: ``told`` are names and values; the container's variables are the device's with ``_NAME`` behind it;
+           ``folders`` are those that programs write to; ``variables`` have the name that programs know;
            ``joins_pod`` whether something of it is brought into the pod's namespaces when a container starts.
     """
 
     nodes: tuple[DeviceNode, ...] = ()
     files: tuple[HostFile, ...] = ()
     told: tuple[tuple[str, str], ...] = ()
+    folders: tuple[HostFile, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
     joins_pod: bool = False
 
 

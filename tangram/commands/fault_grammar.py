@@ -25,7 +25,8 @@ TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for al
          (the only target of versions, read-links and calls of the fabric manager)
 CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
          create-gpu-instance, create-compute-instance,
-         destroy-compute-instance, destroy-gpu-instance
+         destroy-compute-instance, destroy-gpu-instance,
+         compute-mode, set-compute-mode
          of the fabric manager: fabric-partitions, activate-partition,
          deactivate-partition
          of NICs: set-vfs, override-driver, unbind, probe, read-rdma,

@@ -19,18 +19,18 @@ from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
-from tangram.multus import add_multus, with_multus
+from tangram.node_options.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
+from tangram.node_options.multus import add_multus, with_multus
+from tangram.node_options.partitions import add_partitions, with_partitions
+from tangram.node_options.vf_rules import add_vf_rules, with_vf_rules
 from tangram.options import add_driver_name, checked_node_name, host_name
-from tangram.partitions import add_partitions, with_partitions
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.sizes import sizes_markdown, sizes_table
 from tangram.pictures.withheld import withheld_table
 from tangram.program.throwaway import throwaway_folder
-from tangram.shared_gpus import add_shared_gpus, refuse_without_node, with_shared_gpus
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
-from tangram.vf_rules import add_vf_rules, with_vf_rules
 
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
@@ -63,7 +63,7 @@ def add(parsers: Subparsers) -> None:
     )
     add_driver_name(parser)
     add_partitions(parser)
-    add_shared_gpus(parser)
+    add_gpu_modes(parser)
     imex.add_option(parser)
     add_vf_rules(parser)
     add_multus(parser)
@@ -90,7 +90,7 @@ def _run(options: Namespace, face: Face) -> int:
 
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
-        found = with_shared_gpus(with_partitions(discover(readers, name), options), options)
+        found = with_gpu_modes(with_partitions(discover(readers, name), options), options)
         found = replace(found, imex_channels=_imex_channels(options))
         found = with_vf_rules(found, options)
         found = with_multus(found, options)
@@ -115,7 +115,7 @@ def _check(options: Namespace) -> None:
     """Refuse options that would have no effect."""
     if options.partitions is not None and (options.sizes or options.files or options.cluster):
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
-    if options.sizes or options.files or options.cluster:
+    if options.files or options.cluster:
         refuse_without_node(options)
         others = {
             "--multus-resource": options.multus_resource,
@@ -190,7 +190,8 @@ def _sizes(options: Namespace, face: Face) -> int:
     for summary in face.machines.shipped():
         with throwaway_folder() as folder:
             node = face.machines.simulated(summary.name, folder / "machine")
-            shown = shown_of(node.machine.readers, node.name, options.driver_name or DEFAULT_DRIVER)
+            inventory = with_gpu_modes(discover(node.machine.readers, node.name), options)
+            shown = described(inventory, options.driver_name or DEFAULT_DRIVER)
             found[summary.name] = (len(shown.devices.pool.devices), list(sizes_of(shown.devices)))
     if options.json:
         face.out.json({name: {"devices": count, "sizes": sizes} for name, (count, sizes) in found.items()})

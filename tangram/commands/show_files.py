@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.books.matrix import Matrix, contradictions, matrix
 from scheduler_core.codec import composite
 from scheduler_core.codec.composite_encoding import encode_slice
@@ -119,7 +120,7 @@ def _sizes(pool: Pool, objects: Objects) -> Iterator[Size]:
 
 
 def _projected(pool: Pool, objects: Objects) -> Pool:
-    return project(pool) if _is_composite(pool, objects) else pool
+    return project(with_groups(pool)) if _is_composite(pool, objects) else pool
 
 
 def _is_composite(pool: Pool, objects: Objects) -> bool:

@@ -31,11 +31,11 @@ from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
 from tangram.machines import Serve
+from tangram.node_options.gpu_modes import Offered
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain
 from tangram.program.output import yaml_text
-from tangram.shared_gpus import Offered
 
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}
 
@@ -58,7 +58,7 @@ class Workspace:
             node_name=node,
             kubelet_dir=self.root / "kubelet",
             cdi_dir=self.root / "cdi",
-            shared=offered.shared,
+            modes=offered.modes,
             split=offered.split,
         )
 
@@ -69,7 +69,7 @@ def stations(
     """Yield the stations from prepare to unprepare."""
     claims = tuple(_store(workspace.claims, *decided))
     kubelet = Kubelet()
-    before = _cut(machine.gpus)
+    before = _cut(machine)
     with serve(machine, options, workspace.claims):
         endpoint = kubelet.register(options.registration_socket)
         prepared = kubelet.prepare(endpoint, claims)
@@ -82,7 +82,7 @@ def stations(
         yield _cdi(options.cdi_dir)
         kubelet.exchanges.clear()
         kubelet.unprepare(endpoint, claims)
-        yield _unprepare(kubelet, _cut(machine.gpus) - before, options)
+        yield _unprepare(kubelet, _cut(machine) - before, options)
 
 
 def _store(folder: Path, asked: Asked, answer: Allocation) -> Iterator[AllocatedClaim]:
@@ -143,10 +143,12 @@ def _cdi(folder: Path) -> Station:
     return Station("cdi", "plugin.cdi.document.claim_document", cdi_picture(documents), documents)
 
 
-def _cut(gpus: GpuReader) -> Counter[str]:
-    """Count what preparing changes on the hardware."""
+def _cut(machine: Machine) -> Counter[str]:
+    """Count what preparing changes on the machine."""
+    gpus, daemons = machine.gpus, len(machine.mps.names())
     in_mode = sum(gpu.mig is not None and gpu.mig.current for gpu in _readable(gpus))
-    return Counter({"GPU instance": len(list(_instances(gpus))), "GPU in MIG mode": in_mode})
+    instances = len(list(_instances(gpus)))
+    return Counter({"GPU instance": instances, "GPU in MIG mode": in_mode, "MPS daemon": daemons})
 
 
 def _unprepare(kubelet: Kubelet, cut: Counter[str], options: Options) -> Station:
@@ -154,6 +156,7 @@ def _unprepare(kubelet: Kubelet, cut: Counter[str], options: Options) -> Station
     left = {
         "GPU instance": cut["GPU instance"],
         "GPU in MIG mode": cut["GPU in MIG mode"],
+        "MPS daemon": cut["MPS daemon"],
         "CDI document": _count(options.cdi_dir),
         "record": _count(options.claims_dir),
     }

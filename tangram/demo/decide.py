@@ -29,6 +29,7 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
+from tangram.node_options.gpu_modes import Offered
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows
@@ -37,7 +38,6 @@ from tangram.pictures.sizes import sizes_table
 from tangram.plain import plain
 from tangram.program.output import yaml_text
 from tangram.refusals import refusal_value
-from tangram.shared_gpus import Offered
 from tangram.sizes import sizes_of
 
 
@@ -45,7 +45,7 @@ from tangram.sizes import sizes_of
 class Decision:
     """What the first half leads to.
 
-    Shape: ``asked`` is None where the claim is to suit the node; ``offered`` the GPUs in shares and parts;
+    Shape: ``asked`` is None where the claim is to suit the node; ``offered`` the modes and parts of GPUs;
            all is set once ``stations`` has come to its end.
     """
 

@@ -23,7 +23,7 @@ from story import ROOT, allocated, devices, refusal
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.types import Bdf
-from agent.inventory.model import SharedGpus
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from kube_api import PODS, RESOURCE_CLAIMS, KubeApi
 
 NODES = "find /dev/infiniband /dev/vfio /dev/nvidia* -type c 2>/dev/null"
@@ -39,13 +39,13 @@ def site_of(
     """Make a driver of its own on the node, whose plugin serves a simulated machine."""
     with ExitStack() as opened:
 
-        def made(machine: str, shared: SharedGpus | None = None) -> PluginSite:
+        def made(machine: str, modes: GpuModes | None = None) -> PluginSite:
             folder = Path(opened.enter_context(TemporaryDirectory(prefix="tg-", dir="/var/tmp")))
             driver = f"k{uuid.uuid4().hex[:6]}.tangram.dev"
             site = PluginSite(api, control, kubeconfig, node, driver, folder, node_file=machine)
-            opened.enter_context(site.published(shared))
+            opened.enter_context(site.published(modes))
             opened.callback(site.close)
-            site.start(None, *(("--shared-gpus", "all") if shared else ()))
+            site.start(None, *(("--gpu-modes", "all=whole,mig,shared") if modes else ()))
             return site
 
         yield made
@@ -168,7 +168,7 @@ def test_a_container_has_the_vfio_group_of_a_vf_whose_own_driver_comes_back(
 def test_two_pods_share_a_gpu_and_nobody_gets_it_whole_meanwhile(
     site_of: Callable[..., PluginSite], namespace: str
 ) -> None:
-    site = site_of("a100x2", SharedGpus())
+    site = site_of("a100x2", GpuModes(ModesOfGpu(shared=100)))
     share = wants(
         site, 'own.type == "gpu-shared" && own.minor == 0', capacity={"requests": {"memory": "10Gi"}}
     )

@@ -22,6 +22,7 @@ from devices_of_kinds import SHARE_ID, left_of_nics
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Gpus
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
+from agent.hardware.types import ComputeMode
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin._pb.dra_v1beta1 import api_pb2 as v1beta1
@@ -119,16 +120,27 @@ class Site:
         )
 
     def allocate(
-        self, uid: str, *devices: str, name: str | None = None, request: str = "r", admin_access: bool = False
+        self,
+        uid: str,
+        *devices: str,
+        name: str | None = None,
+        request: str = "r",
+        admin_access: bool = False,
+        parameters: dict[str, Any] | None = None,
     ) -> v1.Claim:
-        """Write an allocated claim as the API has it and return how the kubelet names it."""
+        """Write an allocated claim as the API has it and return how the kubelet names it.
+
+        Shape: ``parameters`` are its configuration, None without one.
+        """
         more = {"adminAccess": True} if admin_access else {}
         results = [
             {"request": request, "driver": DRIVER, "pool": self.simulated.node.name, "device": device, **more}
             for device in devices
         ]
         claim = v1.Claim(namespace="default", name=name or f"claim-{uid}", uid=uid)
-        self.write_claim(claim, {"allocation": {"devices": {"results": results}}})
+        opaque = {"opaque": {"driver": DRIVER, "parameters": parameters}, "source": "FromClaim"}
+        config = {"config": [opaque]} if parameters is not None else {}
+        self.write_claim(claim, {"allocation": {"devices": {"results": results, **config}}})
         return claim
 
     def allocate_kinds(
@@ -224,6 +236,12 @@ class Site:
         ]
         modes = [(card.index, gpus.mig_mode(card.uuid)) for card in cards]
         found += [f"{index} in MIG mode" for index, mode in modes if mode and (mode.current or mode.pending)]
+        found += [f"MPS daemon {name}" for name in simulated_hardware(self.simulated).mps.names()]
+        found += [
+            f"{card.index} has compute mode {mode}"
+            for card in cards
+            if (mode := gpus.compute_mode(card.uuid)) is not ComputeMode.DEFAULT
+        ]
         found += left_of_nics(self.simulated)
         options = self.options
         folders = (options.cdi_dir, options.claims_dir, options.metadata_dir, options.made_vfs_dir)

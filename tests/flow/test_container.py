@@ -72,6 +72,26 @@ def test_a_container_may_have_several_devices_of_one_claim(site: Any, kubelet: A
     assert one.stdout.count("nvidia-cap") == 2
 
 
+def test_programs_under_mps_find_their_daemon_and_share_memory_with_it(
+    site: Any, kubelet: Any, podman: Podman
+) -> None:
+    parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "GpuConfig"}
+    mps = {"strategy": "MPS", "mpsConfig": {"defaultPinnedDeviceMemoryLimit": "4Gi"}}
+    claim = site.allocate("u1", "gpu-1", parameters=parameters | {"sharing": mps})
+    ((_, cdi_id),) = kubelet.devices(claim)
+    script = "env; test -S /tmp/nvidia-mps/control && echo socket; echo x > /dev/shm/written && echo memory"
+
+    first = podman.run(site.options.cdi_dir, [cdi_id], script)
+    second = podman.run(site.options.cdi_dir, [cdi_id], "cat /dev/shm/written")
+    kubelet.undone(claim)
+
+    lines = first.stdout.splitlines()
+    assert first.returncode == 0, first.stderr
+    assert {"socket", "memory", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4096M"} <= set(lines)
+    assert second.stdout == "x\n"
+    assert site.leftovers() == []
+
+
 def test_a_container_gets_a_whole_gpu_and_no_capability(site: Any, kubelet: Any, podman: Podman) -> None:
     ((_, cdi_id),) = kubelet.devices(site.allocate("u1", "gpu-1"))
 

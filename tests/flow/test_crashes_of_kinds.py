@@ -19,10 +19,10 @@ from plugin.kinds.kind import PreparableKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
-from plugin.kinds.shared_gpu import SharedGpuKind
+from plugin.kinds.whole_gpus.shared_gpu import SharedGpuKind
 
 MOMENTS = (Moment.BEFORE, Moment.AFTER)
-SHARED = ("--shared-gpus", "all")
+SHARED = ("--gpu-modes", "all=whole,mig,shared")
 PARTITIONS = {"a100x2": "gpu-1-mig-3g-20gb-4-7", "a30x4": "gpu-1-mig-2g-12gb-2-3"}
 KERNEL_CALLS = {
     "write": (Call.SET_SETTINGS,),

@@ -17,7 +17,8 @@ CHANGES = {"create", "update", "delete"}
 FOLLOWS = {"list", "watch"}
 
 NEEDS_A_REASON = re.compile(
-    r"^\s*(-\s)?(hostPath|privileged|hostNetwork|runAsUser|priorityClassName):"  # a way out of the container
+    # a way out of the container
+    r"^\s*(-\s)?(hostPath|privileged|hostNetwork|hostPID|runAsUser|priorityClassName):"
     r"|^\s+- [A-Z_]+$"  # a capability
 )
 

@@ -20,10 +20,11 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_fault
 from agent.hardware.simulated.state import StateFile
-from agent.hardware.types import Bdf, GpuInstance, GpuUuid
+from agent.hardware.types import Bdf, ComputeMode, GpuInstance, GpuUuid, TimeSlice
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, NodeDevices, SharedGpus, SplitGpus
+from agent.inventory.model import LinkedGpus, NodeDevices, SplitGpus
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.vfs.rules import VfRules
 from plugin.assembly import assemble
 from plugin.claim.driver import Driver
@@ -160,6 +161,11 @@ class Bench:
     def document(self, uid: str) -> Path:
         return self.options.cdi_dir / f"{self.options.driver_name}-claim_{uid}.json"
 
+    def _is_changed(self, link: Link) -> bool:
+        """Whether a link is not as it was; that of a VF that was made meanwhile is not known."""
+        known = {first.bdf for first in self.first_links}
+        return link.bdf in known and link not in self.first_links
+
     def leftovers(self) -> list[str]:
         """Return everything that a claim could have left: instances, modes, what NICs keep, files."""
         found = [
@@ -172,8 +178,19 @@ class Bench:
             for card in self.simulated.node.cards
             if (mode := self.simulated.gpus.mig_mode(card.uuid)) and (mode.current or mode.pending)
         ]
+        found += [
+            f"{card.index} has compute mode {mode}"
+            for card in self.simulated.node.cards
+            if (mode := self.simulated.gpus.compute_mode(card.uuid)) is not ComputeMode.DEFAULT
+        ]
+        found += [
+            f"GPU {uuid} has interval {state.time_slice.name}"
+            for uuid, state in StateFile(self.simulated.directory).read().gpus.items()
+            if state.time_slice is not TimeSlice.DEFAULT
+        ]
+        found += [f"MPS daemon {name}" for name in self.machine.mps.names()]
         found += left_of_nics(self.simulated)
-        found += [f"{link}" for link in self.simulated.kernel.links(None) if link not in self.first_links]
+        found += [f"{link}" for link in self.simulated.kernel.links(None) if self._is_changed(link)]
         found += [
             f"fabric partition {one}" for one in StateFile(self.simulated.directory).read().fabric.active
         ]
@@ -214,12 +231,16 @@ def machine_of(simulated: SimulatedMachine) -> Machine:
     return simulated_hardware(simulated)
 
 
+ALL_MODES = GpuModes(ModesOfGpu(shared=100, mps=100))
+"""Every GPU in every mode; the modes take turns."""
+
+
 def make_bench(
     folder: Path,
     node: str,
     sleep: Callable[[float], None] | None,
     linked: LinkedGpus | None = None,
-    shared: SharedGpus | None = None,
+    modes: GpuModes | None = None,
     *,
     split: SplitGpus | None = None,
     has_metadata: bool = False,
@@ -237,7 +258,7 @@ def make_bench(
         cdi_dir=folder / "cdi",
         linked=linked,
         has_metadata=has_metadata,
-        shared=shared,
+        modes=modes or GpuModes(),
         imex_channels=imex_channels,
         vfs=vfs,
         split=split,
@@ -277,7 +298,7 @@ def linked_bench_in() -> Callable[..., Bench]:
     It offers two IMEX channels.
     """
     return lambda folder, linked=PAIR, node="a100x2": make_bench(
-        folder, node, None, linked, SharedGpus(), split=SplitGpus(), imex_channels=2
+        folder, node, None, linked, ALL_MODES, split=SplitGpus(), imex_channels=2
     )
 
 
@@ -303,8 +324,8 @@ def telling_bench(folder: Path) -> Bench:
 def fabric_bench_in() -> Callable[..., Bench]:
     """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
 
-    def make(folder: Path, linked: LinkedGpus | None = None, shared: SharedGpus | None = None) -> Bench:
-        return make_bench(folder, shared_nvswitch.NAME, None, linked, shared, file=shared_node())
+    def make(folder: Path, linked: LinkedGpus | None = None, modes: GpuModes | None = None) -> Bench:
+        return make_bench(folder, shared_nvswitch.NAME, None, linked, modes, file=shared_node())
 
     return make
 

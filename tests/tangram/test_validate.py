@@ -28,8 +28,7 @@ WRONG = {
     "out of range": gpu_config(**mps(defaultActiveThreadPercentage=101)),
     "above the memory": gpu_config(**mps(defaultPinnedDeviceMemoryLimit="41Gi")),
     "another kind": {"apiVersion": V1, "kind": "VfConfig"},
-    "not prepared": gpu_config(sharing={"strategy": "TimeSlicing"}),
-    "NVIDIA's, not prepared": gpu_config(NVIDIA, **mps()),
+    "NVIDIA's, above the memory": gpu_config(NVIDIA, **mps(defaultPinnedDeviceMemoryLimit="41Gi")),
     "NVIDIA's, no counterpart": gpu_config(NVIDIA, **mps(multiUser=True)),
     "NVIDIA's other kind": {"apiVersion": NVIDIA, "kind": "VfioDeviceConfig"},
     "another version": {"apiVersion": "tangram.dev/v2", "kind": "GpuConfig"},
@@ -74,8 +73,9 @@ def refusal_of(answer: Any) -> str:
 
 
 @pytest.mark.parametrize("version", [V1, NVIDIA])
-def test_a_configuration_without_effect_is_allocated_and_prepared(tangram, files, version):
-    arguments = files(gpu_config(version))
+@pytest.mark.parametrize("sharing", [{}, mps(defaultPinnedDeviceMemoryLimit="4Gi")], ids=["none", "mps"])
+def test_a_configuration_that_can_be_prepared_is_allocated_and_prepared(tangram, files, version, sharing):
+    arguments = files(gpu_config(version, **sharing))
 
     assert tangram("validate", *arguments).status == 0
     assert tangram("allocate", *arguments).status == 0

@@ -20,10 +20,12 @@ import pynvml
 from agent.hardware.errors import DriverMissing, HardwareError, InUse, InvalidArgument, NotSupported
 from agent.hardware.nvml.boards import (
     read_architecture,
+    read_compute_mode,
     read_gpu,
     read_memory_bytes,
     read_mig_mode,
     read_minor,
+    write_compute_mode,
 )
 from agent.hardware.nvml.calls import call, refusal
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
@@ -36,6 +38,7 @@ from agent.hardware.nvml.profiles import (
 )
 from agent.hardware.types import (
     ComputeInstance,
+    ComputeMode,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -105,6 +108,15 @@ class Nvml:
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG. Raises: HardwareError."""
         return read_mig_mode(self._handle(gpu), f"GPU {gpu}")
+
+    def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
+        """Return which programs may compute on a GPU. Raises: HardwareError."""
+        return read_compute_mode(self._handle(gpu), f"GPU {gpu}")
+
+    def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
+        """Set which programs may compute on a GPU. Raises: NotSupported in MIG mode."""
+        with self._lock(gpu):
+            write_compute_mode(self._handle(gpu), f"GPU {gpu}", mode)
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the GPU-instance profiles by name, empty on a model without MIG. Raises: HardwareError."""

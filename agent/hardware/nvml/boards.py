@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from ctypes import c_uint
-from typing import Any
+from typing import Any, Final
 
 import pynvml
 
 from agent.hardware.errors import HardwareFault, NotSupported
 from agent.hardware.nvml.calls import call
 from agent.hardware.nvml.names import architecture_name, brand_name
-from agent.hardware.types import Bdf, Gpu, GpuUuid, MigMode, normal_bdf
+from agent.hardware.types import Bdf, ComputeMode, Gpu, GpuUuid, MigMode, normal_bdf
+
+_COMPUTE_MODES: Final = {
+    pynvml.NVML_COMPUTEMODE_DEFAULT: ComputeMode.DEFAULT,
+    pynvml.NVML_COMPUTEMODE_EXCLUSIVE_THREAD: ComputeMode.EXCLUSIVE_THREAD,
+    pynvml.NVML_COMPUTEMODE_PROHIBITED: ComputeMode.PROHIBITED,
+    pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS: ComputeMode.EXCLUSIVE_PROCESS,
+}
 
 
 def read_gpu(device: Any, index: int) -> Gpu:
@@ -54,6 +61,20 @@ def read_mig_mode(device: Any, subject: str) -> MigMode | None:
         return None
     enabled = pynvml.NVML_DEVICE_MIG_ENABLE
     return MigMode(current == enabled, pending == enabled)
+
+
+def read_compute_mode(device: Any, subject: str) -> ComputeMode:
+    """Return which programs may compute on a GPU. Raises: HardwareError."""
+    found = call("read compute mode", subject, pynvml.nvmlDeviceGetComputeMode, device)
+    if found not in _COMPUTE_MODES:
+        raise HardwareFault("read compute mode", subject, f"NVML answered {found}, which is no known mode")
+    return _COMPUTE_MODES[found]
+
+
+def write_compute_mode(device: Any, subject: str, mode: ComputeMode) -> None:
+    """Set which programs may compute on a GPU. Raises: HardwareError."""
+    number = next(number for number, known in _COMPUTE_MODES.items() if known is mode)
+    call(f"set compute mode {mode}", subject, pynvml.nvmlDeviceSetComputeMode, device, number)
 
 
 def read_memory_bytes(device: Any, subject: str) -> int:

@@ -7,11 +7,14 @@ fixed table. Source: NVIDIA MIG User Guide, "Device Nodes and Capabilities".
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from agent.hardware.fabric.configuration import FILE
+from agent.hardware.simulated import mps_control
 from agent.hardware.simulated.checks import LAST_MINOR
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.files import Files
@@ -69,6 +72,7 @@ def render_driver(files: Files, node: NodeFile) -> None:
         files.write(FILE, f"FABRIC_MODE={_FABRIC_MODES[node.document.fabric.mode]}\n")
         files.write(f"{_LIBRARIES}/libnvfm.so.1", "simulated libnvfm.so.1\n")
     files.program("usr/bin/nvidia-smi", f"#!/bin/sh\necho 'simulated NVIDIA driver {driver.version}'\n")
+    files.program("usr/bin/nvidia-cuda-mps-control", _mps_program())
 
 
 def render_instances(files: Files, card: Card, instances: tuple[InstanceState, ...]) -> None:
@@ -132,6 +136,12 @@ def _capability(files: Files, path: str, minor: int, mode: int) -> None:
 def _forget(files: Files, folder: str, minor: int) -> None:
     files.remove(f"dev/nvidia-caps/nvidia-cap{minor}")
     files.remove(folder)
+
+
+@cache
+def _mps_program() -> str:
+    """Return the program, which needs nothing but the Python that runs this."""
+    return f"#!{sys.executable} -IS\n{Path(mps_control.__file__).read_text()}"
 
 
 @cache

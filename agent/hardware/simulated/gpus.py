@@ -18,6 +18,7 @@ from agent.hardware.simulated.store import minted, with_gpu
 from agent.hardware.simulated.strikes import is_held
 from agent.hardware.types import (
     ComputeInstance,
+    ComputeMode,
     DriverVersions,
     Gpu,
     GpuInstance,
@@ -28,6 +29,7 @@ from agent.hardware.types import (
     MigUuid,
     ModeChange,
     Placement,
+    TimeSlice,
     Unreadable,
 )
 
@@ -57,6 +59,27 @@ class SimulatedGpus:
         """Return the MIG mode, None on a model without MIG."""
         with self.calls.of_gpu(Call.MIG_MODE, gpu, "read the MIG mode") as (card, state):
             return _mode(card, state.gpus[gpu])
+
+    def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
+        """Return which programs may compute on a GPU."""
+        with self.calls.of_gpu(Call.COMPUTE_MODE, gpu, "read the compute mode") as (_, state):
+            return state.gpus[gpu].compute_mode
+
+    def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
+        """Set which programs may compute on a GPU. Raises: NotSupported in MIG mode."""
+
+        def decide(card: Card, state: State) -> tuple[State, None]:
+            return with_gpu(state, gpu, rules.set_compute_mode(card, state.gpus[gpu], mode)), None
+
+        self.calls.change(Call.SET_COMPUTE_MODE, gpu, "set the compute mode", decide)
+
+    def set_time_slice(self, gpu: GpuUuid, interval: TimeSlice) -> None:
+        """Set how long programs take turns on a GPU. Raises: NotSupported in MIG mode."""
+
+        def decide(card: Card, state: State) -> tuple[State, None]:
+            return with_gpu(state, gpu, rules.set_time_slice(card, state.gpus[gpu], interval)), None
+
+        self.calls.change(Call.SET_TIME_SLICE, gpu, "set the interval of time slicing", decide)
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the profiles whose figures are known, by name."""

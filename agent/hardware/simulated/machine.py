@@ -6,6 +6,7 @@ processes may attach to it; all see the same hardware.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -114,8 +115,10 @@ class SimulatedMachine:
 
         All instances are gone and the VFs are those of the node file, as new. An Ampere GPU keeps its MIG
         mode (a pending one takes effect), later models lose it. The fabric manager starts anew. Lost GPUs are
-        back, clients are gone; faults of calls and troubles of NICs stay.
+        back, clients are gone; faults of calls and troubles of NICs stay. /run is empty, and the daemons of
+        MPS have ended.
         """
+        shutil.rmtree(self.root / "run", ignore_errors=True)
 
         def decide(state: State) -> tuple[State, str]:
             gpus = {card.uuid: rules.after_reboot(card, state.gpus[card.uuid]) for card in self.node.cards}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent.hardware.errors import InsufficientResources, InUse, InvalidArgument, NotFound, NotSupported
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.state import ComputeState, GpuState, InstanceState
-from agent.hardware.types import MigProfile, ModeChange, Placement
+from agent.hardware.types import ComputeMode, MigProfile, ModeChange, Placement, TimeSlice
 
 COMPUTE_INSTANCE_ID = 0
 """The id of a compute instance that fills its GPU instance."""
@@ -32,7 +32,22 @@ def set_mode(
         return replace(state, mig_pending=enabled), ModeChange.PENDING_IN_USE
     if card.model.changes_mode_by_reset and is_passthrough:
         return replace(state, mig_pending=enabled), ModeChange.PENDING_RESET
-    return replace(state, mig_current=enabled, mig_pending=enabled), ModeChange.ACTIVE
+    changed = replace(state, mig_current=enabled, mig_pending=enabled)
+    return replace(changed, compute_mode=ComputeMode.DEFAULT), ModeChange.ACTIVE
+
+
+def set_compute_mode(card: Card, state: GpuState, mode: ComputeMode) -> GpuState:
+    """Set a compute mode. In MIG mode there is the default one alone. Source: nvml.h."""
+    if state.mig_current and mode is not ComputeMode.DEFAULT:
+        raise NotSupported(f"set compute mode {mode}", str(card), "its MIG mode is on")
+    return replace(state, compute_mode=mode)
+
+
+def set_time_slice(card: Card, state: GpuState, interval: TimeSlice) -> GpuState:
+    """Set an interval. It is for programs that use the whole GPU, so a GPU in MIG mode takes none."""
+    if state.mig_current:
+        raise NotSupported(f"set the interval {interval.name.title()}", str(card), "its MIG mode is on")
+    return replace(state, time_slice=interval)
 
 
 def after_reset(state: GpuState) -> GpuState:

@@ -21,6 +21,7 @@ from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.memory import Memory
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.parts import Part
+from agent.hardware.types import ComputeMode, TimeSlice
 
 FORMAT: Final = 1
 _NAME: Final = "machine.json"
@@ -59,6 +60,8 @@ class GpuState(Part, frozen=True):
     mig_current: bool = False
     mig_pending: bool = False
     instances: tuple[InstanceState, ...] = ()
+    compute_mode: ComputeMode = ComputeMode.DEFAULT
+    time_slice: TimeSlice = TimeSlice.DEFAULT
 
 
 class FabricState(Part, frozen=True):

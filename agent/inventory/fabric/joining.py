@@ -16,7 +16,8 @@ from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.types import FabricGpu, FabricMode, FabricPartition
 from agent.hardware.types import Gpu, GpuUuid
 from agent.inventory.model import Fabric, GpuEntry, Inventory, LinkedGpus
-from agent.inventory.names import gpu_name, linked_name, shared_name
+from agent.inventory.names import gpu_name, linked_name
+from agent.inventory.shared_gpus import SHARING_MODES
 from agent.inventory.withheld import Cause, Reason, Withheld
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable, with_scores
 
@@ -31,7 +32,7 @@ _NOT_JOINED: Final = Reason(
 _NO_SHARES: Final = Reason(
     Cause.NO_FABRIC_PARTITION,
     "a GPU whose links are joined on request is not offered in shares",
-    "the operator leaves it out of --shared-gpus",
+    "the operator leaves shared and mps out of its --gpu-modes",
 )
 _VGPU: Final = Reason(
     Cause.FABRIC_MANAGER,
@@ -72,7 +73,7 @@ def as_fabric_allows(inventory: Inventory) -> Inventory:
         inventory,
         gpus=entries,
         linked=LinkedGpus(_table(inventory.linked, possible), is_honored=True),
-        shared=None,
+        modes=inventory.modes.unshared,
         withheld=(*inventory.withheld, *withheld),
     )
 
@@ -120,7 +121,7 @@ def _without_all(inventory: Inventory, problem: Reason) -> Inventory:
         inventory,
         gpus=tuple(replace(entry, offers_whole=False) for entry in inventory.gpus),
         linked=LinkedGpus(PartitionTable({}), is_honored=True),
-        shared=None,
+        modes=inventory.modes.unshared,
         withheld=(
             *inventory.withheld,
             *(Withheld(name, "gpu", problem) for name in alone),
@@ -172,5 +173,7 @@ def _groups(given: LinkedGpus | None) -> Iterator[Partition]:
 
 def _no_shares(inventory: Inventory) -> Iterator[Withheld]:
     for entry in inventory.gpus:
-        if inventory.shared is not None and inventory.shared.has(entry.gpu.minor):
-            yield Withheld(shared_name(entry.gpu.minor), "gpu-shared", _NO_SHARES)
+        modes = inventory.modes.of(entry.gpu.minor)
+        for one in SHARING_MODES:
+            if one.percent(modes) is not None:
+                yield Withheld(one.name(entry.gpu.minor), one.device_type, _NO_SHARES)

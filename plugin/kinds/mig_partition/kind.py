@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypedDict, TypeVar
 
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.model import MigPartition
@@ -27,36 +28,20 @@ from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 from plugin.machine.texts import instances_text
 
+M = TypeVar("M", bound=ClaimedMigPartition)
 
-class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
-    """One GI that one CI fills."""
 
-    text = "a MIG partition"
+class MigKind(PreparableKind[MigPartition, M]):
+    """One GI that one CI fills, whatever programs use it."""
+
     published = MigPartition
-    claimed = ClaimedMigPartition
     neighbours = (ClaimedComputeInstance,)
-    crash_points = CrashPoints(
-        setting_up=("set_mig_mode", "create_gpu_instance", "create_compute_instance"),
-        taking_down=("destroy_compute_instance", "destroy_gpu_instance", "set_mig_mode"),
-        noted=("the GI's id",),
-    )
 
     def why_ill(self, published: MigPartition, seen: SeenHardware) -> str:
         """Return why the parent does not answer."""
         return gpus.why_missing([published.gpu], seen)
 
-    def plan(self, wanted: Wanted[MigPartition]) -> ClaimedMigPartition:
-        """Return the partition by its parent's UUID, its profile and its placement."""
-        spec = wanted.published.spec
-        return ClaimedMigPartition(
-            **wanted.common,
-            parent_uuid=spec.parent,
-            profile_id=spec.profile_id,
-            start=spec.placement.start,
-            size=spec.placement.size,
-        )
-
-    def refuse_occupied(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+    def refuse_occupied(self, context: Context, devices: Sequence[M]) -> None:
         """Check that no instance is at a placement: a GI without a CI that is found there later is ours.
 
         Raises: PlacementTaken; HardwareError.
@@ -65,7 +50,7 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
         for device in devices:
             instances.refuse_occupied(present[device.gpu], context.node.gpus[device.gpu], device)
 
-    def set_up(self, context: Context, devices: Sequence[ClaimedMigPartition], progress: Progress) -> None:
+    def set_up(self, context: Context, devices: Sequence[M], progress: Progress) -> None:
         """Turn the parents' mode on and create the instances that do not exist yet.
 
         Raises: ModeBlocked, GpuBusy, PlacementTaken; HardwareError.
@@ -79,21 +64,14 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
             found = instances.ensure(machine, present[device.gpu], known[device.gpu], device, note)
             progress.know(device.with_instance(found))
 
-    def find_for_admin(
-        self, context: Context, devices: Sequence[ClaimedMigPartition]
-    ) -> Sequence[ClaimedMigPartition]:
-        """Return the partitions with the instances at their places. Raises: NotReady; HardwareError."""
-        present = _present(context, devices)
-        return [instances.find(present[device.gpu], device) for device in devices]
-
-    def refuse_dead(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+    def refuse_dead(self, context: Context, devices: Sequence[M]) -> None:
         """Check that every MIG device is alive, by its UUID. Raises: NotReady; HardwareError."""
         present = _present(context, devices)
         for device in devices:
             if not instances.is_alive(present[device.gpu], device):
                 raise NotReady("use", f"device {device.device}", f"there is no MIG device {device.mig_uuid}")
 
-    def parts(self, context: Context, device: ClaimedMigPartition) -> Parts:
+    def parts(self, context: Context, device: M) -> Parts:
         """Return the nodes of the parent and of the instance, and the driver's files."""
         if device.gi_id is None or device.ci_id is None:
             raise NotReady("use", f"device {device.device}", "its instance is not known yet")
@@ -103,13 +81,13 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
         """Return the parent's address."""
         return (published.gpu.bdf,)
 
-    def take_down(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+    def take_down(self, context: Context, devices: Sequence[M]) -> None:
         """Destroy the instances, the last one first, and turn off the mode of parents that have no more."""
         for device in reversed(devices):
             instances.destroy(context.machine.gpus, device)
         self.forget(context, devices)
 
-    def forget(self, context: Context, devices: Sequence[ClaimedMigPartition]) -> None:
+    def forget(self, context: Context, devices: Sequence[M]) -> None:
         """Turn the mode off on parents without instances: on some models it outlives a boot."""
         gpus.turn_off_unused_modes(context, (device.gpu for device in devices))
 
@@ -119,6 +97,47 @@ class MigPartitionKind(PreparableKind[MigPartition, ClaimedMigPartition]):
             for instance in found:
                 if not any(instances.is_ours(instance, device) for device in held):
                     yield Foreign(f"GPU {instance.parent}", instances_text([instance]))
+
+
+class MigPartitionKind(MigKind[ClaimedMigPartition]):
+    """One that programs use as they come."""
+
+    text = "a MIG partition"
+    claimed = ClaimedMigPartition
+    crash_points = CrashPoints(
+        setting_up=("set_mig_mode", "create_gpu_instance", "create_compute_instance"),
+        taking_down=("destroy_compute_instance", "destroy_gpu_instance", "set_mig_mode"),
+        noted=("the GI's id",),
+    )
+
+    def plan(self, wanted: Wanted[MigPartition]) -> ClaimedMigPartition:
+        """Return the partition by its parent's UUID, its profile and its placement."""
+        return ClaimedMigPartition(**wanted.common, **planned_fields(wanted.published))
+
+    def find_for_admin(
+        self, context: Context, devices: Sequence[ClaimedMigPartition]
+    ) -> Sequence[ClaimedMigPartition]:
+        """Return the partitions with the instances at their places. Raises: NotReady; HardwareError."""
+        present = _present(context, devices)
+        return [instances.find(present[device.gpu], device) for device in devices]
+
+
+class PlannedFields(TypedDict):
+    """What is known of a partition before it is made."""
+
+    parent_uuid: str
+    profile_id: int
+    start: int
+    size: int
+
+
+def planned_fields(published: MigPartition) -> PlannedFields:
+    """Return a partition by its parent's UUID, its profile and its placement."""
+    spec = published.spec
+    place = spec.placement
+    return PlannedFields(
+        parent_uuid=spec.parent, profile_id=spec.profile_id, start=place.start, size=place.size
+    )
 
 
 def _present(

@@ -15,6 +15,7 @@ from scheduler_core.frontends.configuration.device_rules import (
     ConfiguredDevice,
     beyond_device,
     limits_of_others,
+    several_daemons,
     taken_twice,
 )
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
@@ -119,6 +120,7 @@ def device_problems(
         yield from beyond_device(device)
     yield from limits_of_others(configured)
     yield from taken_twice(configured)
+    yield from several_daemons(configured)
     yield from _unprepared(given, devices)
 
 
@@ -183,7 +185,7 @@ def without_device(
 def unprepared_config(given: Sequence[GivenConfig], request: str, device_type: str) -> InvalidConfig | None:
     """Return what this version cannot prepare for a request's devices of a type, None for nothing."""
     found = counting(given, request, device_type)
-    missing = preparable(found.config if found is not None else None)
+    missing = preparable(found.config if found is not None else None, device_type)
     if missing is None:
         return None
     is_about_config = found is not None and missing.field

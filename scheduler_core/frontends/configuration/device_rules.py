@@ -8,6 +8,7 @@ from ipaddress import ip_interface
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.errors import InvalidConfig
+from scheduler_core.frontends.configuration.preparable import ONE_DAEMON
 from scheduler_core.frontends.configuration.values import (
     Config,
     GpuConfig,
@@ -102,6 +103,20 @@ def taken_twice(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidConfig]:
                 other = "another device" if first.request == one.request else "a device"
                 rule = f"{other} of request {first.request} has this {kind}, too: give each its own"
                 yield InvalidConfig(one.subject, field, text, rule)
+
+
+def several_daemons(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidConfig]:
+    """Yield the requests with more than one device under MPS: its containers get all of them."""
+    seen: dict[str, bool] = {}
+    for one in devices:
+        match one.config:
+            case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
+                if seen.get(one.request) is False:
+                    rule = f"is for several devices of request {one.request}: {ONE_DAEMON}"
+                    yield InvalidConfig(one.subject, f"{type(one.config).__name__}.sharing", None, rule)
+                seen[one.request] = one.request in seen
+            case _:
+                continue
 
 
 def _own(config: Config) -> Iterator[tuple[str, str, str, str]]:

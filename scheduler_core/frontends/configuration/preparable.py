@@ -23,13 +23,31 @@ NO_RDMA: Final = "it has no RDMA device; ask for mode netdev or vfio in a VfConf
 NO_VFIO: Final = "its node cannot give it for VFIO; select vfioCapable, or leave the mode out"
 NIC_WITHOUT_RDMA: Final = "it has no RDMA device; ask for its network interface in a NicConfig"
 
-IN_SHARES: Final = frozenset({"gpu-shared"})
+ONE_DAEMON: Final = "a program can use one MPS daemon only; ask for one device under MPS in each request"
+
+IN_SHARES: Final = frozenset({"gpu-shared", "gpu-mps"})
 """The types of published devices of which claims have shares."""
 NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
 WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf", "imex-channel"})
 """The types of published devices that nobody can look at."""
 NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
 NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"
+
+
+NO_MPS_FOR_PARTITIONS: Final = (
+    "this version cannot prepare MPS for GPUs that NVLink joins; leave the field out"
+)
+_WITHOUT_MPS: Final = {
+    "gpu-shared": "its claims take turns without MPS; ask for a device of type gpu-mps",
+    "gpu-partition": NO_MPS_FOR_PARTITIONS,
+    "compute-instance": "this version cannot prepare MPS for compute instances; leave the field out",
+}
+"""Why MPS cannot be asked for on devices of a type."""
+_WITHOUT_TIME_SLICING: Final = {
+    "gpu-mps": "its programs run at once; ask for a device of type gpu-shared",
+    "gpu-partition": "this version sets no interval for GPUs that NVLink joins; leave the field out",
+}
+"""Why time slicing cannot be asked for on devices of a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +61,18 @@ class Unprepared:
     reason: str
 
 
-def preparable(config: Config | None) -> Unprepared | None:
+def preparable(config: Config | None, device_type: str) -> Unprepared | None:
     """Return what the plugin cannot do under a configuration, None for nothing.
 
-    Shape: ``config`` is None where none was given for the device.
+    Shape: ``config`` is None where none was given for the device; ``device_type`` is empty where it is not
+           known.
     """
     kind = type(config).__name__
     match config:
-        case GpuConfig(sharing=TimeSlicing()):
-            return _missing(kind, "time slicing")
-        case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
-            return _missing(kind, "MPS")
+        case GpuConfig(sharing=TimeSlicing()) if device_type in _WITHOUT_TIME_SLICING:
+            return Unprepared(f"{kind}.sharing", _WITHOUT_TIME_SLICING[device_type])
+        case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()) if device_type in _WITHOUT_MPS:
+            return Unprepared(f"{kind}.sharing", _WITHOUT_MPS[device_type])
         case VfConfig():
             return _missing_for_vf(config)
         case _:
@@ -69,7 +88,3 @@ def _missing_for_vf(config: VfConfig) -> Unprepared | None:
     if config.vlan is not None and config.vlan.protocol is VlanProtocol.PROVIDER:
         return Unprepared("VfConfig.vlan.protocol", f"this version cannot prepare {VlanProtocol.PROVIDER}")
     return None
-
-
-def _missing(kind: str, feature: str) -> Unprepared:
-    return Unprepared(f"{kind}.sharing", f"this version cannot prepare {feature}; leave the field out")

@@ -143,6 +143,7 @@ CONFIG_OF: Final[Mapping[str, type[Config]]] = {
     "gpu": GpuConfig,
     "gpu-partition": GpuConfig,
     "gpu-shared": GpuConfig,
+    "gpu-mps": GpuConfig,
     "mig": MigConfig,
     "compute-instance": MigConfig,
     "vf": VfConfig,

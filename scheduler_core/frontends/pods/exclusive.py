@@ -15,7 +15,10 @@ from scheduler_core.model.names import qualified
 PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
 DEVICE_TYPES: Final = {GPU: ("gpu",), RDMA: ("nic", "vf")}
 """The values of the attribute ``type`` of pool devices, by the type that annotations use."""
-_RIVALS: Final = {**DEVICE_TYPES, GPU: ("gpu", "gpu-shared", "mig", "compute-instance", "gpu-partition")}
+_RIVALS: Final = {
+    **DEVICE_TYPES,
+    GPU: ("gpu", "gpu-shared", "gpu-mps", "mig", "compute-instance", "gpu-partition"),
+}
 """The types that count as rivals. Parts of a GPU and partitions of GPUs count as well."""
 
 

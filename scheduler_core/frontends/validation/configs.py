@@ -13,7 +13,12 @@ from scheduler_core.frontends.configuration.check import (
     unprepared_config,
     without_device,
 )
-from scheduler_core.frontends.configuration.device_rules import ConfiguredDevice, beyond_device, taken_twice
+from scheduler_core.frontends.configuration.device_rules import (
+    ConfiguredDevice,
+    beyond_device,
+    several_daemons,
+    taken_twice,
+)
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
 from scheduler_core.frontends.configuration.values import API_VERSION
@@ -102,7 +107,8 @@ class ClaimConfigs:
             )
         types = {one.type for one in self.requests}
         unused = without_device(given, types, [one.option.name for one in self.requests])
-        for problem in (*taken_twice([*self._several(given)]), *unused):
+        several = [*self._several(given)]
+        for problem in (*taken_twice(several), *several_daemons(several), *unused):
             yield self.read.devices, problem
 
     def _beyond(self, one: JudgedRequest, given: Sequence[GivenConfig]) -> list[InvalidConfig]:

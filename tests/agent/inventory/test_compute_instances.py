@@ -20,12 +20,12 @@ from agent.inventory.model import (
     LinkedGpus,
     MigComputeInstance,
     MigPartition,
-    SharedGpus,
     SplitGpus,
     WholeGpu,
 )
+from agent.inventory.modes import GpuModes, ModesOfGpu
+from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.partitions import shipped_table
-from agent.inventory.split_option import read_split_gpus
 from agent.publishing.fixed import fixed_pool
 from agent.slices import composite_slices, encoded, v1_slices
 from daemon.command_line import InvalidOption
@@ -221,13 +221,22 @@ def test_in_any_order_of_claims_no_slice_is_used_twice_and_none_is_refused_in_va
 
 
 def test_a_gpu_in_shares_and_compute_instances_exclude_each_other(found):
-    devices = describe(found(shared=SharedGpus()))
+    devices = describe(found(modes=GpuModes(ModesOfGpu(shared=100))))
 
     for pool in as_published(devices):
         ledger = Ledger(pool)
         ledger.take(LEAF, "x")
         assert not ledger.admits("gpu-0-shared")
         assert ledger.admits("gpu-1-shared")
+
+
+def test_beside_modes_that_are_in_use_side_by_side_there_are_none(found):
+    devices = describe(found(modes=GpuModes(by_minor={0: ModesOfGpu(shared=50, mps=50)}), split=SplitGpus()))
+
+    assert LEAF not in devices.by_name
+    assert LEAF.replace("gpu-0", "gpu-1") in devices.by_name
+    assert "compute instances of gpu-0: none, its modes are in use side by side" in devices.left_out
+    assert all(pool.rejected == {} for pool in as_published(devices))
 
 
 def test_pairs_of_linked_gpus_and_compute_instances_exclude_each_other(found):

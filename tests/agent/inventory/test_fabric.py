@@ -22,10 +22,10 @@ from agent.inventory.model import (
     Inventory,
     LinkedGpus,
     NodeDevices,
-    SharedGpus,
     WholeGpu,
     gpus_of,
 )
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.names import linked_name
 from agent.inventory.partitions import shipped_table
 from agent.inventory.withheld import Cause, Reason
@@ -149,17 +149,18 @@ def test_while_it_does_not_answer_no_whole_gpu_is_offered_and_the_reason_is_told
 
 
 def test_no_gpu_is_shared_whose_links_are_joined_on_request() -> None:
-    devices = describe(node(*ALONE, shared=SharedGpus(frozenset({1}))))
+    devices = describe(node(*ALONE, modes=GpuModes(by_minor={1: ModesOfGpu(shared=100, mps=100)})))
 
     assert list(devices.by_name) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
-    (line,) = told(devices)
-    assert line.startswith("gpu-1-shared: ")
-    assert "--shared-gpus" in line
+    shared, mps = told(devices)
+    assert shared.startswith("gpu-1-shared: ")
+    assert mps.startswith("gpu-1-mps: ")
+    assert "--gpu-modes" in shared
 
 
 def test_bare_metal_is_described_as_if_there_were_no_fabric_manager() -> None:
     table = LinkedGpus(table_of("t", {"2": [{"minors": [0, 1]}]}))
-    found = node(fabric=Fabric(), linked=table, shared=SharedGpus())
+    found = node(fabric=Fabric(), linked=table, modes=GpuModes(ModesOfGpu(shared=100)))
 
     assert as_fabric_allows(found) is found
     assert joined(describe(found))["gpus-0-1"] is None

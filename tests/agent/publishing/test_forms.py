@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.publishing.forms import (
     Form,
     Found,
@@ -15,11 +20,20 @@ from agent.publishing.forms import (
     Verdict,
     after_loss,
     documents,
+    fields_of,
     judge,
     specimen,
 )
+from agent.publishing.turns import by_turns
+from scheduler_core.base.features import Features
+from scheduler_core.base.quantity import Quantity
+from scheduler_core.books.expressed_groups import with_groups
+from scheduler_core.books.ledger import Ledger
+from scheduler_core.dialects.project import project
 
 GATE = frozenset({"sharedCounters", "consumesCounters"})
+GROUPS_ALONE = frozenset({"consumesCounters.compatibilityGroups"})
+DRAWN = ["gpu-0", "gpu-0-mig-1g-5gb-0", "gpu-0-mig-3g-20gb-4-7", "gpu-0-shared", "gpu-0-mps"]
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +41,21 @@ def found(tmp_path_factory):
     machine = SimulatedMachine.open(load_node("dgx-a100"), tmp_path_factory.mktemp("machine"))
     inventory = discover(simulated_hardware(machine).readers, "node-1")
     return Found.of(inventory, describe(inventory))
+
+
+@pytest.fixture(scope="module")
+def in_all_modes(tmp_path_factory):
+    machine = SimulatedMachine.open(load_node("dgx-a100"), tmp_path_factory.mktemp("machine"))
+    inventory = discover(simulated_hardware(machine).readers, "node-1")
+    inventory = replace(inventory, modes=GpuModes(ModesOfGpu(shared=50, mps=50)))
+    return Found.of(inventory, describe(inventory))
+
+
+@pytest.fixture(scope="module")
+def pools(in_all_modes):
+    """The pool with groups, and as it is where they are dropped."""
+    grouped = project(with_groups(in_all_modes.devices.pool))
+    return grouped, by_turns(grouped)
 
 
 def is_together(slices):
@@ -52,13 +81,68 @@ def test_a_server_that_drops_counters_gets_fixed_devices_and_the_gate_is_named(f
     assert not verdict.is_full
 
 
-def test_dropped_groups_alone_are_enough_for_fixed_devices(found):
-    lost = frozenset({"consumesCounters.compatibilityGroups"})
+def draws_of(slices):
+    """The draws of each GPU's devices, and which of them have groups."""
+    found = {
+        device["name"]: device["consumesCounters"]
+        for one in slices
+        for device in one["spec"].get("devices", ())
+        if device["name"].startswith("gpu")
+    }
+    with_groups = {
+        name for name, draws in found.items() if any("compatibilityGroups" in one for one in draws)
+    }
+    return {name: draws[0]["counters"] for name, draws in found.items()}, with_groups
 
-    verdict = judge(found, lambda slices: Taken(lost))
 
-    assert verdict.form is Form.FIXED
+def test_where_only_groups_are_dropped_all_devices_are_published_and_modes_take_turns(in_all_modes):
+    def ask(slices):
+        fields = {field for one in slices for field in fields_of([one])}
+        return Taken(GROUPS_ALONE if "draw.compatibilityGroups" in fields else frozenset())
+
+    verdict = judge(in_all_modes, ask)
+    slices = documents(in_all_modes, verdict)
+    side_by_side, grouped = draws_of(documents(in_all_modes, Verdict(Form.SEPARATE)))
+    draws, none = draws_of(slices)
+
+    assert (verdict.form, verdict.lost) == (Form.SEPARATE, GROUPS_ALONE)
     assert "feature gate DRADeviceCompatibilityGroups" in verdict.reason
+    assert ask(slices) == Taken()
+    assert draws.keys() == side_by_side.keys()
+    assert ({"gpu-0-shared", "gpu-0-mps", "gpu-0-mig-1g-5gb-0"} <= grouped, none) == (True, set())
+    assert draws["gpu-0-shared"] == draws["gpu-0-mps"] == draws["gpu-0"]
+    assert draws["gpu-0-mig-1g-5gb-0"] == side_by_side["gpu-0-mig-1g-5gb-0"]
+
+
+@given(st.lists(st.sampled_from(DRAWN), max_size=6))
+def test_without_groups_only_what_the_groups_allow_is_in_use_at_once(pools, order):
+    allowed, turns = (Ledger(one, Features(groups="kep-5963")) for one in pools)
+
+    for number, name in enumerate(order):
+        share = {"tangram.dev/memory": Quantity.parse("1Gi")} if name.endswith(("-shared", "-mps")) else None
+        if turns.admits(name, share):
+            assert allowed.admits(name, share)
+            turns.take(name, f"claim {number}", share)
+            allowed.take(name, f"claim {number}", share)
+    assert len({name.split("-")[2:3] == ["mig"] or name for name in turns.taken}) <= 1
+
+
+def test_a_loss_of_groups_that_only_the_real_write_showed_keeps_counters():
+    verdict = after_loss(Verdict(Form.SEPARATE), GROUPS_ALONE)
+
+    assert (verdict.form, verdict.lost) == (Form.SEPARATE, GROUPS_ALONE)
+
+
+def test_dropped_counters_and_groups_lead_to_fixed_devices_of_one_mode(in_all_modes):
+    verdict = judge(in_all_modes, lambda slices: Taken(GATE | GROUPS_ALONE))
+
+    names = {
+        device["name"]
+        for one in documents(in_all_modes, verdict)
+        for device in one["spec"].get("devices", ())
+        if device["name"].startswith("gpu")
+    }
+    assert names == {f"gpu-{minor}" for minor in range(8)}
 
 
 def test_a_server_that_refuses_every_form_with_counters_gets_fixed_devices_and_its_words_are_kept(found):

@@ -21,7 +21,7 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import SharedGpus
+from agent.inventory.modes import GpuModes
 from agent.slices import v1_slices
 from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, KubeApi, NotFound
 
@@ -50,10 +50,10 @@ class PluginSite:
         self.machine = SimulatedMachine.open(load_node(self.node_file), self.machine_dir)
 
     @contextmanager
-    def published(self, shared: SharedGpus | None = None) -> Iterator[None]:
-        """Offer the machine's devices to the scheduler. Shape: ``shared`` the GPUs that claims may share."""
+    def published(self, modes: GpuModes | None = None) -> Iterator[None]:
+        """Offer the machine's devices to the scheduler. Shape: ``modes`` in which its GPUs are offered."""
         machine = simulated_hardware(self.machine)
-        inventory = replace(discover(machine.readers, self.node), shared=shared)
+        inventory = replace(discover(machine.readers, self.node), modes=modes or GpuModes())
         devices = describe(inventory, self.driver)
         made = [self.api.create(RESOURCE_SLICES, document).metadata.name for document in v1_slices(devices)]
         selector = {"cel": {"expression": f'device.driver == "{self.driver}"'}}

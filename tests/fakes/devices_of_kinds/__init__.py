@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from agent.hardware.fabric.ports import FabricReader
+from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
 from agent.hardware.simulated import SimulatedMachine
@@ -14,20 +15,24 @@ from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
 from agent.inventory.model import NicVf
 from agent.inventory.vfs.rules import VfRule, VfRules
-from plugin.kinds.gpu_partition import GpuPartitionKind
+from plugin.kinds.gpus_under_mps.share import MpsGpuKind
+from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind
 from plugin.kinds.imex_channel import ImexChannelKind
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
+from plugin.kinds.mig_partition.under_mps import MigUnderMpsKind
 from plugin.kinds.netdev_nic import NetdevNicKind
 from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.rdma_nic import RdmaNicKind
 from plugin.kinds.registry import KINDS
-from plugin.kinds.shared_gpu import SharedGpuKind
 from plugin.kinds.table import AnyKind
-from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpus.gpu_partition import GpuPartitionKind
+from plugin.kinds.whole_gpus.shared_gpu import SharedGpuKind
+from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpus.whole_gpu_in_turns import GpuInTurnsKind
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
@@ -35,7 +40,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, NicReader, PciReader)
+_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, MpsReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read", "find"}
 """The methods of a machine that change nothing."""
 
@@ -86,7 +91,7 @@ def allocated_device(
 ) -> AllocatedDevice:
     """Return a result for a device; of a GPU that claims share, a share of its memory."""
     name = DeviceId(driver, node, DeviceName(device))
-    if not device.endswith("-shared"):
+    if not device.endswith(("-shared", "-mps")):
         return AllocatedDevice(request, name, admin_access)
     consumed = {"memory": Quantity.parse(memory), f"{driver}/multiprocessors": Quantity.of(0)}
     return AllocatedDevice(request, name, admin_access, share_id=SHARE_ID, consumed=consumed)
@@ -103,6 +108,15 @@ VF_SETTINGS: Mapping[str, Any] = {
 }
 """All settings that a PF keeps of a VF, each other than what a new VF has."""
 
+MPS_SHARING: Mapping[str, Any] = {
+    "strategy": "MPS",
+    "mpsConfig": {"defaultActiveThreadPercentage": 50, "defaultPinnedDeviceMemoryLimit": "2Gi"},
+}
+
+SHORT_TURNS: Mapping[str, Any] = {
+    "kind": "GpuConfig",
+    "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Short"}},
+}
 NETDEV: Mapping[str, Any] = {
     "name": "fast0",
     "mtu": 1400,
@@ -113,7 +127,15 @@ NETDEV: Mapping[str, Any] = {
 
 EXAMPLES: Mapping[type[AnyKind], Example] = {
     WholeGpuKind: Example("gpu-0", in_mig_mode=(0,)),
-    SharedGpuKind: Example("gpu-0-shared", in_mig_mode=(0,)),
+    GpuUnderMpsKind: Example(
+        "gpu-0", in_mig_mode=(0,), parameters={"kind": "GpuConfig", "sharing": MPS_SHARING}
+    ),
+    MigUnderMpsKind: Example(
+        "gpu-0-mig-3g-20gb-4-7", parameters={"kind": "MigConfig", "sharing": MPS_SHARING}, has_facts=True
+    ),
+    MpsGpuKind: Example("gpu-0-mps", in_mig_mode=(0,)),
+    SharedGpuKind: Example("gpu-0-shared", parameters=SHORT_TURNS, in_mig_mode=(0,)),
+    GpuInTurnsKind: Example("gpu-0", parameters=SHORT_TURNS, in_mig_mode=(0,)),
     GpuPartitionKind: Example("gpus-0-1", in_mig_mode=(0, 1), parts=2),
     MigPartitionKind: Example("gpu-0-mig-3g-20gb-4-7", has_facts=True),
     ImexChannelKind: Example("imex-channel-1"),

@@ -7,7 +7,7 @@ from typing import Any
 import pynvml
 
 from agent.hardware.ports import Gpus
-from agent.hardware.types import MIB, GpuInstance, MigSpec, ModeChange, Placement
+from agent.hardware.types import MIB, ComputeMode, GpuInstance, MigSpec, ModeChange, Placement
 from fake_nvml.boards import Boards
 from fake_nvml.c import Refused, c_function
 from fake_nvml.models import shipped_models
@@ -17,6 +17,13 @@ STATUS = {
     ModeChange.PENDING_IN_USE: pynvml.NVML_ERROR_IN_USE,
     ModeChange.PENDING_RESET: pynvml.NVML_ERROR_RESET_REQUIRED,
 }
+
+COMPUTE_MODES = (
+    ComputeMode.DEFAULT,
+    ComputeMode.EXCLUSIVE_THREAD,
+    ComputeMode.PROHIBITED,
+    ComputeMode.EXCLUSIVE_PROCESS,
+)
 
 
 class FakeLibrary(Boards):
@@ -47,6 +54,14 @@ class FakeLibrary(Boards):
     @c_function
     def nvmlDeviceSetMigMode(self, device, mode, status):
         status._obj.value = STATUS[self.gpus.set_mig_mode(self._thing(device)[1], mode == 1)]
+
+    @c_function
+    def nvmlDeviceGetComputeMode(self, device, mode):
+        mode._obj.value = COMPUTE_MODES.index(self.gpus.compute_mode(self._thing(device)[1]))
+
+    @c_function
+    def nvmlDeviceSetComputeMode(self, device, mode):
+        self.gpus.set_compute_mode(self._thing(device)[1], COMPUTE_MODES[mode])
 
     @c_function
     def nvmlDeviceGetGpuInstanceProfileInfo(self, device, constant, info):

@@ -22,7 +22,7 @@ from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
-from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
 
 PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
 UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]

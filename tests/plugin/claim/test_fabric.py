@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agent.hardware.fabric.types import FabricMode
-from agent.inventory.model import LinkedGpus, SharedGpus
+from agent.inventory.model import LinkedGpus
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.base.errors import (
     DeviceHeld,
     HardwareFailed,
@@ -336,7 +337,7 @@ def test_a_given_table_chooses_among_the_fabric_managers_groups(
     folder: Path, fabric_bench_in: Callable[..., Any]
 ) -> None:
     pairs = table_of("table", {"2": [{"minors": [0, 1]}, {"minors": [0, 2]}]})
-    bench = fabric_bench_in(folder, LinkedGpus(pairs), SharedGpus())
+    bench = fabric_bench_in(folder, LinkedGpus(pairs), GpuModes(ModesOfGpu(shared=100)))
 
     bench.prepare("u1", PAIR)
     with pytest.raises(UnknownDevice, match="the fabric manager has no partition of exactly these GPUs"):

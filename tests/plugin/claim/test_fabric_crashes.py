@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from devices_of_kinds import example_of
 
-from plugin.kinds.gpu_partition import GpuPartitionKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
-from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpus.gpu_partition import GpuPartitionKind
+from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
 
 Dies = Callable[[str, AnyKind, int], bool]
 JOINED = [kind for kind in KINDS.preparable if isinstance(kind, WholeGpuKind | GpuPartitionKind)]

@@ -13,7 +13,7 @@ from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.claim.plan import is_same_allocation, resolve
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
-from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu
 from plugin.machine.lock_target import LockTarget
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.check import type_of, unprepared_devices
@@ -98,16 +98,9 @@ def test_a_configuration_without_any_effect_leaves_the_plan_as_it_is(
     [
         (
             "gpu-0",
-            {"kind": "GpuConfig", "sharing": {"strategy": "TimeSlicing"}},
-            "cannot prepare time slicing",
+            {"kind": "MigConfig"},
+            "is for devices of type mig or compute-instance; the claim requests no such device",
         ),
-        ("gpu-0", {"kind": "GpuConfig", "sharing": {"strategy": "MPS"}}, "cannot prepare MPS"),
-        (
-            "gpu-0-mig-3g-20gb-4-7",
-            {"kind": "MigConfig", "sharing": {"strategy": "MPS"}},
-            "cannot prepare MPS",
-        ),
-        ("gpu-0", {"kind": "MigConfig"}, "is for devices of type mig or compute-instance; the claim"),
     ],
 )
 def test_a_configuration_that_this_version_cannot_carry_out_is_refused(

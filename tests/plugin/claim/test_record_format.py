@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from plugin.claim.record import Record
 from plugin.claim.record_format import decode, encode
 from plugin.claim.states import State
-from plugin.kinds.gpu_partition import ClaimedGpuPartition
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.registry import ClaimedDevice
-from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.kinds.whole_gpus.gpu_partition import ClaimedGpuPartition
+from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("u1")

@@ -20,7 +20,7 @@ from plugin.claim.record_format import VERSION, Corrupt, decode, encode
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
-from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 UID = ClaimUid("0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11")

@@ -30,7 +30,7 @@ from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMi
 from plugin.kinds.nic_vf.binding import RecordedBinding
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.rdma_nic import ClaimedRdmaNic
-from plugin.kinds.shared_gpu import ClaimedGpuShare
+from plugin.kinds.whole_gpus.shared_gpu import ClaimedGpuShare
 from scheduler_core.model.claim import OpaqueConfig
 
 

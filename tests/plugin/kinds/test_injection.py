@@ -13,11 +13,11 @@ from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode, GpuUuid, HostFile
 from plugin.base.errors import NotReady
 from plugin.cdi.hook import HookProgram
-from plugin.kinds.gpu_partition import ClaimedGpuPartition
 from plugin.kinds.injection import injections
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.registry import ClaimedDevice
-from plugin.kinds.whole_gpu import ClaimedGpu
+from plugin.kinds.whole_gpus.gpu_partition import ClaimedGpuPartition
+from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu
 from plugin.machine.context import Context
 from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimUid

@@ -16,7 +16,8 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, PublishedDevice, SharedGpus, SplitGpus, hardware_of
+from agent.inventory.model import LinkedGpus, PublishedDevice, SplitGpus, hardware_of
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.claim.record_format import VERSION
 from plugin.kinds.claimed import Claimed
@@ -27,6 +28,7 @@ from plugin.machine.seen import SeenHardware
 from scheduler_core.frontends.partitions.table import table_of
 
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
+ALL_MODES = GpuModes(ModesOfGpu(shared=100, mps=100))
 COMMON = Common(requests=("r",), pool="n", device="d", cdi_id="x")
 EACH_KIND = pytest.mark.parametrize("kind", KINDS.preparable, ids=lambda kind: type(kind).__name__)
 
@@ -38,7 +40,7 @@ def linked_bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKin
 
 
 def published_on(machine: Machine, node: str, linked: LinkedGpus | None = None) -> Iterable[PublishedDevice]:
-    found = replace(discover(machine.readers, node), linked=linked, shared=SharedGpus())
+    found = replace(discover(machine.readers, node), linked=linked, modes=ALL_MODES)
     found = replace(found, split=SplitGpus(), imex_channels=2)
     return describe(found, "tangram.dev").by_name.values()
 

@@ -21,7 +21,7 @@ from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.nics import NicVfKind
 from plugin.kinds.setup import DeviceSetup
 from plugin.kinds.table import KindTable
-from plugin.kinds.whole_gpu import WholeGpuKind
+from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
 from plugin.machine.context import Context
 from plugin.machine.node import Node
 

@@ -26,7 +26,8 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
-from agent.inventory.model import LinkedGpus, SharedGpus, SplitGpus
+from agent.inventory.model import LinkedGpus, SplitGpus
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.base import files
 from plugin.machine.namespaces import PodNamespace
@@ -127,7 +128,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         cdi_dir=folder / "cdi",
         linked=PAIR,
         has_metadata=deed.endswith("+metadata"),
-        shared=SharedGpus(),
+        modes=GpuModes(ModesOfGpu(shared=100, mps=100)),
         imex_channels=2,
         vfs=STATIC if deed == "keep" else ON_DEMAND if deed.endswith("+vfs") else None,
         split=SplitGpus(),

@@ -13,7 +13,7 @@ from scheduler_core.frontends.configuration.check import (
     config_problems,
     unprepared_devices,
 )
-from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARE, NO_VFIO
+from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARE, NO_VFIO, ONE_DAEMON
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, OpaqueConfig
 from scheduler_core.model.device import Device, DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool, PoolId
@@ -37,6 +37,8 @@ POOL = Pool(
         device("gpu-0", "gpu", "40Gi", uuid=UUID),
         device("gpu-1", "gpu", "40Gi", uuid=UUID.replace("abcd", "abce")),
         device("mig-0", "mig", "5Gi"),
+        device("shared-0", "gpu-shared", "40Gi"),
+        device("pair", "gpu-partition"),
         *(device(f"vf-{number}", "vf", linkSpeedMbps=25_000) for number in range(3)),
         device("nic-0", "nic", linkSpeedMbps=25_000),
         device("other", "something-else"),
@@ -161,7 +163,7 @@ def test_a_limit_above_the_memory_of_the_device_is_refused() -> None:
 def test_a_limit_by_device_is_compared_with_that_device(key: str) -> None:
     limits = {key: "41Gi", "0": "40Gi"}
     found = told(
-        {"g": ["gpu-0", "gpu-1"]}, config("GpuConfig", **mps(defaultPerDevicePinnedMemoryLimit=limits))
+        {"g": ["gpu-0"], "h": ["gpu-1"]}, config("GpuConfig", **mps(defaultPerDevicePinnedMemoryLimit=limits))
     )
 
     place = f"all requests: GpuConfig.sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit.{key}"
@@ -215,16 +217,39 @@ def test_an_overridden_configuration_is_not_compared() -> None:
 def test_what_cannot_be_prepared_is_told_once_for_each_configuration() -> None:
     one = config("GpuConfig", sharing={"strategy": "TimeSlicing"})
 
-    assert told({"g": ["gpu-0", "gpu-1"]}, one) == [
-        "all requests: GpuConfig.sharing: this version cannot prepare time slicing; leave the field out"
+    assert told({"g": ["pair", "pair"]}, one) == [
+        "all requests: GpuConfig.sharing: this version sets no interval for GPUs that NVLink joins; "
+        "leave the field out"
     ]
 
 
-@pytest.mark.parametrize(("device", "kind"), [("gpu-0", "GpuConfig"), ("mig-0", "MigConfig")])
-def test_mps_cannot_be_prepared_on_gpus_and_partitions(device: str, kind: str) -> None:
-    (sentence,) = told({"r": [device]}, config(kind, **mps()))
+@pytest.mark.parametrize("device", ["gpu-0", "shared-0"])
+def test_time_slicing_can_be_prepared_on_gpus_and_their_shares(device: str) -> None:
+    assert told({"r": [device]}, config("GpuConfig", sharing={"strategy": "TimeSlicing"})) == []
 
-    assert sentence == f"all requests: {kind}.sharing: this version cannot prepare MPS; leave the field out"
+
+@pytest.mark.parametrize(("device", "kind"), [("gpu-0", "GpuConfig"), ("mig-0", "MigConfig")])
+def test_mps_can_be_prepared_on_gpus_and_mig_partitions(device: str, kind: str) -> None:
+    assert told({"r": [device]}, config(kind, **mps())) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "why"), [("shared-0", "take turns without MPS; ask for"), ("pair", "GPUs that NVLink joins")]
+)
+def test_mps_cannot_be_prepared_on_shared_gpus_and_nvlink_partitions(device: str, why: str) -> None:
+    (sentence,) = told({"r": [device]}, config("GpuConfig", **mps()))
+
+    assert sentence.startswith("all requests: GpuConfig.sharing: ")
+    assert why in sentence
+
+
+def test_a_request_for_several_devices_under_mps_is_refused_once() -> None:
+    rule = f"is for several devices of request r: {ONE_DAEMON}"
+
+    assert told({"r": ["gpu-0", "gpu-1"], "s": ["mig-0"]}, config("GpuConfig", **mps())) == [
+        f"all requests: GpuConfig.sharing: {rule}"
+    ]
+    assert told({"r": ["gpu-0"], "s": ["gpu-1"]}, config("GpuConfig", **mps())) == []
 
 
 def test_a_configuration_that_cannot_be_read_is_told_and_the_others_are_judged() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from judged_documents import claim, config, device_class, exactly, judge, of_type, slice_of
 
+from scheduler_core.frontends.configuration.preparable import NO_MPS_FOR_PARTITIONS, ONE_DAEMON
 from scheduler_core.frontends.validation.finding import Level
 
 SLICE = slice_of(("gpu-0", {"type": "gpu"}), ("vf-0", {"type": "vf", "linkSpeedMbps": 100}))
@@ -120,20 +121,21 @@ def test_slices_say_which_type_a_class_selects() -> None:
     ((_, text),) = told(SLICE, by_name, claim(request, config=[config("GpuConfig", "r")]))
 
     assert text.endswith(
-        "is for devices of type gpu or gpu-partition or gpu-shared; the claim requests no such device"
+        "is for devices of type gpu or gpu-partition or gpu-shared or gpu-mps; "
+        "the claim requests no such device"
     )
 
 
 @pytest.mark.parametrize("source", ["claim", "class"])
 def test_what_this_version_cannot_prepare_is_refused(source: str) -> None:
-    gpu, one = of_type("gpu"), config("GpuConfig", **MPS)
+    pair, one = of_type("gpu-partition"), config("GpuConfig", **MPS)
     if source == "class":
-        gpu["spec"]["config"] = [{"opaque": one["opaque"]}]
-    asked = claim(exactly("g", "gpu"), **({"config": [one]} if source == "claim" else {}))
+        pair["spec"]["config"] = [{"opaque": one["opaque"]}]
+    asked = claim(exactly("g", "gpu-partition"), **({"config": [one]} if source == "claim" else {}))
 
-    ((path, text),) = told(gpu, asked)
+    ((path, text),) = told(pair, asked)
 
-    said = "GpuConfig.sharing: this version cannot prepare MPS; leave the field out"
+    said = f"GpuConfig.sharing: {NO_MPS_FOR_PARTITIONS}"
     if source == "claim":
         assert (path, text) == ("spec.devices.config[0].opaque.parameters.sharing", f"all requests: {said}")
     else:
@@ -143,9 +145,18 @@ def test_what_this_version_cannot_prepare_is_refused(source: str) -> None:
 def test_the_place_is_that_of_the_configuration_that_counts() -> None:
     configs = [config("VfConfig"), config("GpuConfig"), config("GpuConfig", **MPS), config("VfConfig")]
 
-    found = told(claim(exactly("g", "gpu"), exactly("v", "vf"), config=configs))
+    classes = of_type("gpu-partition"), of_type("vf")
+
+    found = told(*classes, claim(exactly("g", "gpu-partition"), exactly("v", "vf"), config=configs))
 
     assert [path for path, _ in found] == ["spec.devices.config[2].opaque.parameters.sharing"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_request_for_several_devices_under_mps_is_refused(count: int) -> None:
+    found = told(claim(exactly("g", "gpu", count=count), config=[config("GpuConfig", **MPS)]))
+
+    assert [ONE_DAEMON in text for _, text in found] == [True] * (count - 1)
 
 
 def test_a_claim_without_requests_has_no_device_for_a_configuration() -> None:
@@ -214,10 +225,11 @@ def test_a_configuration_for_one_of_several_alternatives_is_accepted() -> None:
 def test_an_allocated_claim_is_judged_by_its_allocation() -> None:
     asked = claim(exactly("g", "gpu"), config=[config("GpuConfig")])
     entry = {"source": "FromClaim", **config("GpuConfig", **MPS)}
-    device = {"request": "g", "driver": "tangram.dev", "pool": "n", "device": "gpu-0"}
+    device = {"request": "g", "driver": "tangram.dev", "pool": "n", "device": "gpus-0-1"}
+    pair = slice_of(("gpus-0-1", {"type": "gpu-partition"}))
     status = {"allocation": {"devices": {"results": [device], "config": [entry]}}}
 
-    found = told(SLICE, asked | {"status": status})
+    found = told(pair, asked | {"status": status})
 
     assert [path for path, _ in found] == ["status.allocation.devices.config"]
     assert "cannot prepare MPS" in found[0][1]

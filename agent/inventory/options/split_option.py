@@ -10,7 +10,7 @@ from argparse import ArgumentParser
 from typing import Final
 
 from agent.inventory.model import SplitGpus
-from agent.inventory.shared_option import read_minors
+from agent.inventory.options.mode_option import read_minors
 
 OPTION: Final = "--compute-instances"
 

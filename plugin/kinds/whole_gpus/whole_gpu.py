@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from agent.inventory.model import WholeGpu
-from plugin.kinds.joined_gpus import JoinedGpusKind
 from plugin.kinds.kind import CrashPoints, Wanted
-from plugin.kinds.whole_gpus import ClaimedOneGpu
+from plugin.kinds.whole_gpus.base import ClaimedOneGpu
+from plugin.kinds.whole_gpus.joined_gpus import JoinedGpusKind
 from plugin.machine.context import Context
 
 

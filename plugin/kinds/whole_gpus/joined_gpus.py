@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, TypeVar
 
 from agent.inventory.model import PublishedDevice
-from plugin.kinds import fabric
 from plugin.kinds.kind import Foreign, Progress
-from plugin.kinds.whole_gpus import ClaimedWholeGpus, WholeGpusKind
+from plugin.kinds.whole_gpus import fabric
+from plugin.kinds.whole_gpus.base import ClaimedWholeGpus, WholeGpusKind
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 

@@ -1,0 +1,77 @@
+"""In which modes each GPU of a node is offered: whole, cut by MIG, and shared in two ways.
+
+Values only. Who writes such a policy down (an option, a file) builds these values; the description of the
+node reads them. The modes are those of the first form of KEP-5963.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, Self
+
+ALL_OF_IT: Final = 100
+"""The percentage of a mode that uses its GPU alone."""
+ATTRIBUTE: Final = "partitioningMode"
+"""The attribute that says the mode of a device, where its GPU is offered in several."""
+
+
+class GpuMode(StrEnum):
+    """A way to use a GPU, as the attribute says it."""
+
+    WHOLE = "None"
+    MIG = "MIGSlicing"
+    SHARED = "GPUFractioning"
+    MPS = "MPSSharing"
+
+
+@dataclass(frozen=True, slots=True)
+class ModesOfGpu:
+    """The modes in which one GPU is offered.
+
+    Shape: ``shared`` and ``mps`` are None where the GPU is not shared so.
+    Units: ``shared``, ``mps`` percent of the GPU's memory and multiprocessors that the claims of this mode
+           have together. With 100 the mode uses the GPU alone, with less both may use it at once.
+    """
+
+    whole: bool = True
+    mig: bool = True
+    shared: int | None = None
+    mps: int | None = None
+
+    @property
+    def is_side_by_side(self) -> bool:
+        """Whether two modes may use the GPU at once, each a part of it."""
+        if self.shared is None or self.mps is None:
+            return False
+        return self.shared + self.mps <= ALL_OF_IT
+
+    @property
+    def is_told(self) -> bool:
+        """Whether devices say their mode: claims share the GPU, and can also have it otherwise."""
+        shared = [self.shared is not None, self.mps is not None]
+        return any(shared) and sum([self.whole, self.mig, *shared]) > 1
+
+    @property
+    def unshared(self) -> Self:
+        """Return the modes without those in which claims share the GPU."""
+        return replace(self, shared=None, mps=None)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuModes:
+    """The modes of all GPUs of a node. Shape: ``by_minor`` the GPUs with modes of their own."""
+
+    others: ModesOfGpu = field(default_factory=ModesOfGpu)
+    by_minor: Mapping[int, ModesOfGpu] = field(default_factory=dict)
+
+    def of(self, minor: int) -> ModesOfGpu:
+        """Return the modes of the GPU of a minor."""
+        return self.by_minor.get(minor, self.others)
+
+    @property
+    def unshared(self) -> Self:
+        """Return the modes without those in which claims share a GPU."""
+        by_minor = {minor: modes.unshared for minor, modes in self.by_minor.items()}
+        return replace(self, others=self.others.unshared, by_minor=by_minor)

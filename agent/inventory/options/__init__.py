@@ -1,0 +1,1 @@
+"""Options that say what a node offers: the same for agent, plugin and commands."""

@@ -1,0 +1,105 @@
+"""Reads ``--gpu-modes``: in which modes the GPUs of a node are offered.
+
+Takes the texts of the option, one for each time that it was given; returns a value, or one error. The option
+may name GPUs that the node does not have yet: the description of the node lists what it leaves out.
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Final
+
+from agent.inventory.modes import ALL_OF_IT, GpuMode, GpuModes, ModesOfGpu
+from daemon.command_line import InvalidOption, require
+
+OPTION: Final = "--gpu-modes"
+_ALL: Final = "all"
+_LAST_MINOR: Final = 255
+_WORDS: Final = {"whole": GpuMode.WHOLE, "mig": GpuMode.MIG, "shared": GpuMode.SHARED, "mps": GpuMode.MPS}
+_RANGE: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
+_MODE: Final = re.compile(r"(whole|mig|shared|mps)(?::(\d{1,2})%)?", re.ASCII)
+_MINORS: Final = f"must be all, or minors of GPUs from 0 to {_LAST_MINOR} such as 0,2-5"
+_FORM: Final = (
+    f"must be GPUs=MODES: all or minors from 0 to {_LAST_MINOR}, and modes of {', '.join(_WORDS)}, "
+    "such as 0,2-5=whole,mig,shared"
+)
+_PARTS: Final = (
+    "shared and mps have either no parts, or both have one of 1% to 99%, together at most 100%, "
+    "such as shared:50%,mps:50%"
+)
+_ONCE: Final = "no other entry may name the same GPUs"
+
+
+def add_option(parser: ArgumentParser) -> None:
+    """Add the option. Agent and plugin of a node need equal values, since they name the same devices."""
+    parser.add_argument(
+        OPTION,
+        metavar="GPUS=MODES",
+        action="append",
+        help="in which modes GPUs are offered: all or minors, and modes of whole, mig, shared, mps, such as "
+        "0,2-5=whole,mig,shared:50%%,mps:50%%; may be given several times; default: all=whole,mig; "
+        "agent and plugin of a node need the same values",
+    )
+
+
+def read_gpu_modes(texts: Sequence[str] | None) -> GpuModes:
+    """Return the modes that the option says. Raises: InvalidOption."""
+    others: ModesOfGpu | None = None
+    by_minor: dict[int, ModesOfGpu] = {}
+    for text in texts or ():
+        gpus, is_entry, modes = text.partition("=")
+        require(bool(is_entry), OPTION, text, _FORM)
+        found = _modes(modes, text)
+        if gpus == _ALL:
+            require(others is None, OPTION, text, _ONCE)
+            others = found
+            continue
+        minors = _minors(gpus)
+        require(bool(minors), OPTION, text, _FORM)
+        require(by_minor.keys().isdisjoint(minors), OPTION, text, _ONCE)
+        by_minor |= dict.fromkeys(minors, found)
+    return GpuModes(others or ModesOfGpu(), by_minor)
+
+
+def read_minors(option: str, text: str) -> frozenset[int] | None:
+    """Return the minors of the GPUs that an option names, None for all. Raises: InvalidOption."""
+    if text == _ALL:
+        return None
+    found = _minors(text)
+    require(bool(found), option, text, _MINORS)
+    return found
+
+
+def _minors(gpus: str) -> frozenset[int]:
+    """Return minors in their text form, none where it is wrong."""
+    minors: set[int] = set()
+    for part in gpus.split(","):
+        found = _RANGE.fullmatch(part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if not first <= last <= _LAST_MINOR:
+            return frozenset()
+        minors.update(range(first, last + 1))
+    return frozenset(minors)
+
+
+def _modes(modes: str, text: str) -> ModesOfGpu:
+    parts: dict[GpuMode, int | None] = {}
+    for one in modes.split(","):
+        found = _MODE.fullmatch(one)
+        if found is None or _WORDS[found[1]] in parts:
+            raise InvalidOption(OPTION, text, _FORM)
+        parts[_WORDS[found[1]]] = int(found[2]) if found[2] else None
+    shares = [parts.get(mode) for mode in (GpuMode.SHARED, GpuMode.MPS)]
+    is_parted = any(part is not None for part in parts.values())
+    if is_parted:
+        whole = [part or 0 for part in shares]
+        is_right = all(whole) and sum(whole) <= ALL_OF_IT and sum(map(bool, parts.values())) == len(shares)
+        require(is_right, OPTION, text, _PARTS)
+    return ModesOfGpu(
+        whole=GpuMode.WHOLE in parts,
+        mig=GpuMode.MIG in parts,
+        shared=(parts[GpuMode.SHARED] or ALL_OF_IT) if GpuMode.SHARED in parts else None,
+        mps=(parts[GpuMode.MPS] or ALL_OF_IT) if GpuMode.MPS in parts else None,
+    )
