@@ -101,6 +101,7 @@ def start(
         driver.starting(),
         _lock_file_removed_on_failure(paths.lock_file, is_ours=paths.data_dir in fresh),
         folders.made(paths.folders, _FOLDER_MODE),
+        folders.made((paths.hook_dir,), _FOLDER_MODE, with_content=True),
     ):
         refuse_taken(paths.dra_socket)
         refuse_taken(paths.registration_socket)
