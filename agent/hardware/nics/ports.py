@@ -5,7 +5,7 @@ Every method may raise a ``HardwareError``. ``NicReader`` changes nothing; ``Nic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -89,8 +89,8 @@ class NicReader(Protocol):
         """Return the mode as far as files tell it: no driver is asked, which needs CAP_NET_ADMIN."""
         ...
 
-    def data_direct(self, bdf: Bdf) -> PciFunction | None:
-        """Return the function through which a NIC's card reads GPU memory directly, None if unknown."""
+    def data_direct(self, bdfs: Iterable[Bdf]) -> Mapping[Bdf, PciFunction]:
+        """Return the functions through which NICs' cards read GPU memory directly, where they are known."""
         ...
 
 
