@@ -26,6 +26,7 @@ from agent.inventory.table_files import BadTable, read_table
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
 from agent.publishing.forms import Found
+from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
@@ -83,11 +84,11 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
 
 
 def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) -> Callable[[], Found]:
-    describer = Describer(options.driver_name)
+    describer, seen = Describer(options.driver_name), LinksSeen()
 
     def found() -> Found:
         inventory = replace(
-            discover(readers, options.node_name),
+            seen.completed(discover(readers, options.node_name)),
             linked=linked,
             modes=options.modes,
             imex_channels=options.imex_channels,

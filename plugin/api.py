@@ -38,6 +38,7 @@ _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, lo
 _RETRIED: Final = "it is retried; if it persists, check the API server and the network to it"
 _MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
 _PARAMETERS: Final = b'"opaque"'
+_ALLOCATION: Final = "status.allocation"
 _log = logging.getLogger(__name__)
 
 
@@ -53,6 +54,7 @@ class ClusterClaims:
     events: EventWriter
     manager: str
     node: str
+    driver: str
 
     @classmethod
     def connect(cls, kubeconfig: Path | None, options: Options) -> Self:
@@ -63,7 +65,8 @@ class ClusterClaims:
         except NotConfigured as error:
             raise NoApiServer(str(error)) from error
         events = EventWriter(api, component, time.time, options.node_name)
-        return cls(api, events, _manager(component, options.node_name), options.node_name)
+        manager = _manager(component, options.node_name)
+        return cls(api, events, manager, options.node_name, options.driver_name)
 
     def close(self) -> None:
         """Write the events that wait."""
@@ -89,31 +92,70 @@ class ClusterClaims:
         return _with_doubled_keys(found)
 
     def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
-        """Apply this driver's part of ``status.devices``. Raises: ReportFailed."""
+        """Make this driver's part of ``status.devices`` what is given. Raises: ReportFailed."""
+        try:
+            if self._apply(ref, uid, devices):
+                return
+        except (NotFound, Conflict):
+            return
+        except Invalid as error:
+            if not self._is_allocated(ref, devices):
+                return  # the pod was deleted by force: its claim was released before it was unprepared
+            if not any(cause.field == _ALLOCATION for cause in error.causes):
+                raise _not_written(ref, error) from error
+        except ApiError as error:
+            raise _not_written(ref, error) from error
+        self._merge(ref, uid, devices)
+
+    def _apply(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> bool:
+        """Apply the devices; return whether nothing else of this node is left, from a merge."""
         # The UID makes it a conflict if another claim has the name by now.
         body = {
             "metadata": {"namespace": ref.namespace, "name": ref.name, "uid": uid},
             "status": {"devices": list(devices)},
         }
+        answer = self.api.patch(
+            RESOURCE_CLAIMS,
+            ref.name,
+            body,
+            ref.namespace,
+            kind=PatchKind.APPLY,
+            field_manager=self.manager,
+            force=True,
+            subresource="status",
+        )
+        stored = (answer.document.get("status") or {}).get("devices") or ()
+        return {_key(one) for one in stored if self._is_ours(one)} <= {_key(one) for one in devices}
+
+    def _merge(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
+        """Write the devices into the version of the claim that was read. Raises: ReportFailed.
+
+        Whatever is applied, the API server sorts the keys of opaque parameters and takes another order for
+        a change of the allocation. A merge leaves them as they are, and takes the same right as apply.
+        """
         try:
+            found = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document
+            if found["metadata"]["uid"] != uid:
+                return
+            all_devices = (found.get("status") or {}).get("devices") or []
+            others = [one for one in all_devices if not self._is_ours(one)]
+            version = found["metadata"]["resourceVersion"]
             self.api.patch(
                 RESOURCE_CLAIMS,
                 ref.name,
-                body,
+                {"metadata": {"resourceVersion": version}, "status": {"devices": [*others, *devices]}},
                 ref.namespace,
-                kind=PatchKind.APPLY,
                 field_manager=self.manager,
-                force=True,
                 subresource="status",
             )
-        except (NotFound, Conflict):
+        except NotFound:
             return
         except ApiError as error:
-            if isinstance(error, Invalid) and not self._is_allocated(ref, devices):
-                return  # the pod was deleted by force: its claim was released before it was unprepared
-            retry = isinstance(error, Unavailable)
-            subject = f"the devices of claim {ref} in its status"
-            raise ReportFailed("write", subject, _reason(error), error.remedy, retry=retry) from error
+            raise _not_written(ref, error) from error
+
+    def _is_ours(self, device: Mapping[str, Any]) -> bool:
+        """Whether an entry is of a device of this node: claims may have devices of several nodes."""
+        return (device.get("driver"), device.get("pool")) == (self.driver, self.node)
 
     def _is_allocated(self, ref: ClaimRef, devices: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a claim still has these devices; true if the API server does not say."""
@@ -164,6 +206,17 @@ def _manager(component: str, node: str) -> str:
     if len(name) <= _MANAGER_SIZE:
         return name
     return f"{component}/{hashlib.sha256(node.encode()).hexdigest()[:32]}"
+
+
+def _key(device: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(device.get(key) for key in ("driver", "pool", "device", "shareID"))
+
+
+def _not_written(ref: ClaimRef, error: ApiError) -> ReportFailed:
+    """Return the error for a status that was not written; a claim that changed meanwhile is read again."""
+    retry = isinstance(error, Unavailable | Conflict)
+    subject = f"the devices of claim {ref} in its status"
+    return ReportFailed("write", subject, _reason(error), error.remedy, retry=retry)
 
 
 def _reason(error: ApiError) -> str:

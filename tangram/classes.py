@@ -1,7 +1,7 @@
 """The DeviceClasses of a driver, as API objects.
 
 A class selects what a claim without more words can have: a VF or NIC that works for RDMA, which is the mode
-where none is said; a VF for VFIO, with the configuration that says so.
+where none is said; a VF for VFIO, or as a network interface, with the configuration that says so.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ _KINDS: Final[Mapping[str, tuple[str, str | None]]] = {
     "nic": ("nic", "rdmaCapable"),
     "vf": ("vf", "rdmaCapable"),
     "vfio": ("vf", "vfioCapable"),
+    "netdev": ("vf", "netdevCapable"),
 }
 """By the first part of a class's name: the type of its devices, and what must be true of them."""
 
-_MODES: Final = {"vfio": VfMode.VFIO}
+_MODES: Final = {"vfio": VfMode.VFIO, "netdev": VfMode.NETDEV}
 
 
 def class_name(kind: str, driver: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from agent.hardware.nics.types import makes_interfaces
 from agent.hardware.types import Bdf
 from agent.inventory.model import NicVf, WholeNic
 from agent.inventory.nic_facts import FunctionFacts
@@ -20,9 +21,25 @@ _ANOTHER: Final = "the user asks for another VF, or another mode"
 
 def why_not_nic(nic: WholeNic) -> Reason | None:
     """Return why a whole NIC cannot be prepared, None where it can."""
-    return (
-        _unreadable(nic.facts) or why_needed(nic.facts) or _no_rdma(has_rdma=nic.pf.rdma_device is not None)
-    )
+    unusable = _unreadable(nic.facts) or why_needed(nic.facts)
+    no_rdma = _no_rdma(has_rdma=nic.pf.rdma_device is not None)
+    no_interface = why_not_netdev(nic.facts, nic.pf.function.driver)
+    if unusable or not no_rdma or not no_interface:
+        return unusable
+    text = f"{no_rdma.text}, and as an interface: {no_interface.text}"
+    return Reason(no_rdma.cause, text, f"{no_rdma.remedy}; or {no_interface.remedy}")
+
+
+def why_not_netdev(facts: FunctionFacts, driver: str | None) -> Reason | None:
+    """Return why no pod can have the interface of a function, None where one can.
+
+    The driver decides, and not whether the host has the interface: a pod that has it takes it from the host.
+    """
+    needed = why_needed(facts)
+    if needed or makes_interfaces(driver):
+        return needed
+    text = f"it has driver {driver}, which makes no interface" if driver else "it has no driver"
+    return Reason(Cause.NO_INTERFACE, text, "the operator gives it back to its network driver")
 
 
 def why_needed(facts: FunctionFacts) -> Reason | None:
@@ -70,9 +87,14 @@ def _rdma(vf: NicVf) -> Reason | None:
     return _no_rdma(has_rdma=vf.has_rdma)
 
 
+def _netdev(vf: NicVf) -> Reason | None:
+    return why_not_netdev(vf.facts, vf.kernel_driver)
+
+
 _OF_VF: Final[Mapping[VfMode, Callable[[NicVf], Reason | None]]] = {
     VfMode.RDMA: _rdma,
     VfMode.VFIO: _vfio,
+    VfMode.NETDEV: _netdev,
 }
 """Why a VF cannot be had in each mode that the plugin prepares."""
 

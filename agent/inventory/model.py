@@ -240,9 +240,21 @@ class NicVf:
         One on a VFIO driver has no RDMA device as long as it is there, one that does not exist has none: then
         it is as its NIC is.
         """
+        own = self._lasting
+        return (self.pf if own is None else own).rdma_device is not None
+
+    @property
+    def kernel_driver(self) -> str | None:
+        """Return the driver that makes its interface, which claims must not change: as for RDMA."""
+        own = self._lasting
+        return (self.pf if own is None else own).function.driver
+
+    @property
+    def _lasting(self) -> VirtualFunction | None:
+        """Return the VF where its facts are its own, None where claims made it or gave it to VFIO."""
         if self.vf is None or self.on_demand is not None or self.vf.function.driver == VFIO_PCI:
-            return self.pf.rdma_device is not None
-        return self.vf.rdma_device is not None
+            return None
+        return self.vf
 
     @property
     def watched(self) -> Bdf:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.hardware.types import PhysicalFunction
-from agent.inventory.judgement import modes_of
+from agent.inventory.judgement import modes_of, why_not_netdev
 from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
 from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
@@ -48,7 +48,7 @@ class NicDescriber:
         """Return a NIC and its VFs, nothing where all of them are withheld."""
         name = nic_name(pf.function.bdf)
         every = offered_vfs(inventory, pf)
-        whole = self._whole(pf, len(every))
+        whole = self._whole(inventory, pf, len(every))
         is_offered = name not in withheld
         if is_offered:
             self.by_name[name] = inventory.nic(pf)
@@ -58,12 +58,13 @@ class NicDescriber:
         common = Mixin(name=name, attributes=self._common(inventory, pf))
         return Group(mixins=(common,), devices=(whole if is_offered else replace(whole, nodes=NOWHERE), *vfs))
 
-    def _whole(self, pf: PhysicalFunction, vfs: int) -> CompositeDevice:
+    def _whole(self, inventory: Inventory, pf: PhysicalFunction, vfs: int) -> CompositeDevice:
         name = nic_name(pf.function.bdf)
         own: dict[str, AttributeValue | None] = {
             "type": "nic",
             "deviceID": pf.function.device_id,
             "rdmaCapable": pf.rdma_device is not None,
+            "netdevCapable": why_not_netdev(inventory.nic(pf).facts, pf.function.driver) is None,
         }
         return CompositeDevice(
             name=name,
@@ -96,8 +97,12 @@ class NicDescriber:
         modes = modes_of(published)
         is_lasting = published.vf is not None and published.on_demand is None
         device_id = published.vf.function.device_id if published.vf is not None and is_lasting else None
-        is_rdma, is_vfio = VfMode.RDMA in modes, VfMode.VFIO in modes
-        marks = ("-rdma" if is_rdma else "", "" if is_vfio else "-no-vfio")
+        is_rdma, is_vfio, is_netdev = (mode in modes for mode in (VfMode.RDMA, VfMode.VFIO, VfMode.NETDEV))
+        marks = (
+            "-rdma" if is_rdma else "",
+            "" if is_vfio else "-no-vfio",
+            "" if is_netdev else "-no-netdev",
+        )
         vendor_id = published.pf.function.vendor_id
         name = f"vf-{vendor_id}-{device_id or 'on-demand'}{''.join(marks)}"
         own: dict[str, AttributeValue | None] = {
@@ -105,6 +110,7 @@ class NicDescriber:
             "deviceID": device_id,
             "rdmaCapable": is_rdma,
             "vfioCapable": is_vfio,
+            "netdevCapable": is_netdev,
         }
         self.shared[name] = Mixin(
             name=name, attributes=self._own(own), capacity={self._key("vfSlots"): Quantity.of(1)}

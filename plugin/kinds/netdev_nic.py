@@ -20,7 +20,7 @@ from plugin.kinds.interface.recorded import ClaimedInterface, RecordedInterface
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.machine import rdma
 from plugin.machine.context import Context
-from plugin.machine.default_route import refuse_needed
+from plugin.machine.default_route import refuse_needed, refuse_without_interface
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
@@ -112,9 +112,11 @@ class NetdevNicKind(PreparableKind[WholeNic, ClaimedNetdevNic]):
         )
 
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedNetdevNic]) -> None:
-        """Check that the node's own network does not need the NICs. Raises: NotReady; HardwareError."""
+        """Check that pods can have the NICs' interfaces. Raises: NotReady; HardwareError."""
         for device in devices:
-            _refuse_needed(context, device)
+            refuse_without_interface(
+                context.machine.nics.reader, device.pf, "give a pod the interface of", _subject(device)
+            )
 
     def set_up(self, context: Context, devices: Sequence[ClaimedNetdevNic], progress: Progress) -> None:
         """Note the interfaces and await RDMA devices. Raises: NotReady; HardwareError."""

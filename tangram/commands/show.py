@@ -117,6 +117,7 @@ def _check(options: Namespace) -> None:
         raise bad_argument("--partitions", options.partitions, "has no effect with --file and --cluster")
     if options.files or options.cluster:
         refuse_without_node(options)
+    if options.sizes or options.files or options.cluster:
         others = {
             "--multus-resource": options.multus_resource,
             "--vfs": options.vfs,

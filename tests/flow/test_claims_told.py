@@ -74,6 +74,63 @@ def test_a_status_that_the_server_finds_wrong_is_told_while_the_claim_has_its_de
     assert "cannot write the devices of claim team/c in its status: the server says no" in caplog.text
 
 
+def with_statuses(cluster: Cluster) -> list[dict[str, str]]:
+    """Have the claim's status say something of another driver's device, and of ours as it was before."""
+    claim = allocated(("tangram.dev", HALF))
+    others = [
+        {"driver": "other.example.com", "pool": "a100x2", "device": "x"},
+        {"driver": "tangram.dev", "pool": "another-node", "device": HALF},
+    ]
+    ours = {"driver": "tangram.dev", "pool": "a100x2", "device": HALF}
+    claim["metadata"]["resourceVersion"] = "7"
+    claim["status"]["devices"] = [ours, *others]
+    cluster.server.claim = claim
+    return others
+
+
+def test_where_an_api_server_sorts_the_parameters_the_status_is_merged_into_what_was_read(
+    cluster: Cluster,
+) -> None:
+    cluster.kubelet.devices(CLAIM)
+    others = with_statuses(cluster)
+    cluster.server.sorts_keys = True
+
+    assert cluster.deliver() is None
+
+    ((_, said),) = cluster.server.applied
+    *kept, ours = said["status"]["devices"]
+    assert kept == others
+    assert (ours["pool"], ours["conditions"][0]["reason"]) == ("a100x2", "Prepared")
+    assert said["metadata"] == {"resourceVersion": "7"}
+    assert said["status"].keys() == {"devices"}
+
+
+def test_what_was_merged_is_removed_when_the_claim_ends(cluster: Cluster) -> None:
+    cluster.kubelet.devices(CLAIM)
+    cluster.deliver()
+    others = with_statuses(cluster)
+    cluster.kubelet.undone(CLAIM)
+
+    assert cluster.deliver() is None
+
+    _, (_, applied), (_, merged) = cluster.server.applied
+    assert applied["status"]["devices"] == []
+    assert merged["status"]["devices"] == others
+
+
+def test_a_claim_that_changes_under_a_merge_is_read_again_later(cluster: Cluster) -> None:
+    cluster.kubelet.devices(CLAIM)
+    with_statuses(cluster)
+    cluster.server.sorts_keys = True
+    cluster.server.conflicts = 1
+
+    assert cluster.deliver() == 1.0
+    cluster.clock.now += 1.0
+    assert cluster.reports.deliver() is None
+
+    assert len(cluster.server.applied) == 1
+
+
 def test_a_restarted_plugin_says_again_what_is_prepared(site: Any, cluster: Cluster) -> None:
     cluster.kubelet.devices(CLAIM)
     cluster.deliver()

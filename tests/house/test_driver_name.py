@@ -105,11 +105,11 @@ def test_every_class_selects_devices_and_attributes_of_that_driver(found):
 
     for one in classes:
         (selector,) = one["spec"]["selectors"]
-        kind = one["metadata"]["name"].partition(".")[0].replace("vfio", "vf")
+        kind = one["metadata"]["name"].partition(".")[0].replace("vfio", "vf").replace("netdev", "vf")
         first, *rest = QUOTED.findall(selector["cel"]["expression"])
         assert {first, *rest} == {OTHER, kind}
         assert [config["opaque"]["driver"] for config in one["spec"].get("config", ())] in ([], [OTHER])
-    assert len(classes) == 5
+    assert len(classes) == 6
 
 
 def texts(value):
@@ -135,7 +135,7 @@ def test_what_keeps_the_usual_name_is_no_drivers_name(overlay, named_otherwise):
 
     assert left == {
         *((kind, USUAL) for kind in ("ClusterRole", "ValidatingAdmissionPolicy")),  # the group of an API
-        *(("DeviceClass", f"{kind}.{USUAL}") for kind in ("gpu", "mig", "nic", "vf", "vfio")),
+        *(("DeviceClass", f"{kind}.{USUAL}") for kind in ("gpu", "mig", "nic", "vf", "vfio", "netdev")),
         ("DeviceClass", "tangram.dev/v1alpha1"),  # the version of configurations
         *([("DaemonSet", "tangram.dev/node")] if overlay != "overlays/simulated" else []),
     }

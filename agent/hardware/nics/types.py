@@ -12,6 +12,13 @@ VFIO_PCI: Final = "vfio-pci"
 """The driver that gives a function to a user-space program."""
 
 _HARMLESS_DRIVERS: Final = ("pci-stub", "pcieport")
+_OF_OTHERS: Final = ("vfio", "uio_pci", "_uio", "pci-stub")
+"""Parts of the names of drivers that keep a function for somebody outside the kernel."""
+
+
+def makes_interfaces(driver: str | None) -> bool:
+    """Whether a function of a NIC that has this driver has a network interface, in whatever namespace."""
+    return driver is not None and not any(part in driver for part in _OF_OTHERS)
 
 
 @dataclass(frozen=True, slots=True)

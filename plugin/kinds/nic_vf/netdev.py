@@ -22,7 +22,7 @@ from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
 from plugin.kinds.nic_vf.presence import refuse_changed, refuse_unusable, restore_settings, with_settings
 from plugin.machine import rdma
 from plugin.machine.context import Context
-from plugin.machine.default_route import refuse_needed
+from plugin.machine.default_route import refuse_needed, refuse_without_interface
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
@@ -96,11 +96,11 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
         )
 
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedNetdevVf]) -> None:
-        """Check the VFs, and that the node does not need them. Raises: PluginError; HardwareError."""
+        """Check the VFs, and that pods can have their interfaces. Raises: PluginError; HardwareError."""
         reader = context.machine.nics.reader
         for device in devices:
             refuse_unusable(context.machine.nics, device)
-            refuse_needed(reader, device.bdf, "give a pod the interface of", _subject(device))
+            refuse_without_interface(reader, device.bdf, "give a pod the interface of", _subject(device))
             _refuse_large_mtu(context, device)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedNetdevVf], progress: Progress) -> None:

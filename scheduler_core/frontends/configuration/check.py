@@ -22,9 +22,11 @@ from scheduler_core.frontends.configuration.errors import InvalidConfig, request
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
 from scheduler_core.frontends.configuration.preparable import (
     IN_SHARES,
+    NIC_WITHOUT_INTERFACE,
     NIC_WITHOUT_RDMA,
     NO_ADMIN,
     NO_ADMIN_SHARE,
+    NO_NETDEV,
     NO_RDMA,
     NO_SHARE,
     NO_VFIO,
@@ -46,7 +48,11 @@ from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool
 
 TYPE: Final = "type"
-_MODES: Final = {VfMode.RDMA: ("rdmaCapable", NO_RDMA), VfMode.VFIO: ("vfioCapable", NO_VFIO)}
+_MODES: Final = {
+    VfMode.RDMA: ("rdmaCapable", NO_RDMA),
+    VfMode.VFIO: ("vfioCapable", NO_VFIO),
+    VfMode.NETDEV: ("netdevCapable", NO_NETDEV),
+}
 """The attribute that says whether a VF can be had in a mode, and what is told where it cannot."""
 
 _CAPABLE: Final = frozenset(key for key, _ in _MODES.values())
@@ -245,11 +251,12 @@ def why_unprepared(device: Device, driver: str, config: Config | None) -> str:
     lacks = {key for key in _CAPABLE if device.attributes.get(qualified(key, driver)) is False}
     match type_of(device, driver):
         case "nic":
-            is_for_rdma = "rdmaCapable" in lacks and not isinstance(config, NicConfig)
-            return NIC_WITHOUT_RDMA if is_for_rdma else ""
+            if isinstance(config, NicConfig):
+                return NIC_WITHOUT_INTERFACE if "netdevCapable" in lacks else ""
+            return NIC_WITHOUT_RDMA if "rdmaCapable" in lacks else ""
         case "vf":
             mode = config.mode if isinstance(config, VfConfig) else None
-            key, missing = _MODES.get(mode or VfMode.RDMA, ("", ""))
+            key, missing = _MODES[mode or VfMode.RDMA]
             return missing if key in lacks else ""
         case _:
             return ""

@@ -21,6 +21,8 @@ from scheduler_core.model.claim import AllocatedDevice
 
 NO_RDMA: Final = "it has no RDMA device; ask for mode netdev or vfio in a VfConfig"
 NO_VFIO: Final = "its node cannot give it for VFIO; select vfioCapable, or leave the mode out"
+NO_NETDEV: Final = "a pod cannot have its interface; select netdevCapable, or ask for another mode"
+NIC_WITHOUT_INTERFACE: Final = "a pod cannot have its interface; select netdevCapable, or leave NicConfig out"
 NIC_WITHOUT_RDMA: Final = "it has no RDMA device; ask for its network interface in a NicConfig"
 
 ONE_DAEMON: Final = "a program can use one MPS daemon only; ask for one device under MPS in each request"

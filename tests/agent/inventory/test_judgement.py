@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.hardware.nics.types import IommuGroup, IommuMember
+from agent.hardware.nics.types import VFIO_PCI, IommuGroup, IommuMember
 from agent.hardware.types import Bdf, PciFunction, PhysicalFunction, VirtualFunction
 from agent.inventory.judgement import modes_of, why_needed, why_not_nic, why_not_vf, why_not_vfio
 from agent.inventory.model import NicVf, WholeNic
@@ -36,14 +36,31 @@ def with_neighbour(driver: str | None, *, claimable: bool = False) -> FunctionFa
     return replace(GOOD, group=group, claimable=(SIBLING,) if claimable else ())
 
 
-def test_a_vf_with_rdma_in_a_group_of_its_own_can_be_had_in_both_modes() -> None:
-    assert modes_of(vf()) == {VfMode.RDMA, VfMode.VFIO}
+def test_a_vf_with_rdma_in_a_group_of_its_own_can_be_had_in_every_mode() -> None:
+    assert modes_of(vf()) == set(VfMode)
     assert why_not_vf(vf()) is None
 
 
-def test_a_vf_without_rdma_is_offered_for_vfio_alone() -> None:
-    assert modes_of(vf(rdma=None)) == {VfMode.VFIO}
+def test_a_vf_without_rdma_is_offered_for_vfio_and_as_an_interface() -> None:
+    assert modes_of(vf(rdma=None)) == {VfMode.VFIO, VfMode.NETDEV}
     assert why_not_vf(vf(rdma=None)) is None
+
+
+@pytest.mark.parametrize("driver", [None, "igb_uio", "uio_pci_generic", "pci-stub", "mlx5_vfio_pci"])
+def test_a_vf_whose_driver_makes_no_interface_is_not_offered_as_one(driver: str | None) -> None:
+    assert modes_of(vf(driver=driver)) == {VfMode.RDMA, VfMode.VFIO}
+
+
+@pytest.mark.parametrize(("of_nic", "is_capable"), [("mlx5_core", True), (None, False)])
+def test_a_vf_that_vfio_has_or_that_does_not_exist_is_as_its_nic(
+    of_nic: str | None, is_capable: bool
+) -> None:
+    pf = PhysicalFunction(function=function(PF, of_nic))
+    with_vfio = NicVf(pf, 0, VirtualFunction(index=0, function=function(VF, VFIO_PCI)), facts=GOOD)
+    on_demand = NicVf(pf, 0, None, 4, facts=GOOD)
+
+    for one in (with_vfio, on_demand):
+        assert (VfMode.NETDEV in modes_of(one)) is is_capable
 
 
 @pytest.mark.parametrize(
@@ -62,7 +79,7 @@ def test_what_vfio_needs_is_judged_one_by_one(facts: FunctionFacts, cause: Cause
 
     assert reason is not None
     assert reason.cause is cause
-    assert modes_of(vf(facts)) == {VfMode.RDMA}
+    assert modes_of(vf(facts)) == {VfMode.RDMA, VfMode.NETDEV}
 
 
 @pytest.mark.parametrize("driver", [None, "pcieport", "pci-stub"])
@@ -75,13 +92,14 @@ def test_a_claim_that_has_the_whole_group_may_have_it() -> None:
 
 
 def test_a_vf_that_can_be_had_in_no_mode_tells_the_clause_of_each_mode() -> None:
-    reason = why_not_vf(vf(replace(GOOD, group=None), rdma=None))
+    reason = why_not_vf(vf(replace(GOOD, group=None), rdma=None, driver=None))
 
     assert reason is not None
     assert reason.cause is Cause.NO_RDMA
     assert str(reason) == (
-        "mode rdma: it has no RDMA device, mode vfio: it has no IOMMU group; the operator loads the driver's "
-        "RDMA module; or the operator turns the IOMMU on, in the firmware and on the kernel's command line"
+        "mode rdma: it has no RDMA device, mode vfio: it has no IOMMU group, mode netdev: it has no driver; "
+        "the operator loads the driver's RDMA module; or the operator turns the IOMMU on, in the firmware "
+        "and on the kernel's command line; or the operator gives it back to its network driver"
     )
 
 
@@ -93,26 +111,29 @@ def test_a_vf_whose_interface_carries_the_default_route_keeps_its_driver() -> No
 
 
 @pytest.mark.parametrize(
-    ("facts", "rdma", "cause"),
+    ("facts", "driver", "cause"),
     [
-        (GOOD, None, Cause.NO_RDMA),
-        (replace(GOOD, way_to_route=("eth0",)), "mlx5_0", Cause.DEFAULT_ROUTE),
-        (FunctionFacts(problem="it is gone"), "mlx5_0", Cause.UNREADABLE),
+        (GOOD, "igb_uio", Cause.NO_RDMA),
+        (replace(GOOD, way_to_route=("eth0",)), "mlx5_core", Cause.DEFAULT_ROUTE),
+        (FunctionFacts(problem="it is gone"), "mlx5_core", Cause.UNREADABLE),
     ],
 )
-def test_a_whole_nic_needs_rdma_and_that_the_node_does_not_need_it(
-    facts: FunctionFacts, rdma: str | None, cause: Cause
+def test_a_whole_nic_needs_rdma_or_an_interface_and_that_the_node_does_not_need_it(
+    facts: FunctionFacts, driver: str, cause: Cause
 ) -> None:
-    reason = why_not_nic(WholeNic(PhysicalFunction(function=function(PF), rdma_device=rdma), facts))
+    reason = why_not_nic(WholeNic(PhysicalFunction(function=function(PF, driver)), facts))
 
     assert reason is not None
     assert reason.cause is cause
 
 
-def test_a_whole_nic_needs_no_iommu() -> None:
-    nic = WholeNic(PhysicalFunction(function=function(PF), rdma_device="mlx5_0"), FunctionFacts())
+@pytest.mark.parametrize(("rdma", "driver"), [("mlx5_0", None), (None, "mlx5_core")])
+def test_a_whole_nic_with_rdma_or_an_interface_is_offered_without_an_iommu(
+    rdma: str | None, driver: str | None
+) -> None:
+    pf = PhysicalFunction(function=function(PF, driver), rdma_device=rdma)
 
-    assert why_not_nic(nic) is None
+    assert why_not_nic(WholeNic(pf, FunctionFacts())) is None
 
 
 def test_a_function_that_could_not_be_read_is_withheld_with_the_problem() -> None:

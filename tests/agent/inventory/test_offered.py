@@ -45,18 +45,20 @@ def published(machine: SimulatedMachine) -> NodeDevices:
     return describe(offered(read(machine)))
 
 
-def made_anew(machine: SimulatedMachine) -> None:
-    for count in (0, 2):
-        machine.set_vfs(PF, count)
+def made_anew(machine: SimulatedMachine, *, with_driver: bool = True) -> None:
+    functions = simulated_hardware(machine).nics.functions
+    functions.set_vf_count(PF, 0)
+    functions.set_autoprobe(PF, with_driver)
+    functions.set_vf_count(PF, 2)
 
 
 def causes(devices: NodeDevices) -> dict[str, Cause]:
     return {str(one.device): one.reason.cause for one in devices.withheld}
 
 
-def modes(devices: NodeDevices, name: str) -> tuple[object, object]:
+def modes(devices: NodeDevices, name: str) -> tuple[object, ...]:
     (found,) = (one for one in devices.pool.devices if one.name == name)
-    return tuple(found.attributes[f"tangram.dev/{mode}Capable"] for mode in ("rdma", "vfio"))
+    return tuple(found.attributes[f"tangram.dev/{mode}Capable"] for mode in ("rdma", "vfio", "netdev"))
 
 
 def test_on_a_node_without_faults_nothing_is_withheld(machine_with):
@@ -66,7 +68,7 @@ def test_on_a_node_without_faults_nothing_is_withheld(machine_with):
 
     assert devices.withheld == ()
     assert devices.pool == describe(inventory).pool
-    assert modes(devices, VF) == (True, True)
+    assert modes(devices, VF) == (True, True, True)
 
 
 def test_the_nic_of_the_default_route_is_withheld_as_a_whole_and_its_vfs_stay(machine_with):
@@ -113,17 +115,30 @@ def test_a_route_that_appears_and_goes_is_seen_at_the_next_discovery(machine_wit
     assert describer.devices(read(machine)) == before
 
 
-def test_vfs_without_rdma_are_offered_for_vfio_where_that_works(machine_with):
+def test_vfs_without_rdma_are_offered_as_interfaces_and_for_vfio_where_that_works(machine_with):
     machine = machine_with("nic-0:no-rdma")
     made_anew(machine)
 
-    assert modes(published(machine), VF) == (False, True)
+    assert modes(published(machine), VF) == (False, True, True)
+    machine.inject(parse_fault("nic-0:no-iommu"))
+    assert modes(published(machine), VF) == (False, False, True)
+
+
+def test_a_nic_without_rdma_is_offered_for_its_interface(machine_with):
+    inventory = read(machine_with())
+    first, second = inventory.nics
+
+    devices = describe(offered(replace(inventory, nics=(first, replace(second, rdma_device=None)))))
+
+    (nic,) = (one for one in devices.pool.devices if one.name == "nic-0000-19-00-1")
+    assert devices.withheld == ()
+    assert [nic.attributes[f"tangram.dev/{mode}Capable"] for mode in ("rdma", "netdev")] == [False, True]
 
 
 @pytest.mark.parametrize("fault", ["nic-0:no-iommu", "nic-0:shared-iommu", "machine:no-vfio"])
-def test_vfs_without_rdma_are_withheld_where_vfio_does_not_work_either(machine_with, fault):
+def test_vfs_without_rdma_and_driver_are_withheld_where_vfio_does_not_work_either(machine_with, fault):
     machine = machine_with("nic-0:no-rdma", fault)
-    made_anew(machine)
+    made_anew(machine, with_driver=False)
 
     devices = published(machine)
 
@@ -136,10 +151,11 @@ def test_vfs_without_rdma_are_withheld_where_vfio_does_not_work_either(machine_w
 
 def test_rdma_that_appears_is_offered_again(machine_with):
     machine = machine_with("nic-0:no-rdma", "nic-0:no-iommu")
-    made_anew(machine)
+    made_anew(machine, with_driver=False)
     withheld = published(machine)
 
     machine.clear_faults()
+    made_anew(machine)
 
     assert VF not in withheld.by_name
     assert published(machine).withheld == ()
@@ -149,7 +165,7 @@ def test_a_nic_of_which_nothing_can_be_prepared_leaves_nothing_in_the_slices(mac
     machine = machine_with("nic-0:no-iommu", text="default_route: true,")
     made_anew(machine)
     machine.inject(parse_fault("nic-0:no-rdma"))
-    made_anew(machine)
+    made_anew(machine, with_driver=False)
 
     devices = published(machine)
 

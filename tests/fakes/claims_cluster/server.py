@@ -20,6 +20,8 @@ class Server:
     fails: list[int] = field(default_factory=list)
     applied: list[tuple[str, Any]] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
+    sorts_keys: bool = False
+    conflicts: int = 0
     connections: int = 0
     reads: int = 0
     thinks: Callable[[], None] = lambda: None
@@ -31,6 +33,21 @@ class Server:
         if "/events" in path:
             self.events.append(body)
             return 201, {"metadata": {"name": "e"}, **body}
+        if method == "PATCH" and self.sorts_keys and "force=true" in path:
+            cause = {
+                "reason": "FieldValueInvalid",
+                "field": "status.allocation",
+                "message": "cannot be modified",
+            }
+            return 422, {
+                "kind": "Status",
+                "message": "invalid",
+                "reason": "Invalid",
+                "details": {"causes": [cause]},
+            }
+        if method == "PATCH" and self.conflicts:
+            self.conflicts -= 1
+            return 409, {"kind": "Status", "message": "the object has been modified", "reason": "Conflict"}
         if method == "PATCH":
             self.applied.append((path, body))
         else:

@@ -25,18 +25,24 @@ from scheduler_core.model.device import Device
 DRIVER = "tangram.dev"
 TROUBLES = ("no-rdma", "no-iommu", "shared-iommu", "fewer-vfs=1", "late-rdma=2")
 NICS = {"a30x4": 2, "no-gpu": 2}
+MODES = ("rdma", "netdev", "vfio")
+CONFIGS: dict[str, dict[str, dict[str, str]]] = {
+    "vf": {f"{mode}Capable": {"kind": "VfConfig", "mode": mode} for mode in MODES},
+    "nic": {"rdmaCapable": {}, "netdevCapable": {"kind": "NicConfig"}},
+}
 
 
 def claims_for(bench: Any, device: Device) -> Iterator[Any]:
     """Yield a claim for a device in each mode that its attributes say."""
-    if type_of(device, DRIVER) != "vf":
+    configs = CONFIGS.get(type_of(device, DRIVER))
+    if configs is None:
         yield bench.claim("u1", device.name)
         return
-    for mode in ("rdma", "vfio"):
-        if device.attributes[f"{DRIVER}/{mode}Capable"]:
-            parameters = {"apiVersion": "tangram.dev/v1alpha1", "kind": "VfConfig", "mode": mode}
-            config = OpaqueConfig(driver=DRIVER, parameters=parameters)
-            yield bench.claim("u1", device.name, configs=(config,))
+    for capable, fields in configs.items():
+        if device.attributes[f"{DRIVER}/{capable}"]:
+            parameters = {"apiVersion": "tangram.dev/v1alpha1", **fields}
+            given = (OpaqueConfig(driver=DRIVER, parameters=parameters),) if fields else ()
+            yield bench.claim("u1", device.name, configs=given)
 
 
 def published(bench: Any) -> NodeDevices:
@@ -112,14 +118,17 @@ def test_whatever_is_wrong_with_a_node_what_it_offers_can_be_prepared_and_change
                 bench.driver.prepare(claim)
                 during = published(bench)
                 bench.unprepare("u1")
-                assert without_rdma(during) == without_rdma(found)
+                assert kept(during, is_unbound=unbound) == kept(found, is_unbound=unbound)
                 assert during.by_name.keys() == found.by_name.keys()
 
 
-def without_rdma(found: NodeDevices) -> dict[str, object]:
-    """What is offered, without whether a VF has RDMA: while VFIO has one, that is not known of it alone."""
+def kept(found: NodeDevices, *, is_unbound: bool) -> dict[str, object]:
+    """What is offered, without what is not known of a VF alone while VFIO has it: whether it had RDMA, and
+    whether it had a driver where VFs get none.
+    """
+    hidden = {f"{DRIVER}/rdmaCapable"} | ({f"{DRIVER}/netdevCapable"} if is_unbound else set())
     return {
-        device.name: {key: value for key, value in device.attributes.items() if "rdma" not in key}
+        device.name: {key: value for key, value in device.attributes.items() if key not in hidden}
         for device in found.pool.devices
     }
 

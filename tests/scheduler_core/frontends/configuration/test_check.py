@@ -13,7 +13,13 @@ from scheduler_core.frontends.configuration.check import (
     config_problems,
     unprepared_devices,
 )
-from scheduler_core.frontends.configuration.preparable import NO_RDMA, NO_SHARE, NO_VFIO, ONE_DAEMON
+from scheduler_core.frontends.configuration.preparable import (
+    NO_NETDEV,
+    NO_RDMA,
+    NO_SHARE,
+    NO_VFIO,
+    ONE_DAEMON,
+)
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, OpaqueConfig
 from scheduler_core.model.device import Device, DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.pool import Pool, PoolId
@@ -297,6 +303,8 @@ def test_devices_of_unknown_types_are_left_to_the_plugin() -> None:
         ({"rdmaCapable": False, "vfioCapable": True}, {}, [NO_RDMA]),
         ({"rdmaCapable": False, "vfioCapable": True}, {"mode": "vfio"}, []),
         ({}, {"mode": "vfio"}, []),
+        ({"rdmaCapable": False, "netdevCapable": True}, {"mode": "netdev"}, []),
+        ({"rdmaCapable": True, "netdevCapable": False}, {"mode": "netdev"}, [NO_NETDEV]),
     ],
 )
 def test_a_vf_is_refused_in_a_mode_that_it_says_it_lacks(
