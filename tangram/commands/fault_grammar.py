@@ -26,7 +26,7 @@ TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for al
 CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
          create-gpu-instance, create-compute-instance,
          destroy-compute-instance, destroy-gpu-instance,
-         compute-mode, set-compute-mode
+         compute-mode, set-compute-mode, set-time-slice
          of the fabric manager: fabric-partitions, activate-partition,
          deactivate-partition
          of NICs: set-vfs, override-driver, unbind, probe, read-rdma,

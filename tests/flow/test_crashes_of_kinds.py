@@ -28,7 +28,9 @@ KERNEL_CALLS = {
     "write": (Call.SET_SETTINGS,),
     "give_to": (Call.OVERRIDE, Call.UNBIND, Call.PROBE),
     "set_mig_mode": (Call.SET_MIG_MODE,),
+    "set_time_slice": (Call.SET_TIME_SLICE,),
 }
+OF_GPUS = (Call.SET_MIG_MODE, Call.SET_TIME_SLICE)
 """What the machine is asked for by each method that sets a device up; restoring asks for the same."""
 READS = {RdmaVfKind: (Call.READ_SETTINGS, Call.READ_RDMA), RdmaNicKind: (Call.READ_RDMA,)}
 """What is read of a device after its plan is recorded: a process may die there too."""
@@ -49,7 +51,7 @@ class Death:
 
     @property
     def fault(self) -> str:
-        number = "gpu-0" if self.call is Call.SET_MIG_MODE else "nic-0"
+        number = "gpu-0" if self.call in OF_GPUS else "nic-0"
         return f"{number}:{self.call}:{self.moment}:{self.times}"
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from agent.inventory.model import PublishedDevice
 from plugin.kinds import mps
 from plugin.kinds.kind import Progress
 from plugin.kinds.mps import RecordedLimits
-from plugin.kinds.whole_gpus.base import ClaimedOneGpu, WholeGpusKind
+from plugin.kinds.used_whole import ClaimedOneGpu, WholeGpusKind
 from plugin.machine.context import Context
 from plugin.machine.mps_daemon import Daemon
 from plugin.machine.parts import Parts

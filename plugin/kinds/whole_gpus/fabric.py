@@ -18,7 +18,7 @@ from agent.hardware.fabric.types import FabricMode, FabricPartition
 from agent.inventory.fabric.joining import partition_ids
 from plugin.base.errors import NotReady, PlacementTaken
 from plugin.kinds.kind import Foreign, Progress
-from plugin.kinds.whole_gpus.base import ClaimedWholeGpus
+from plugin.kinds.used_whole import ClaimedWholeGpus
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from agent.hardware.types import GpuUuid
 from agent.inventory.model import GpuPartition
 from plugin.kinds.kind import CrashPoints, Wanted
-from plugin.kinds.whole_gpus.base import ClaimedWholeGpus
+from plugin.kinds.used_whole import ClaimedWholeGpus
 from plugin.kinds.whole_gpus.joined_gpus import JoinedGpusKind
 from plugin.machine.context import Context
 

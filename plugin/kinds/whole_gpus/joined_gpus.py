@@ -11,8 +11,8 @@ from typing import ClassVar, TypeVar
 
 from agent.inventory.model import PublishedDevice
 from plugin.kinds.kind import Foreign, Progress
+from plugin.kinds.used_whole import ClaimedWholeGpus, WholeGpusKind
 from plugin.kinds.whole_gpus import fabric
-from plugin.kinds.whole_gpus.base import ClaimedWholeGpus, WholeGpusKind
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 

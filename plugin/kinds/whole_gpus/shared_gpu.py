@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from agent.inventory.model import InShares, SharedGpu
 from agent.inventory.shared_gpus import MEMORY, MULTIPROCESSORS
 from plugin.kinds.kind import CrashPoints, Progress, Wanted
-from plugin.kinds.whole_gpus.base import ClaimedOneGpu, WholeGpusKind
+from plugin.kinds.used_whole import ClaimedOneGpu, WholeGpusKind
 from plugin.kinds.whole_gpus.intervals import interval_of, reset_intervals, set_interval
 from plugin.machine.context import Context
 from plugin.machine.parts import Parts

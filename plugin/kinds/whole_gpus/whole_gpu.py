@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from agent.inventory.model import WholeGpu
 from plugin.kinds.kind import CrashPoints, Wanted
-from plugin.kinds.whole_gpus.base import ClaimedOneGpu
+from plugin.kinds.used_whole import ClaimedOneGpu
 from plugin.kinds.whole_gpus.joined_gpus import JoinedGpusKind
 from plugin.machine.context import Context
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from agent.inventory.model import PublishedDevice, WholeGpu
 from plugin.kinds.kind import CrashPoints, Progress, Wanted
-from plugin.kinds.whole_gpus.base import ClaimedOneGpu, WholeGpusKind
+from plugin.kinds.used_whole import ClaimedOneGpu, WholeGpusKind
 from plugin.kinds.whole_gpus.intervals import interval_of, reset_intervals, set_interval
 from plugin.machine.context import Context
 
