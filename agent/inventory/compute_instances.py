@@ -3,7 +3,7 @@
 A MIG partition whose GPU instance may be split supplies its compute slices itself; all else it draws from its
 GPU, once for all that is cut from it. A compute instance draws the compute slices at its place. Memory and
 engines are those of the GPU instance, shared by all its compute instances, so they are no capacity here.
-Source: NVIDIA MIG User Guide, "Compute Instances"; decision 0055.
+Source: NVIDIA MIG User Guide, "Compute Instances"; decision 0042.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A middle is charged once, from its first leaf to its last. No v1 device can say 
 root nothing. Instead each dimension that a leaf takes whole becomes a counter of the root, with room for so
 many units that a leaf takes all of them, and everything that cannot be active beside the middle takes one.
 That is exact if the middle excludes by pairs: a set in which every two fit must fit as a whole. Takes a pool;
-returns the counters, or why there are none. Source: rules S2 to S5 of docs/semantics.md; decision 0055.
+returns the counters, or why there are none. Source: rules S2 to S5 of docs/semantics.md; decision 0042.
 """
 
 from __future__ import annotations

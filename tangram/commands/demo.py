@@ -13,7 +13,7 @@ from tangram.demo.station import STATIONS, Station
 from tangram.documents import read_documents
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
-from tangram.node_options.gpu_modes import add_gpu_modes, offered_gpus
+from tangram.node_options.offered import add_offered, read_offered
 from tangram.options import add_driver_name
 from tangram.program.throwaway import throwaway_folder
 from tangram.summaries import SUMMARIES
@@ -39,12 +39,12 @@ def add(parsers: Subparsers) -> None:
     )
     parser.add_argument("--until", metavar="STATION", choices=STATIONS, help=f"one of {', '.join(STATIONS)}")
     add_driver_name(parser)
-    add_gpu_modes(parser)
+    add_offered(parser)
 
 
 def _run(options: Namespace, face: Face) -> int:
     driver = options.driver_name or DEFAULT_DRIVER
-    asked, offered = _asked(options.claim, driver), offered_gpus(options)
+    asked, offered = _asked(options.claim, driver), read_offered(options)
     found: dict[str, Any] = {}
     is_end = False
     with throwaway_folder() as folder:

@@ -13,13 +13,12 @@ from rich.text import Text
 
 from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
-from agent.inventory.fabric import imex
 from agent.inventory.model import Inventory, NodeDevices
-from daemon.command_line import InvalidOption
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.errors import BadInput, bad_argument
+from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.node_options.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
+from tangram.node_options.imex import add_imex, imex_channels
 from tangram.node_options.multus import add_multus, with_multus
 from tangram.node_options.partitions import add_partitions, with_partitions
 from tangram.node_options.vf_rules import add_vf_rules, with_vf_rules
@@ -64,7 +63,7 @@ def add(parsers: Subparsers) -> None:
     add_driver_name(parser)
     add_partitions(parser)
     add_gpu_modes(parser)
-    imex.add_option(parser)
+    add_imex(parser)
     add_vf_rules(parser)
     add_multus(parser)
     parser.add_argument(
@@ -91,7 +90,7 @@ def _run(options: Namespace, face: Face) -> int:
         return show_files.run(options, face)
     with _readers(options, face) as (readers, name):
         found = with_gpu_modes(with_partitions(discover(readers, name), options), options)
-        found = replace(found, imex_channels=_imex_channels(options))
+        found = replace(found, imex_channels=imex_channels(options))
         found = with_vf_rules(found, options)
         found = with_multus(found, options)
         shown = described(found, options.driver_name or DEFAULT_DRIVER)
@@ -102,13 +101,6 @@ def _run(options: Namespace, face: Face) -> int:
     else:
         _draw(shown, face)
     return DONE
-
-
-def _imex_channels(options: Namespace) -> int:
-    try:
-        return imex.read_imex_channels(options.imex_channels)
-    except InvalidOption as error:
-        raise BadInput(str(error)) from error
 
 
 def _check(options: Namespace) -> None:

@@ -31,7 +31,7 @@ from tangram.demo.kubelet import Kubelet
 from tangram.demo.request import Asked
 from tangram.demo.station import Station
 from tangram.machines import Serve
-from tangram.node_options.gpu_modes import Offered
+from tangram.node_options.offered import Offered
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain
@@ -60,6 +60,8 @@ class Workspace:
             cdi_dir=self.root / "cdi",
             modes=offered.modes,
             split=offered.split,
+            linked=offered.linked,
+            imex_channels=offered.imex_channels,
         )
 
 

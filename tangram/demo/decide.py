@@ -17,11 +17,12 @@ from agent.hardware.types import Gpu, Unreadable
 from agent.inventory import describe, discover, offered
 from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
-from scheduler_core.api import allocate
+from scheduler_core.api import FIRST_FIT, Engine
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.mixins import pools as pools_of
+from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
@@ -29,7 +30,7 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
-from tangram.node_options.gpu_modes import Offered
+from tangram.node_options.offered import Offered
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows
@@ -45,7 +46,7 @@ from tangram.sizes import sizes_of
 class Decision:
     """What the first half leads to.
 
-    Shape: ``asked`` is None where the claim is to suit the node; ``offered`` the modes and parts of GPUs;
+    Shape: ``asked`` is None where the claim is to suit the node; ``offered`` what the node's options say;
            all is set once ``stations`` has come to its end.
     """
 
@@ -125,10 +126,17 @@ def _devices(devices: NodeDevices) -> Station:
     return Station("devices", "agent.inventory.describe(inventory, driver)", picture, value)
 
 
+def _answer(asked: Asked, cluster: Cluster, node: Node) -> Answer:
+    """Allocate the claims on the node, annotated ones as their annotations say."""
+    engine = Engine.of(cluster, FIRST_FIT)
+    marked = allocate_marked_somewhere(asked.claims, asked.marks, engine, (node,), {})
+    return marked or engine.allocate(asked.claims, node)
+
+
 def _allocation(decision: Decision, asked: Asked, width: int) -> Station:
     cluster = Cluster(pools=decision.pools, classes=asked.classes)
     made_by = "scheduler_core.api.allocate(claims, cluster, node)"
-    decision.answer = answer = allocate(asked.claims, cluster, Node(decision.node))
+    decision.answer = answer = _answer(asked, cluster, Node(decision.node))
     if isinstance(answer, Unallocatable):
         return Station("allocation", made_by, refusal_picture(answer), refusal_value(answer), is_end=True)
     assert isinstance(answer, Allocation), "a few requests on one node are decided within the bound"

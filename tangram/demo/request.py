@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.inventory.model import Inventory
 from scheduler_core.codec.claims import decode_claim, decode_class
-from scheduler_core.codec.documents import Document
-from scheduler_core.model.claim import Claim, DeviceClass
+from scheduler_core.codec.documents import Document, InvalidDocument
+from scheduler_core.frontends.claims.annotated_documents import claim_marks
+from scheduler_core.frontends.claims.claim_demands import Marks
+from scheduler_core.model.claim import Claim, ClaimRef, DeviceClass
 from scheduler_core.search.candidates import selectors_of
 from tangram.classes import device_classes
 from tangram.demo.claim import suitable_claim
@@ -22,11 +24,12 @@ _CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Claims as written and as read, side by side, and the classes they may name."""
+    """Claims as written and as read, side by side, the classes they may name, and what annotations ask."""
 
     written: tuple[Mapping[str, Any], ...]
     claims: tuple[Claim, ...]
     classes: Mapping[str, DeviceClass]
+    marks: Mapping[ClaimRef, Marks] = field(default_factory=dict)
 
 
 def suitable(inventory: Inventory, driver: str) -> Asked:
@@ -38,8 +41,8 @@ def suitable(inventory: Inventory, driver: str) -> Asked:
 def from_documents(documents: Sequence[Document], driver: str) -> Asked:
     """Return the claims of a file; classes that it defines replace the driver's.
 
-    Raises: BadInput for a file without claims, or with anything but claims and classes; InvalidClaim,
-            InvalidClass, SelectorError for what they say.
+    Raises: BadInput for a file without claims, a bad annotation, or anything but claims and classes;
+            InvalidClaim, InvalidClass, SelectorError for what they say.
     """
     for document in documents:
         kind = document.content.get("kind")
@@ -57,9 +60,17 @@ def from_documents(documents: Sequence[Document], driver: str) -> Asked:
         written,
         tuple(decode_claim(claim) for claim in written),
         {**_driver_classes(driver), **objects.classes},
+        _marks(documents),
     )
     _check(asked)
     return asked
+
+
+def _marks(documents: Sequence[Document]) -> Mapping[ClaimRef, Marks]:
+    try:
+        return claim_marks(documents)
+    except InvalidDocument as error:
+        raise BadInput(str(error)) from error
 
 
 def _check(asked: Asked) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from agent.inventory.model import Inventory, SplitGpus
 from agent.inventory.modes import GpuModes
@@ -19,22 +19,10 @@ def add_gpu_modes(parser: Parser) -> None:
     split_option.add_option(parser)
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """In which modes GPUs are offered, and whose GPU instances in parts. Shape: ``split`` None for none."""
-
-    modes: GpuModes = field(default_factory=GpuModes)
-    split: SplitGpus | None = None
-
-    def on(self, inventory: Inventory) -> Inventory:
-        """Return the inventory with its GPUs offered so."""
-        return replace(inventory, modes=self.modes, split=self.split)
-
-
-def offered_gpus(options: Namespace) -> Offered:
+def modes_and_split(options: Namespace) -> tuple[GpuModes, SplitGpus | None]:
     """Return what the options say. Raises: BadInput."""
     try:
-        return Offered(
+        return (
             mode_option.read_gpu_modes(options.gpu_modes),
             split_option.read_split_gpus(options.compute_instances),
         )
@@ -44,7 +32,8 @@ def offered_gpus(options: Namespace) -> Offered:
 
 def with_gpu_modes(inventory: Inventory, options: Namespace) -> Inventory:
     """Return the inventory with its GPUs offered as the options say. Raises: BadInput."""
-    return offered_gpus(options).on(inventory)
+    modes, split = modes_and_split(options)
+    return replace(inventory, modes=modes, split=split)
 
 
 def refuse_without_node(options: Namespace) -> None:

@@ -3,73 +3,33 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from cluster_support import Document, eventually, pod, running
+from cluster_support import eventually, running
 from launcher.client import ClusterControl
+from offering import ask, end, offering
 from plugin_support import PluginSite
-from story import ROOT, devices, refusal, slices
+from story import refusal
 
-from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, KubeApi
+from kube_api import PODS, KubeApi
 
 TABLE = "--partitions=hgx-h100"
-ALL_DEVICES = 287
+KNOWN = {"gpu-0", "gpu-7", "gpus-0-1-2-3", "gpu-2-mig-1g-10gb-0"}
+LOOKS = ("sh", "-c", "env; ls /dev/nvidia*; exec sleep 100000")
 
 
 @pytest.fixture
 def site(api: KubeApi, control: ClusterControl, kubeconfig: Path, node: str) -> Iterator[PluginSite]:
     """A driver of its own on the node: an agent and a plugin that know the same table."""
     driver = f"l{uuid.uuid4().hex[:6]}.tangram.dev"
-    selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
     with TemporaryDirectory(prefix="tg-", dir="/var/tmp") as folder:
         found = PluginSite(api, control, kubeconfig, node, driver, Path(folder), node_file="hgx-h100")
-        document = {"metadata": {"name": found.device_class}, "spec": {"selectors": [selector]}}
-        api.create(DEVICE_CLASSES, document)
-        try:
-            with agent(found):
-                found.start(None, TABLE)
-                yield found
-        finally:
-            found.close()
-            for one in slices(api, node, driver):
-                api.delete(RESOURCE_SLICES, one["metadata"]["name"])
-            api.delete(DEVICE_CLASSES, found.device_class)
-
-
-@contextmanager
-def agent(site: PluginSite) -> Iterator[None]:
-    """Run an agent of the site's driver while the block is open; all its devices are published then."""
-    command = (
-        *(sys.executable, "-m", "agent", f"--kubeconfig={site.kubeconfig}", f"--node-name={site.node}"),
-        *(f"--driver-name={site.driver}", f"--simulated={site.node_file}"),
-        *(f"--machine={site.machine_dir}", "--no-composite", TABLE),
-    )
-    log = site.folder / "agent.log"
-    with log.open("wb") as out, subprocess.Popen(command, stderr=out, cwd=ROOT) as process:
-        try:
-            eventually(
-                lambda: len(devices(site.api, site.node, site.driver)) == ALL_DEVICES,
-                f"all devices of {site.driver}: {log}",
-            )
-            yield
-        finally:
-            process.terminate()
-
-
-def ask(site: PluginSite, name: str, namespace: str, expression: str) -> None:
-    selector = {"cel": {"expression": expression.replace("own", f'device.attributes["{site.driver}"]')}}
-    wanted: Document = {"deviceClassName": site.device_class, "selectors": [selector]}
-    spec = {"devices": {"requests": [{"name": "r", "exactly": wanted}]}}
-    site.api.create(RESOURCE_CLAIMS, {"metadata": {"name": name}, "spec": spec}, namespace)
-    command = ("sh", "-c", "env; ls /dev/nvidia*; exec sleep 100000")
-    site.api.create(PODS, pod(name, command=command, claims={"gpus": name}), namespace)
+        with offering(found, KNOWN, TABLE):
+            yield found
 
 
 def said(site: PluginSite, name: str, namespace: str) -> str:
@@ -85,13 +45,18 @@ def test_a_container_gets_four_linked_gpus_alone_and_its_end_gives_them_back(
 ) -> None:
     uuids = [card.uuid for card in site.machine.node.cards]
 
-    ask(site, "four", namespace, 'own.type == "gpu-partition" && own.gpuCount == 4')
+    ask(site, "four", namespace, 'own.type == "gpu-partition" && own.gpuCount == 4', command=LOOKS)
     text = said(site, "four", namespace)
     (told,) = eventually(lambda: site.status_devices(namespace, "four"), "the claim's status tells the GPUs")
-    ask(site, "part", namespace, 'own.type == "mig" && own.profile == "1g.10gb" && own.parentMinor == 2')
+    ask(
+        site,
+        "part",
+        namespace,
+        'own.type == "mig" && own.profile == "1g.10gb" && own.parentMinor == 2',
+        command=LOOKS,
+    )
     why = refusal(site.api, "part", namespace)
-    site.delete_pod(namespace, "four")
-    site.api.delete(RESOURCE_CLAIMS, "four", namespace)
+    end(site, "four", namespace)
     after = said(site, "part", namespace)
     site.delete_pod(namespace, "part")
 

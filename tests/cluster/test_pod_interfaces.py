@@ -1,4 +1,4 @@
-"""Under a real kubelet: VFs as network interfaces of pods, on real network devices of the node."""
+"""Under a real kubelet: VFs and whole NICs as network interfaces of pods, on real devices of the node."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ import pytest
 from cluster_support import Document, eventually, pod, running
 from launcher.client import ClusterControl
 from plugin_support import PluginSite
+from story import refusal
 
 from agent.hardware.simulated import node_text
 from kube_api import EVENTS, PODS, RESOURCE_CLAIMS, ApiError, KubeApi
 
+NIC = "0000:19:00.0"
+NIC_ON_HOST = "enp25s0"
 ON_HOST = ("enp25s0v0", "enp25s0v1")
 
 
@@ -48,16 +51,23 @@ def network_data(site: PluginSite, namespace: str, claim: str) -> Any:
     return next((one.get("networkData") for one in site.status_devices(namespace, claim)), None)
 
 
-def claim(site: PluginSite, name: str, address: str, interface: str = "fast0") -> Document:
-    """A claim for one VF as a network interface."""
-    expression = f'device.attributes["{site.driver}"].type == "vf"'
+def claim(
+    site: PluginSite, name: str, address: str, interface: str = "fast0", *, is_whole: bool = False
+) -> Document:
+    """A claim for one VF, or the whole NIC, as a network interface."""
+    own = f'device.attributes["{site.driver}"]'
+    expression = (
+        f'{own}.type == "nic" && {own}.pfPciAddress == "{NIC}"' if is_whole else f'{own}.type == "vf"'
+    )
+    netdev = {"addresses": [f"{address}/24"], "name": interface}
+    kind = (
+        {"kind": "NicConfig", **netdev}
+        if is_whole
+        else {"kind": "VfConfig", "mode": "netdev", "netdev": netdev}
+    )
     wanted = {"deviceClassName": site.device_class, "selectors": [{"cel": {"expression": expression}}]}
-    parameters = {
-        "apiVersion": "tangram.dev/v1alpha1",
-        "kind": "VfConfig",
-        "mode": "netdev",
-        "netdev": {"addresses": [f"{address}/24"], "name": interface},
-    }
+    # API servers take no status of a claim whose keys stand otherwise than in the order of the alphabet.
+    parameters = dict(sorted({"apiVersion": "tangram.dev/v1alpha1", **kind}.items()))
     opaque = {"driver": site.driver, "parameters": parameters}
     devices = {"requests": [{"name": "vf", "exactly": wanted}], "config": [{"opaque": opaque}]}
     return {"metadata": {"name": name}, "spec": {"devices": devices}}
@@ -135,6 +145,34 @@ def restarting(name: str) -> Document:
     first = {**container, "name": "first", "command": ["sh", "-c", shows]}
     found["spec"]["initContainers"] = [first]
     return found
+
+
+def test_a_pod_has_a_whole_nic_as_its_interface_and_nobody_a_vf_of_it_meanwhile(
+    api: KubeApi, site: PluginSite, namespace: str
+) -> None:
+    site.start()
+    api.create(RESOURCE_CLAIMS, claim(site, "nic", "10.9.0.1", is_whole=True), namespace)
+    script = "ip addr show fast0; echo shown; exec sleep 100000"
+    api.create(
+        PODS, pod("nic", command=("sh", "-c", script), claims={"net": "nic"}, hostNetwork=False), namespace
+    )
+    text = log_of(api, namespace, "nic", "shown")
+    meanwhile = links(site)
+    told = eventually(lambda: network_data(site, namespace, "nic"), f"it is told; {site.log()[-3000:]}")
+    api.create(RESOURCE_CLAIMS, claim(site, "vf", "10.9.0.2"), namespace)
+    api.create(PODS, caller("vf", "10.9.0.2"), namespace)
+    why = refusal(api, "vf", namespace)
+    site.delete_pod(namespace, "nic")
+    api.delete(RESOURCE_CLAIMS, "nic", namespace)
+    log_of(api, namespace, "vf", "reached")
+    site.delete_pod(namespace, "vf")
+
+    assert "10.9.0.1/24" in text
+    assert NIC_ON_HOST not in meanwhile
+    assert (told["interfaceName"], told["ips"]) == ("fast0", ["10.9.0.1/24"])
+    assert "cannot allocate all claims" in why
+    assert site.nothing_is_left()
+    assert {NIC_ON_HOST, *ON_HOST} <= links(site)
 
 
 def test_a_name_that_the_pod_has_is_refused_and_the_user_reads_why_in_an_event(
