@@ -30,6 +30,12 @@ def product_data(root: Path, bdf: Bdf) -> Mapping[str, str]:
     return keywords(attributes.head(root / "sys/bus/pci/devices" / bdf / "vpd", _MOST_BYTES))
 
 
+def product_data_of(fields: Mapping[str, str]) -> bytes:
+    """Return the bytes that say these read-only keywords, as a simulated card has them."""
+    body = b"".join(key.encode() + bytes([len(value)]) + value.encode() for key, value in fields.items())
+    return bytes([_READ_ONLY]) + len(body).to_bytes(2, "little") + body + bytes([_END])
+
+
 def keywords(data: bytes) -> Mapping[str, str]:
     """Return the read-only keywords, empty if there are none."""
     at = 0

@@ -65,7 +65,13 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
     if inventory.versions is not None:
         has_shares = inventory.linked is not None
-        gpus = GpuDescriber(driver, inventory.versions, has_shares=has_shares, split=inventory.split)
+        gpus = GpuDescriber(
+            driver,
+            inventory.versions,
+            has_shares=has_shares,
+            split=inventory.split,
+            direct_switches=inventory.direct_switches,
+        )
         for entry in _single(inventory):
             group = gpus.describe(entry, inventory.modes.of(entry.gpu.minor))
             groups.append(_offered(group, is_whole=gpu_name(entry.gpu.minor) in gpus.by_name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.hardware.errors import DriverMissing, HardwareError
 from agent.hardware.fabric.ports import FabricReader
@@ -23,6 +24,7 @@ def discover(readers: Readers, node: str) -> Inventory:
     unreadable: list[Unreadable] = []
     gpus, versions = _gpus(readers, unreadable)
     nics = _nics(readers.pci, unreadable)
+    functions = _functions(nics, readers.nics, unreadable)
     return Inventory(
         node=node,
         boot_id=readers.boot.boot_id(),
@@ -32,7 +34,7 @@ def discover(readers: Readers, node: str) -> Inventory:
         unreadable=tuple(unreadable),
         fabric=_fabric(readers.fabric) if gpus else NO_FABRIC,
         has_imex=bool(gpus) and readers.files.has_imex_channels(),
-        functions=_functions(nics, readers.nics),
+        functions=functions,
     )
 
 
@@ -100,8 +102,16 @@ def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction
     return found
 
 
-def _functions(nics: list[PhysicalFunction], reader: NicReader) -> Mapping[Bdf, FunctionFacts]:
+def _functions(
+    nics: list[PhysicalFunction], reader: NicReader, unreadable: list[Unreadable]
+) -> Mapping[Bdf, FunctionFacts]:
     """Return the facts of every function of the NICs; claims may have each of them."""
     found = (each for pf in nics for each in (pf.function.bdf, *(vf.function.bdf for vf in pf.vfs)))
     switches = {pf.function.bdf for pf in nics if pf.total_vfs}
-    return facts_of_all(reader, frozenset(found), switches)
+    facts = facts_of_all(reader, frozenset(found), switches)
+    try:
+        direct = reader.data_direct([pf.function.bdf for pf in nics])
+    except HardwareError as error:
+        unreadable.append(Unreadable("data-direct functions", str(error)))
+        return facts
+    return {**facts, **{bdf: replace(facts[bdf], data_direct=function) for bdf, function in direct.items()}}

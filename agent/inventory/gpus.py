@@ -7,10 +7,10 @@ types are those of KEP-4815's listing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from agent.hardware.types import DriverVersions, Gpu, MigProfile, Placement
+from agent.hardware.types import Bdf, DriverVersions, Gpu, MigProfile, Placement
 from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
 from agent.inventory.compute_instances import ComputeInstances
 from agent.inventory.model import (
@@ -37,7 +37,7 @@ from agent.inventory.shared_gpus import (
     shared_capacity,
     without_partitions_of,
 )
-from agent.inventory.topology import address_attribute, expendable, topology_attributes
+from agent.inventory.topology import address_attribute, direct_attribute, expendable, topology_attributes
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
@@ -59,11 +59,13 @@ class GpuDescriber:
         *,
         has_shares: bool = False,
         split: SplitGpus | None = None,
+        direct_switches: Collection[Bdf] = (),
     ) -> None:
         self.driver = driver
         self.versions = versions
         self._has_shares = has_shares
         self._split = split
+        self._direct_switches = direct_switches
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
@@ -227,6 +229,7 @@ class GpuDescriber:
         return (
             identity
             | topology_attributes(entry.function, self.driver)
+            | dict(direct_attribute(entry.function, self.driver, self._direct_switches))
             | dict(address_attribute(entry.function))
         )
 

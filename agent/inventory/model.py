@@ -135,6 +135,12 @@ class Inventory:
         """Return a NIC as a device."""
         return WholeNic(pf, self.facts_of(pf.function.bdf))
 
+    @property
+    def direct_switches(self) -> frozenset[Bdf]:
+        """Return the PCIe switches below which a NIC's card has its data-direct function."""
+        found = (facts.data_direct for facts in self.functions.values())
+        return frozenset(one.path.switch for one in found if one is not None and one.path.switch)
+
     def facts_of(self, bdf: Bdf) -> FunctionFacts:
         """Return the facts of a function, none where nobody looked at it."""
         return self.functions.get(bdf, NO_FACTS)

@@ -13,7 +13,7 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.nics.types import VFIO_PCI, IommuGroup
-from agent.hardware.types import Bdf
+from agent.hardware.types import Bdf, PciFunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,9 @@ class FunctionFacts:
     Shape: ``way_to_route`` are interfaces from the function's own up to the one with the node's default
            route, empty where the node does not need it; ``group`` None without one; ``claimable`` are the
            other functions of the group that claims may have; ``eswitch_mode`` is ``legacy`` or
-           ``switchdev``, None for a VF and where no file tells it; ``problem`` says why the rest is unknown.
+           ``switchdev``, None for a VF and where no file tells it; ``data_direct`` is the function through
+           which the card reads GPU memory, None for a VF and where it is unknown; ``problem`` says why the
+           rest is unknown.
     """
 
     way_to_route: tuple[str, ...] = ()
@@ -31,6 +33,7 @@ class FunctionFacts:
     claimable: tuple[Bdf, ...] = ()
     has_vfio: bool = False
     eswitch_mode: str | None = None
+    data_direct: PciFunction | None = None
     problem: str = ""
 
 

@@ -18,7 +18,7 @@ from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
 from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.nic_facts import FunctionFacts
-from agent.inventory.topology import address_attribute, topology_attributes
+from agent.inventory.topology import address_attribute, direct_attribute, topology_attributes
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.values import VfMode
 from scheduler_core.model.composite import CompositeDevice, Mixin
@@ -118,15 +118,19 @@ class NicDescriber:
         return name
 
     def _common(self, inventory: Inventory, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
+        facts = inventory.facts_of(pf.function.bdf)
+        direct = facts.data_direct
         found: dict[str, AttributeValue | None] = {
             "vendorID": pf.function.vendor_id,
             "linkType": pf.link_type,
             "linkSpeedMbps": pf.link_speed_mbps,
             "cardID": pf.card_id,
             "pfPciAddress": str(pf.function.bdf),
-            "eswitchMode": inventory.nic(pf).facts.eswitch_mode,
+            "eswitchMode": facts.eswitch_mode,
+            "dataDirectPciAddress": str(direct.bdf) if direct is not None else None,
         }
-        return self._own(found) | topology_attributes(pf.function, self.driver)
+        place = topology_attributes(pf.function, self.driver)
+        return self._own(found) | place | dict(direct_attribute(direct, self.driver))
 
     def _own(self, values: dict[str, AttributeValue | None]) -> dict[QualifiedName, AttributeValue]:
         """Return attributes under their full names, without those that are unknown."""

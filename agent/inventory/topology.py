@@ -2,16 +2,16 @@
 
 An unknown level is left out, so that no constraint matches on "unknown". Standard names:
 ``resource.kubernetes.io/{pciBusID,pcieRoot,numaNode}``; ``dra.net/numaNode`` is what earlier drivers
-publish; ``pcieSwitch`` and ``pcieRootPort`` are ours.
+publish; ``pcieSwitch``, ``pcieRootPort`` and ``dataDirectSwitch`` are ours.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from agent.hardware.types import PciFunction
+from agent.hardware.types import Bdf, PciFunction
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import qualified
 
@@ -36,6 +36,19 @@ def topology_attributes(function: PciFunction | None, driver: str) -> dict[Quali
         qualified("pcieRootPort", driver): path.root_port,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def direct_attribute(
+    function: PciFunction | None, driver: str, among: Collection[Bdf] | None = None
+) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the switch by which GPUs and data-direct functions are matched, nothing where it is unknown.
+
+    Shape: ``function`` is a data-direct one, or a GPU's; ``among`` the switches that count, None for any.
+    """
+    switch = function.path.switch if function is not None else None
+    if switch is None or (among is not None and switch not in among):
+        return {}
+    return {qualified("dataDirectSwitch", driver): switch}
 
 
 def address_attribute(function: PciFunction | None) -> Mapping[QualifiedName, AttributeValue]:

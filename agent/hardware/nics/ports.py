@@ -5,7 +5,7 @@ Every method may raise a ``HardwareError``. ``NicReader`` changes nothing; ``Nic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -89,8 +89,8 @@ class NicReader(Protocol):
         """Return the mode as far as files tell it: no driver is asked, which needs CAP_NET_ADMIN."""
         ...
 
-    def data_direct(self, bdf: Bdf) -> PciFunction | None:
-        """Return the function through which a NIC's card reads GPU memory directly, None if unknown."""
+    def data_direct(self, bdfs: Iterable[Bdf]) -> Mapping[Bdf, PciFunction]:
+        """Return the functions through which NICs' cards read GPU memory directly, where they are known."""
         ...
 
 
@@ -133,9 +133,13 @@ class VfSettingsPort(Protocol):
     def write(self, pf: Bdf, index: int, wanted: VfSettings) -> VfSettings:
         """Set what ``wanted`` gives and return what the settings were before.
 
-        Only what differs is written. Raises: InvalidArgument, AlreadyTaken (a sibling has the MAC) with
+        Only what differs is written. Raises: InvalidArgument, AlreadyTaken (another has the MAC) with
         nothing changed; NotSupported if the driver cannot set one, with those before it set.
         """
+        ...
+
+    def refuse_taken(self, pf: Bdf, index: int, mac: str) -> None:
+        """Check that no other VF and no interface of the node has a MAC. Raises: AlreadyTaken, NotFound."""
         ...
 
     def restore(self, pf: Bdf, index: int, original: VfSettings) -> None:

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
-from agent.hardware.errors import AlreadyTaken, InvalidArgument, NotFound, NotSupported
+from agent.hardware.errors import InvalidArgument, NotFound, NotSupported
 from agent.hardware.nics.kernel import NetworkKernel
 from agent.hardware.nics.refusals import Meaning, translated
+from agent.hardware.nics.taken_macs import TakenMacs, VfReader
 from agent.hardware.nics.types import NetInterface, VfSettings
 from agent.hardware.nics.wishes import mac_problems
 from agent.hardware.types import Bdf
 
 MOST_VLAN: Final = 4094
 MOST_QOS: Final = 7
-_NO_MAC: Final = "00:00:00:00:00:00"
 _ANSWERS: Final = {
     errno.EOPNOTSUPP: Meaning(
         NotSupported,
@@ -35,8 +35,8 @@ _ANSWERS: Final = {
 }
 
 
-class InterfaceReader(Protocol):
-    """Reads a function's interfaces."""
+class FunctionReader(VfReader, Protocol):
+    """Reads a function's interfaces and VFs."""
 
     def interfaces(self, bdf: Bdf) -> tuple[NetInterface, ...]:
         """Return the interfaces of a function, the preferred one first."""
@@ -47,7 +47,7 @@ class InterfaceReader(Protocol):
 class PfSettings:
     """The ``VfSettingsPort`` over a kernel's rtnetlink. Settings of a VF are made on its PF's interface."""
 
-    reader: InterfaceReader
+    reader: FunctionReader
     kernel: NetworkKernel
 
     def read(self, pf: Bdf, index: int) -> VfSettings:
@@ -64,11 +64,15 @@ class PfSettings:
         netdev = self._netdev(pf)
         present = self._all(pf, netdev)
         before = self._of(present, pf, index)
-        _refuse_taken_mac(subject, index, wanted, present)
+        self._macs.refuse(pf, index, wanted.mac, present)
         for change in changes(wanted, before):
             with translated(f"set {shown(change)}", subject, _ANSWERS):
                 self.kernel.set_vf(netdev, index, change)
         return before
+
+    def refuse_taken(self, pf: Bdf, index: int, mac: str) -> None:
+        """Check that nobody else on the node has a MAC."""
+        self._macs.refuse(pf, index, mac, self._all(pf, self._netdev(pf)))
 
     def restore(self, pf: Bdf, index: int, original: VfSettings) -> None:
         """Set everything back to what was read before, in the reverse order."""
@@ -77,6 +81,10 @@ class PfSettings:
         for change in reversed(tuple(changes(original, before))):
             with translated(f"restore {shown(change)}", _subject(pf, index), _ANSWERS):
                 self.kernel.set_vf(netdev, index, change)
+
+    @property
+    def _macs(self) -> TakenMacs:
+        return TakenMacs(self.reader, self.kernel)
 
     def _netdev(self, pf: Bdf) -> str:
         found = self.reader.interfaces(pf)
@@ -149,15 +157,3 @@ def _problems(wanted: VfSettings) -> Iterator[tuple[str, object, str]]:
             yield field, rate, "must not be negative"
     if wanted.max_rate and wanted.min_rate is not None and wanted.min_rate > wanted.max_rate:
         yield "min_rate", wanted.min_rate, f"must not be above max_rate, {wanted.max_rate}"
-
-
-def _refuse_taken_mac(
-    subject: str, index: int, wanted: VfSettings, present: Mapping[int, VfSettings]
-) -> None:
-    """Not every driver refuses this, and then both VFs lose packets."""
-    mac = wanted.mac.lower() if wanted.mac else None
-    if mac in (None, _NO_MAC):
-        return
-    for other, settings in present.items():
-        if other != index and settings.mac == mac:
-            raise AlreadyTaken("set the MAC", subject, f"VF {other} of the same PF has {mac} already")

@@ -18,7 +18,7 @@ from agent.hardware.simulated.gpu_models import (
     profile_names,
 )
 from agent.hardware.simulated.nic_models import nic_models
-from agent.hardware.simulated.schema import Document, GpuForm, MemoryForm, NicForm
+from agent.hardware.simulated.schema import DataDirectForm, Document, GpuForm, MemoryForm, NicForm
 from agent.hardware.simulated.tree import PortType, Site, shifted, sites
 from agent.hardware.types import Bdf, normal_bdf
 from scheduler_core.model.names import LABEL_RULE, is_label
@@ -58,6 +58,7 @@ def _problems(document: Document) -> Iterator[_Problem]:
     yield from _spelling(found)
     yield from _gpus(found)
     yield from _nics(found)
+    yield from _direct(found)
     yield from _unique(found)
     yield from _memory(document)
     yield from _fabric(document, found)
@@ -147,6 +148,13 @@ def _nics(found: list[Site]) -> Iterator[_Problem]:
         if nic.kernel_links and nic.link != "ethernet":
             yield f"{field}.kernel_links", nic.kernel_links, f"is for ethernet alone; the link is {nic.link}"
         yield from _last_vf(f"{field}.total_vfs", site.bdf, nic)
+
+
+def _direct(found: list[Site]) -> Iterator[_Problem]:
+    nics = {site.bdf for site in found if isinstance(site.form, NicForm)}
+    for site in found:
+        if isinstance(site.form, DataDirectForm) and site.form.nic not in nics:
+            yield f"{_above(site.field)}.nic", site.form.nic, "must be the address of a NIC of the node"
 
 
 def _last_vf(field: str, pf: Bdf, nic: NicForm) -> Iterator[_Problem]:

@@ -13,6 +13,7 @@ from agent.hardware.simulated.devices import Card, Nic
 from agent.hardware.simulated.gpu_models import MemoryOverride, load_model
 from agent.hardware.simulated.nic_models import nic_models
 from agent.hardware.simulated.schema import (
+    DataDirectForm,
     Document,
     GpuForm,
     MemoryForm,
@@ -29,7 +30,8 @@ class NodeFile:
     """A machine, as a file describes it.
 
     Shape: ``source`` the shipped name or the path; ``bridges`` from the root down; ``cards`` and ``nics``
-           by address. Two node files are equal when they describe the same machine.
+           by address; ``direct`` the data-direct functions. Two node files are equal when they describe the
+           same machine.
     """
 
     source: str = field(compare=False)
@@ -38,6 +40,7 @@ class NodeFile:
     bridges: tuple[Site, ...] = field(compare=False, repr=False)
     cards: tuple[Card, ...] = field(compare=False, repr=False)
     nics: tuple[Nic, ...] = field(compare=False, repr=False)
+    direct: tuple[Site, ...] = field(compare=False, repr=False, default=())
 
     @property
     def name(self) -> str:
@@ -56,6 +59,7 @@ def described(source: str, text: str) -> NodeFile:
     document = read_document(source, text)
     check(source, document)
     bridges: list[Site] = []
+    direct: list[Site] = []
     gpus, nics = [], []
     for site in sites(document):
         match site.form:
@@ -66,7 +70,10 @@ def described(source: str, text: str) -> NodeFile:
                 nics.append((site, form, nic_models()[form.model]))
             case PortForm() | SwitchForm():
                 bridges.append(site)
-    return NodeFile(source, text, document, tuple(bridges), devices.cards(gpus), devices.nics(nics))
+            case DataDirectForm():
+                direct.append(site)
+    cards, found = devices.cards(gpus), devices.nics(nics)
+    return NodeFile(source, text, document, tuple(bridges), cards, found, tuple(direct))
 
 
 def _override(form: MemoryForm) -> MemoryOverride:

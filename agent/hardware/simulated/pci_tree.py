@@ -11,8 +11,9 @@ from typing import Final
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.node import NodeFile
-from agent.hardware.simulated.schema import NumaNode
+from agent.hardware.simulated.schema import DataDirectForm, NumaNode
 from agent.hardware.simulated.tree import PortType, Site
+from agent.hardware.vital_product_data import SERIAL, product_data_of
 
 _BRIDGE_IDS: Final = {
     PortType.ROOT_PORT: ("1b36", "000c"),
@@ -21,6 +22,8 @@ _BRIDGE_IDS: Final = {
 }
 _BRIDGE_CLASS: Final = "060400"
 _GPU_CLASS: Final = "030200"
+_DATA_DIRECT_IDS: Final = ("15b3", "2100")
+_DATA_DIRECT_CLASS: Final = "020800"
 
 
 def render_pci(files: Files, node: NodeFile) -> None:
@@ -30,6 +33,8 @@ def render_pci(files: Files, node: NodeFile) -> None:
     for site in node.bridges:
         vendor, device = _BRIDGE_IDS[site.port_type]
         render_function(files, site, (vendor, device), _BRIDGE_CLASS, "pcieport")
+    for site in node.direct:
+        _data_direct(files, node, site)
     for card in node.cards:
         _gpu(files, card, "nvidia" if node.document.driver else None)
 
@@ -72,6 +77,16 @@ def _gpu(files: Files, card: Card, driver: str | None) -> None:
         files.write(f"{card.site.folder}/subsystem_vendor", f"0x{model.subsystem[0]}\n")
         files.write(f"{card.site.folder}/subsystem_device", f"0x{model.subsystem[1]}\n")
     render_function(files, card.site, (model.pci_vendor_id, model.pci_device_id), _GPU_CLASS, driver)
+
+
+def _data_direct(files: Files, node: NodeFile, site: Site) -> None:
+    """Create a data-direct function; it and its NIC tell the serial number of one card."""
+    render_function(files, site, _DATA_DIRECT_IDS, _DATA_DIRECT_CLASS, None)
+    assert isinstance(site.form, DataDirectForm)
+    serial = product_data_of({SERIAL: f"MT{site.form.nic}"})
+    nic = next(one.site for one in node.nics if one.bdf == site.form.nic)
+    for folder in (site.folder, nic.folder):
+        files.write(f"{folder}/vpd", serial)
 
 
 def _numa_node(files: Files, form: NumaNode) -> None:

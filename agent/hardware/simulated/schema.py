@@ -81,6 +81,13 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     kernel_links: bool = False
 
 
+class DataDirectForm(Form, frozen=True, tag_field="kind", tag="data-direct"):
+    """The function through which a NIC's card reads GPU memory. Shape: ``nic`` is the address of the NIC."""
+
+    bdf: str
+    nic: str
+
+
 class SwitchForm(Form, frozen=True, tag_field="kind", tag="switch"):
     """A PCIe switch: its upstream port and, below, its downstream ports."""
 
@@ -92,7 +99,7 @@ class PortForm(Form, frozen=True):
     """A root port or downstream port, and the functions below it."""
 
     port: str
-    below: tuple[SwitchForm | GpuForm | NicForm, ...] = ()
+    below: tuple[SwitchForm | GpuForm | NicForm | DataDirectForm, ...] = ()
 
 
 class RootComplexForm(Form, frozen=True):

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from agent.hardware.simulated.schema import Document, GpuForm, NicForm, PortForm, SwitchForm
+from agent.hardware.simulated.schema import (
+    DataDirectForm,
+    Document,
+    GpuForm,
+    NicForm,
+    PortForm,
+    SwitchForm,
+)
 from agent.hardware.types import Bdf, normal_bdf
 
 
@@ -36,7 +43,7 @@ class Site:
     folder: str
     numa_node: int | None
     port_type: PortType
-    form: PortForm | SwitchForm | GpuForm | NicForm
+    form: PortForm | SwitchForm | GpuForm | NicForm | DataDirectForm
 
 
 def sites(document: Document) -> Iterator[Site]:
@@ -55,7 +62,7 @@ def _port(port: PortForm, field: str, above: str, numa_node: int | None, kind: P
         match form:
             case SwitchForm():
                 yield from _switch(form, below, folder, numa_node)
-            case GpuForm() | NicForm():
+            case GpuForm() | NicForm() | DataDirectForm():
                 at_folder = f"{folder}/{form.bdf}"
                 yield Site(f"{below}.bdf", Bdf(form.bdf), at_folder, numa_node, PortType.ENDPOINT, form)
 

@@ -19,7 +19,7 @@ from plugin.kinds.interface.recorded import ClaimedInterface, RecordedInterface
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
-from plugin.kinds.nic_vf.presence import refuse_changed, restore_settings, with_settings
+from plugin.kinds.nic_vf.presence import refuse_changed, refuse_unusable, restore_settings, with_settings
 from plugin.machine import rdma
 from plugin.machine.context import Context
 from plugin.machine.default_route import refuse_needed, refuse_without_interface
@@ -99,7 +99,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
         """Check the VFs, and that pods can have their interfaces. Raises: PluginError; HardwareError."""
         reader = context.machine.nics.reader
         for device in devices:
-            refuse_changed(reader, device)
+            refuse_unusable(context.machine.nics, device)
             refuse_without_interface(reader, device.bdf, "give a pod the interface of", _subject(device))
             _refuse_large_mtu(context, device)
 

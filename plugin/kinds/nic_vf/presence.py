@@ -39,6 +39,16 @@ def refuse_changed(reader: NicReader, device: ClaimedVf) -> None:
         raise NotReady("use", subject, reason, _REMEDY)
 
 
+def refuse_unusable(nics: Nics, device: ClaimedVf) -> None:
+    """Check a VF before anything of its claim is changed: it is the same, and nobody has its MAC.
+
+    Raises: NotReady; HardwareError.
+    """
+    refuse_changed(nics.reader, device)
+    if device.settings.mac is not None:
+        nics.settings.refuse_taken(device.pf, device.vf_index, device.settings.mac)
+
+
 def _is_same(reader: NicReader, device: ClaimedVf) -> bool:
     """Whether the NIC has the VF under its index: one link to read, where a search reads them all."""
     try:

@@ -15,7 +15,7 @@ from agent.inventory.model import NicVf, PublishedDevice
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
-from plugin.kinds.nic_vf.presence import refuse_changed, restore_settings, with_settings
+from plugin.kinds.nic_vf.presence import refuse_unusable, restore_settings, with_settings
 from plugin.machine import rdma
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
@@ -79,10 +79,11 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedRdmaVf]) -> None:
         """Check that the VFs are still those that were allocated. Raises: NotReady; HardwareError."""
         for device in devices:
-            refuse_changed(context.machine.nics.reader, device)
+            refuse_unusable(context.machine.nics, device)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedRdmaVf], progress: Progress) -> None:
         """Set what the PFs keep of the VFs and wait for the RDMA devices. Raises: NotReady; HardwareError."""
+        self.refuse_occupied(context, devices)  # VFs on demand exist only now
         ready = [with_settings(context.machine.nics, device, progress) for device in devices]
         found = rdma.awaited(context, [device.bdf for device in ready])
         for device in ready:

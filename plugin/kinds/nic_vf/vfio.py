@@ -18,7 +18,7 @@ from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wa
 from plugin.kinds.nic_vf import binding, settings
 from plugin.kinds.nic_vf.binding import RecordedBinding
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
-from plugin.kinds.nic_vf.presence import refuse_changed, restore_settings, with_settings
+from plugin.kinds.nic_vf.presence import refuse_unusable, restore_settings, with_settings
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts, usable_nodes
@@ -78,7 +78,7 @@ class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
         """Check the VFs and their whole IOMMU groups. Raises: NotReady; HardwareError."""
         reader = context.machine.nics.reader
         for device in devices:
-            refuse_changed(reader, device)
+            refuse_unusable(context.machine.nics, device)
             binding.refuse_unfit(reader, device, [one.bdf for one in devices])
 
     def set_up(self, context: Context, devices: Sequence[ClaimedVfioVf], progress: Progress) -> None:

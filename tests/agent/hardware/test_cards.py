@@ -73,7 +73,7 @@ def test_the_data_direct_function_of_a_card_has_its_serial_number(tree) -> None:
     direct(tree, "0001:01:00.0", SN="MT9")
     direct(tree, "0001:02:00.0", SN="MT2")
 
-    found = SysfsNics(tree.root).data_direct(PF)
+    found = SysfsNics(tree.root).data_direct([PF])[PF]
 
     assert (found.bdf, found.path.root_complex) == ("0001:02:00.0", "pci0001:00")
 
@@ -83,7 +83,7 @@ def test_of_two_data_direct_functions_the_id_of_the_port_decides(tree) -> None:
     direct(tree, "0001:01:00.0", SN="MT2", VU="MT2S0D0F1DD")
     direct(tree, "0001:02:00.0", SN="MT2", VU="MT2S0D0F0DD")
 
-    assert SysfsNics(tree.root).data_direct(PF).bdf == "0001:02:00.0"
+    assert SysfsNics(tree.root).data_direct([PF])[PF].bdf == "0001:02:00.0"
 
 
 @pytest.mark.parametrize("own", [{}, {"SN": "MT3"}, {"SN": "MT2"}])
@@ -92,10 +92,10 @@ def test_what_cannot_be_told_is_unknown(tree, own: dict[str, str]) -> None:
     for bdf in ("0001:01:00.0", "0001:02:00.0"):
         direct(tree, bdf, SN="MT2")
 
-    assert SysfsNics(tree.root).data_direct(PF) is None
+    assert SysfsNics(tree.root).data_direct([PF]) == {}
 
 
 def test_a_node_without_data_direct_has_none(tree) -> None:
     tree.function(f"pci0000:3a/{PF}")
 
-    assert SysfsNics(tree.root).data_direct(PF) is None
+    assert SysfsNics(tree.root).data_direct([PF]) == {}

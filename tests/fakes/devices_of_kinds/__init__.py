@@ -41,7 +41,7 @@ from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
 _READERS = (BootReader, DriverFiles, FabricReader, GpuReader, MpsReader, NicReader, PciReader)
-READING = {name for port in _READERS for name in vars(port)} | {"read", "find"}
+READING = {name for port in _READERS for name in vars(port)} | {"read", "find", "refuse_taken"}
 """The methods of a machine that change nothing."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from devices_of_kinds import VF_SETTINGS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.hardware.nics.links import Link
 from agent.hardware.nics.types import LinkState, VfSettings
 from agent.hardware.ports import Machine
 from agent.hardware.types import Bdf
@@ -139,6 +141,50 @@ def test_a_mac_that_a_sibling_has_is_refused_and_changes_nothing(bench: Any) -> 
     assert [record.claim_uid for record in bench.records()] == ["u0"]
 
 
+@pytest.mark.parametrize("mode", ["rdma", "vfio", "netdev"])
+@pytest.mark.parametrize(
+    ("holder", "said"),
+    [
+        (PF, r"the PF itself \(enp25s0\) has"),
+        (Bdf("0000:19:00.1"), "the node's interface .* has"),
+        (Bdf("0000:19:00.3"), "the node's interface .* has"),
+    ],
+    ids=["the PF", "another NIC", "a sibling that the PF set nothing for"],
+)
+def test_a_mac_that_an_interface_of_the_node_has_is_refused_before_anything_is_changed(
+    bench: Any, mode: str, holder: Bdf, said: str
+) -> None:
+    before = bench.simulated.kernel.links(None)
+    mac = next(link.mac for link in before if link.bdf == holder)
+
+    with pytest.raises(HardwareFailed, match=f"{said} {mac} already; choose another one"):
+        prepare(bench, {"mode": mode, "mac": mac, "trust": True})
+
+    assert (present(bench), bench.simulated.kernel.links(None)) == (NEW, before)
+    assert bench.leftovers() == []
+
+
+def test_a_mac_that_the_vf_s_own_interface_has_is_not_taken(bench: Any) -> None:
+    mac = next(link.mac for link in bench.first_links if link.bdf == "0000:19:00.2")
+
+    prepare(bench, {"mac": mac})
+
+    assert present(bench).mac == mac
+
+
+def test_a_mac_that_a_vf_of_another_nic_has_in_a_pod_is_refused(bench: Any) -> None:
+    other = Bdf("0000:19:00.1")
+    bench.simulated.set_vfs(other, 2)
+    device = "nic-0000-19-00-1-vf-0"
+    prepare(bench, {"mode": "netdev", "mac": "02:00:00:00:00:07"}, "u0", device)
+    bench.bring_in("u0", device)
+
+    with pytest.raises(HardwareFailed, match=r"VF 0 of PF 0000:19:00.1 has 02:00:00:00:00:07 already"):
+        prepare(bench, {"mac": "02:00:00:00:00:07"})
+
+    assert present(bench) == NEW
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -214,6 +260,10 @@ class RefusingKernel:
     def bench(self, bench: Any) -> Any:
         bench.driver = assemble(self.machine, bench.options, clock=bench.clock, sleep=bench.clock.sleep)
         return bench
+
+    def links(self, namespace: Path | None) -> tuple[Link, ...]:
+        found: tuple[Link, ...] = self._kernel.links(namespace)
+        return found
 
     def vf_settings(self, pf: str) -> Mapping[int, VfSettings]:
         found: Mapping[int, VfSettings] = self._kernel.vf_settings(pf)

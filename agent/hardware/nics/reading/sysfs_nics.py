@@ -5,7 +5,7 @@ Takes a root folder and PCI addresses; returns values. Nothing is cached and not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -135,11 +135,11 @@ class SysfsNics:
                 return "switchdev"
         return None
 
-    def data_direct(self, bdf: Bdf) -> PciFunction | None:
-        """Return the function through which a NIC's card reads GPU memory directly, None if unknown."""
+    def data_direct(self, bdfs: Iterable[Bdf]) -> Mapping[Bdf, PciFunction]:
+        """Return the functions through which NICs' cards read GPU memory directly, where they are known."""
         sysfs = Sysfs(self.root)
-        found = cards.data_direct(self.root, bdf, sysfs.addresses)
-        return None if found is None else sysfs.function(found)
+        found = cards.data_direct(self.root, bdfs, sysfs.addresses)
+        return {bdf: sysfs.function(function) for bdf, function in found.items()}
 
     def _folder(self, bdf: Bdf) -> Path:
         folder = self.root / "sys/bus/pci/devices" / bdf
