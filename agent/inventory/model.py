@@ -225,6 +225,7 @@ class NicVf:
 
     Shape: ``vf`` is None while it does not exist; ``on_demand`` how many VFs its NIC gets for claims, None
            where its VFs are there without them.
+    Units: ``bandwidth`` Mbit/s that it may send, None where nothing limits it.
     """
 
     pf: PhysicalFunction
@@ -232,6 +233,7 @@ class NicVf:
     vf: VirtualFunction | None
     on_demand: int | None = None
     facts: FunctionFacts = NO_FACTS
+    bandwidth: int | None = None
 
     @property
     def has_rdma(self) -> bool:

@@ -4,6 +4,8 @@ A physical function has one slot for each of its VFs, and a VF draws one slot. T
 them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device. A NIC that is
 withheld stays as the source of its VFs and can be allocated on no node.
 
+With a rate for VFs the NIC also supplies bandwidth, and each VF draws its part.
+
 VFs on demand have the same names, slots, draws and modes whether they exist or not, so making them changes
 what people can select by (address, device id) and never what is counted.
 """
@@ -19,6 +21,7 @@ from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.nic_facts import FunctionFacts
 from agent.inventory.topology import address_attribute, direct_attribute, topology_attributes
+from agent.inventory.vfs.rules import VfRate
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.values import VfMode
 from scheduler_core.model.composite import CompositeDevice, Mixin
@@ -66,11 +69,12 @@ class NicDescriber:
             "rdmaCapable": pf.rdma_device is not None,
             "netdevCapable": why_not_netdev(inventory.nic(pf).facts, pf.function.driver) is None,
         }
+        rate = _rate_of(inventory, pf)
         return CompositeDevice(
             name=name,
             includes=(name,),
             attributes=self._own(own) | dict(address_attribute(pf.function)),
-            capacity={self._key("vfSlots"): Quantity.of(vfs)} if vfs else {},
+            capacity=self._supplied(vfs, rate.nic if rate is not None else None) if vfs else {},
         )
 
     def _vf(self, inventory: Inventory, published: NicVf) -> CompositeDevice:
@@ -104,7 +108,8 @@ class NicDescriber:
             "" if is_netdev else "-no-netdev",
         )
         vendor_id = published.pf.function.vendor_id
-        name = f"vf-{vendor_id}-{device_id or 'on-demand'}{''.join(marks)}"
+        rate = published.bandwidth
+        name = f"vf-{vendor_id}-{device_id or 'on-demand'}{''.join(marks)}{f'-{rate}m' if rate else ''}"
         own: dict[str, AttributeValue | None] = {
             "type": "vf",
             "deviceID": device_id,
@@ -112,10 +117,13 @@ class NicDescriber:
             "vfioCapable": is_vfio,
             "netdevCapable": is_netdev,
         }
-        self.shared[name] = Mixin(
-            name=name, attributes=self._own(own), capacity={self._key("vfSlots"): Quantity.of(1)}
-        )
+        self.shared[name] = Mixin(name=name, attributes=self._own(own), capacity=self._supplied(1, rate))
         return name
+
+    def _supplied(self, slots: int, bandwidth: int | None) -> dict[QualifiedName, Quantity]:
+        """Return what a NIC supplies or a VF draws. Units: ``bandwidth`` Mbit/s, None if unlimited."""
+        counted = {"vfSlots": slots} | ({"bandwidth": bandwidth} if bandwidth is not None else {})
+        return {self._key(key): Quantity.of(amount) for key, amount in counted.items()}
 
     def _common(self, inventory: Inventory, pf: PhysicalFunction) -> dict[QualifiedName, AttributeValue]:
         facts = inventory.facts_of(pf.function.bdf)
@@ -145,6 +153,15 @@ def offered_vfs(inventory: Inventory, pf: PhysicalFunction) -> tuple[NicVf, ...]
 
     Another number than the rule's, from somebody else or from a driver that made fewer, is what is offered.
     """
+    rate = _rate_of(inventory, pf)
+    return tuple(replace(one, bandwidth=rate.vf if rate else None) for one in _vfs(inventory, pf))
+
+
+def _rate_of(inventory: Inventory, pf: PhysicalFunction) -> VfRate | None:
+    return inventory.vfs.rate_of(pf) if inventory.vfs is not None else None
+
+
+def _vfs(inventory: Inventory, pf: PhysicalFunction) -> tuple[NicVf, ...]:
     count = inventory.vfs.on_demand_of(pf) if inventory.vfs is not None else None
     if count is None:
         return tuple(NicVf(pf, vf.index, vf, None, inventory.facts_of(vf.function.bdf)) for vf in pf.vfs)

@@ -1,4 +1,4 @@
-"""PURE: how many VFs each NIC of a node shall have, and who makes them.
+"""PURE: how many VFs each NIC of a node shall have, who makes them, and how much each may send.
 
 A node has one set of rules, whatever they were read from (today the option ``--vfs``). Without a rule nobody
 changes the number: the VFs that exist are offered.
@@ -22,15 +22,25 @@ class VfRule:
 
 
 @dataclass(frozen=True, slots=True)
+class VfRate:
+    """What VFs may send. Units: Mbit/s. Shape: ``vf`` of each VF, ``nic`` of all VFs of a NIC together."""
+
+    vf: int
+    nic: int
+
+
+@dataclass(frozen=True, slots=True)
 class VfRules:
     """The rules of a node.
 
     Shape: ``named`` by PCI address in sysfs' spelling, or by the name of an interface, None for a NIC that
-           is left alone; ``rest`` for all NICs that are not named.
+           is left alone; ``rest`` for all NICs that are not named; ``rates`` and ``rest_rate`` likewise.
     """
 
     named: Mapping[str, VfRule | None] = field(default_factory=dict)
     rest: VfRule | None = None
+    rates: Mapping[str, VfRate] = field(default_factory=dict)
+    rest_rate: VfRate | None = None
 
     def rule_of(self, pf: PhysicalFunction) -> VfRule | None:
         """Return the rule of a NIC. Its address counts before its interface, both before ``rest``.
@@ -41,6 +51,18 @@ class VfRules:
             if key is not None and key in self.named:
                 return self.named[key]
         return self.rest if pf.total_vfs else None
+
+    def rate_of(self, pf: PhysicalFunction) -> VfRate | None:
+        """Return what the VFs of a NIC may send, None where nothing limits them.
+
+        InfiniBand has none: its drivers set no rates for VFs.
+        """
+        if pf.link_type == "infiniband":
+            return None
+        for key in (str(pf.function.bdf), pf.netdev):
+            if key is not None and key in self.named:
+                return self.rates.get(key)
+        return self.rest_rate
 
     def on_demand_of(self, pf: PhysicalFunction) -> int | None:
         """Return how many VFs a NIC gets for claims; None where its rule is another, or it cannot."""

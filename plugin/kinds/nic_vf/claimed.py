@@ -22,6 +22,7 @@ class Place(TypedDict):
     vf_index: int
     vf_bdf: str | None
     on_demand: int | None
+    node_rate: int | None
 
 
 class ClaimedVf(Claimed, frozen=True, kw_only=True):
@@ -32,6 +33,8 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
            durable before the first of them is set.
            ``on_demand`` how many VFs its NIC gets for claims, None where they are there without them; then
            ``vf_bdf`` is None until they are made.
+           ``node_rate`` the rate that the node gives its VFs, where the claim asks for none.
+    Units: ``node_rate`` Mbit/s.
     """
 
     RECORD_VERSION: ClassVar[int] = 3
@@ -40,6 +43,7 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
     vf_index: int
     vf_bdf: str | None
     on_demand: int | None = None
+    node_rate: int | None = None
     settings: RecordedSettings = NOTHING
     original: RecordedSettings | None = None
 
@@ -70,9 +74,22 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
 
     def says_the_same(self, other: Claimed) -> bool:
         """Whether two devices are the same VF; one on demand is, whatever the node's rules were then."""
-        if not isinstance(other, ClaimedVf) or not (self.on_demand or other.on_demand):
+        if not isinstance(other, ClaimedVf):
             return super().says_the_same(other)
-        return Claimed.says_the_same(self._without_supply(), other._without_supply())
+        one, two = self._without_rate(), other._without_rate()
+        if self.on_demand or other.on_demand:
+            one, two = one._without_supply(), two._without_supply()
+        return Claimed.says_the_same(one, two)
+
+    @property
+    def asked(self) -> RecordedSettings:
+        """Return what its PF is to set for it: what the claim asks for, and the node's rate otherwise."""
+        if self.node_rate is None or self.settings.max_rate is not None:
+            return self.settings
+        return msgspec.structs.replace(self.settings, max_rate=self.node_rate)
+
+    def _without_rate(self) -> Self:
+        return msgspec.structs.replace(self, node_rate=None)
 
     def _without_supply(self) -> Self:
         return msgspec.structs.replace(self, vf_bdf=None, on_demand=None)
@@ -111,4 +128,5 @@ def place_of(published: NicVf) -> Place:
         vf_index=published.index,
         vf_bdf=vf.function.bdf if vf is not None else None,
         on_demand=published.on_demand,
+        node_rate=published.bandwidth,
     )

@@ -63,13 +63,13 @@ def with_settings(nics: Nics, device: Vf, progress: Progress) -> Vf:
     Raises: NotReady; HardwareError.
     """
     refuse_changed(nics.reader, device)
-    if device.settings == settings.NOTHING:
+    if device.asked == settings.NOTHING:
         return device
     if device.original is None:
-        found = settings.originals(nics, device.pf, device.vf_index, device.settings)
+        found = settings.originals(nics, device.pf, device.vf_index, device.asked)
         device = msgspec.structs.replace(device, original=found)
         progress.note(device)
-    settings.apply(nics, device.pf, device.vf_index, device.settings)
+    settings.apply(nics, device.pf, device.vf_index, device.asked)
     return device
 
 
@@ -85,4 +85,4 @@ def restore_settings(nics: Nics, device: ClaimedVf) -> None:
     except NotReady as error:
         _log.warning("nothing to restore: %s", error)
         return
-    settings.give_back(nics, device.pf, device.vf_index, device.settings, device.original)
+    settings.give_back(nics, device.pf, device.vf_index, device.asked, device.original)

@@ -52,14 +52,26 @@ def beyond_device(one: ConfiguredDevice) -> Iterator[InvalidConfig]:
         case GpuConfig(sharing=Mps() as mps) | MigConfig(sharing=Mps() as mps):
             yield from _beyond_memory(one, mps)
         case VfConfig():
-            speed = one.attribute("linkSpeedMbps")
-            rates = {"minTxRate": one.config.min_tx_rate_mbps, "maxTxRate": one.config.max_tx_rate_mbps}
-            for key, rate in rates.items():
-                if isinstance(speed, int) and rate is not None and rate > speed:
-                    rule = f"must be at most {speed} Mbit/s, the speed of its link"
-                    yield InvalidConfig(one.subject, f"VfConfig.{key}", rate, rule)
+            yield from _beyond_link(one, one.config)
         case _:
             return
+
+
+def _beyond_link(one: ConfiguredDevice, config: VfConfig) -> Iterator[InvalidConfig]:
+    speed, bandwidth = one.attribute("linkSpeedMbps"), one.capacity("bandwidth")
+    if bandwidth is not None:
+        most, of = bandwidth.whole, "the bandwidth of the device"
+    elif isinstance(speed, int):
+        most, of = speed, "the speed of its link"
+    else:
+        return
+    if bandwidth is not None and config.max_tx_rate_mbps == 0:
+        rule = f"is no limit, and the device has a bandwidth: must be from 1 to {most} Mbit/s"
+        yield InvalidConfig(one.subject, "VfConfig.maxTxRate", 0, rule)
+    for key, rate in {"minTxRate": config.min_tx_rate_mbps, "maxTxRate": config.max_tx_rate_mbps}.items():
+        if rate is not None and rate > most:
+            rule = f"must be at most {most} Mbit/s, {of}"
+            yield InvalidConfig(one.subject, f"VfConfig.{key}", rate, rule)
 
 
 def _beyond_memory(one: ConfiguredDevice, mps: Mps) -> Iterator[InvalidConfig]:
