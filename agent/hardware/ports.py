@@ -97,7 +97,7 @@ class MigWriter(Protocol):
     def create_compute_instance(
         self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
     ) -> ComputeInstance:
-        """Create the CI that fills the GI, or a narrower one at ``place``; then its MIG device exists.
+        """Create a compute instance and its MIG device. Without ``place`` it fills the GPU instance.
 
         Units: ``place`` compute slices of the GI.
         Raises: NotFound for an unknown GI; InvalidArgument for a place where the GI has no narrower CI;

@@ -116,7 +116,7 @@ class PreparableKind(Kind[P], Generic[P, D]):
     claimed: type[D]
     crash_points: CrashPoints
     neighbours: tuple[type[Claimed], ...] = ()
-    """What other kinds record of hardware that this kind finds, too, and does not call foreign."""
+    """Records of other kinds that name hardware which this kind also finds: it is not reported as foreign."""
 
     @abstractmethod
     def plan(self, wanted: Wanted[P]) -> D:

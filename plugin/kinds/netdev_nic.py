@@ -80,7 +80,7 @@ class ClaimedNetdevNic(Claimed, frozen=True, kw_only=True, tag="nic-netdev"):
         return self.interface.pod is not None
 
     def as_planned(self) -> Self:
-        """Return the device without what is known of its interface and RDMA devices."""
+        """Return the device as it was planned: nothing is known yet of its interface and RDMA devices."""
         return msgspec.structs.replace(self, interface=self.interface.as_planned(), rdma_devices=())
 
 

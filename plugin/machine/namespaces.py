@@ -29,7 +29,7 @@ class PodNamespace:
 
     @classmethod
     def at(cls, path: Path) -> Self | None:
-        """Return the namespace that a file is, None where the file is gone or may not be read."""
+        """Return the network namespace that a file names; None where the file is gone or may not be read."""
         identity = _identity(path)
         return None if identity is None else cls(path, identity)
 

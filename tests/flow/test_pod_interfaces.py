@@ -117,7 +117,7 @@ class Shell:
         self.process.communicate(timeout=60)
 
     def refusal(self) -> str:
-        """Return what the runtime says of a container that does not start."""
+        """Run a container that must not start, and return the runtime's message."""
         _, said = self.process.communicate(timeout=60)
         assert self.process.returncode != 0
         return said

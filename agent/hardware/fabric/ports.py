@@ -1,4 +1,4 @@
-"""The port to the fabric manager. Reading and writing are separate types."""
+"""What is needed of the fabric manager: a port to read its partitions, and one to change them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FabricWriter(Protocol):
         ...
 
     def deactivate(self, partition: int) -> None:
-        """Part the GPUs of a partition.
+        """Deactivate a partition, so that its GPUs are no longer joined.
 
         Raises: NotFound for an unknown id, or a partition that is not active; otherwise as ``activate``.
         """

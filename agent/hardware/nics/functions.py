@@ -30,7 +30,7 @@ class StateReader(Protocol):
     """Reads what this module changes."""
 
     def vf_count(self, pf: Bdf) -> VfCount:
-        """Return how many VFs a PF has and can have."""
+        """Return the number of VFs that a PF has, and the most that it can have."""
         ...
 
     def binding(self, bdf: Bdf) -> DriverBinding:

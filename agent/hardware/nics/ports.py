@@ -28,7 +28,7 @@ class NicReader(Protocol):
     """Reads what preparing a NIC or VF must know. Raises everywhere: NotFound without the function."""
 
     def vf_count(self, pf: Bdf) -> VfCount:
-        """Return how many VFs a PF has and can have."""
+        """Return the number of VFs that a PF has, and the most that it can have."""
         ...
 
     def virtual_function(self, pf: Bdf, index: int) -> Bdf | None:

@@ -24,7 +24,7 @@ class VfReader(Protocol):
     """Reads which VFs there are."""
 
     def vf_count(self, pf: Bdf) -> VfCount:
-        """Return how many VFs a PF has and can have."""
+        """Return the number of VFs that a PF has, and the most that it can have."""
         ...
 
     def virtual_function(self, pf: Bdf, index: int) -> Bdf | None:

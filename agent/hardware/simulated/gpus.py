@@ -119,7 +119,7 @@ class SimulatedGpus:
     def create_compute_instance(
         self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
     ) -> ComputeInstance:
-        """Create the CI that fills the GI, or a narrower one at ``place``. Units: compute slices.
+        """Create a compute instance. Without ``place`` it fills the GPU instance. Units: compute slices.
 
         Raises: NotSupported, NotFound, InvalidArgument, InsufficientResources.
         """

@@ -19,7 +19,7 @@ from scheduler_core.model.names import qualified
 OPTION: Final = "--imex-channels"
 TYPE: Final = "imex-channel"
 _MOST: Final = 2048
-"""As many as the driver makes unless its parameter says otherwise."""
+"""How many channels the driver makes by default. Its parameter can raise the number."""
 
 
 def add_option(parser: ArgumentParser) -> None:

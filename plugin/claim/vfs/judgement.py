@@ -54,7 +54,8 @@ def _judge_static(count: int, state: VfState) -> VfJudgement:
     if present == count:
         return VfJudgement(VfDeed.NOTHING)
     if made is not None and made.asked == count and made.made is not None:
-        why = f"its driver made {present}; the operator asks for so many, or changes the firmware"
+        remedy = "the operator asks for that number, or raises the limit in the NIC's firmware"
+        why = f"its driver made {present}; {remedy}"
         return VfJudgement(VfDeed.NOTHING, why)
     if present and made is None:
         why = (

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class VfKeeping:
-    """Keeps between ``begin`` and ``close``. A write to sysfs that hangs does not hold up the end."""
+    """Keeps the number of VFs from ``begin`` to ``close``. ``close`` does not wait for a write that hangs."""
 
     def __init__(self, keeper: VfKeeper) -> None:
         self._keeper = keeper

@@ -80,7 +80,7 @@ class ClaimedMigPartition(ClaimedMigDevice, frozen=True, kw_only=True, tag="mig"
 
 
 class ClaimedComputeInstance(ClaimedMigDevice, frozen=True, kw_only=True, tag="compute-instance"):
-    """A CI of a claim that leaves room in its GI, where other claims may have some.
+    """A claim's compute instance that does not fill its GPU instance; other claims may have the rest.
 
     Units: ``compute_start`` and ``compute_size`` compute slices of the GI.
     """

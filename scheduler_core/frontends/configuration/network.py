@@ -91,7 +91,7 @@ def _vlan(fields: Fields) -> Vlan:
         protocol=optional_choice(fields, "protocol", VlanProtocol),
     )
     if found.id == 0 and found.qos:
-        raise fields.refuse("qos", "needs a VLAN, and id 0 is none", found.qos)
+        raise fields.refuse("qos", "needs a VLAN id from 1 to 4094", found.qos)
     return found
 
 

@@ -97,7 +97,7 @@ def owner_by_alias(message: Any) -> Bdf | None:
 
 @pytest.fixture(scope="session", name="why_no_namespaces")
 def why_no_namespaces_here() -> str | None:
-    """Why no network namespace with real devices can be made here, None where one can."""
+    """Return why tests cannot make network namespaces with real devices here; None where they can."""
     return why_no_namespaces()
 
 

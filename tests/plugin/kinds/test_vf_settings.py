@@ -190,7 +190,7 @@ def test_a_mac_that_a_vf_of_another_nic_has_in_a_pod_is_refused(bench: Any) -> N
     [
         ({"maxTxRate": 1_000_001}, "must be at most .* Mbit/s, the speed of its link"),
         ({"vlan": {"id": 4095}}, "must be at most 4094"),
-        ({"vlan": {"id": 0, "qos": 1}}, "VfConfig.vlan.qos: 1: needs a VLAN, and id 0 is none"),
+        ({"vlan": {"id": 0, "qos": 1}}, "VfConfig.vlan.qos: 1: needs a VLAN id from 1 to 4094"),
         ({"minTxRate": 2, "maxTxRate": 1}, "must be at most maxTxRate"),
     ],
     ids=str,

@@ -1,4 +1,4 @@
-"""The adapter to ``libnvfm``, the fabric manager's library. It has not run on real hardware yet."""
+"""Calls ``libnvfm``, the fabric manager's library, by ctypes. Never run on real hardware so far."""
 
 from agent.hardware.fabric.nvfm.adapter import Nvfm
 

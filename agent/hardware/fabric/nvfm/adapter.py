@@ -77,7 +77,10 @@ class Nvfm:
             call(attempted, function, handle, c_uint(partition), special=ABOUT_PARTITION)
 
     def deactivate(self, partition: int) -> None:
-        """Part the GPUs of a partition. Raises: NotFound where it is not active; HardwareError."""
+        """Deactivate a partition, which parts its GPUs.
+
+        Raises: NotFound where it is not active; HardwareError.
+        """
         attempted = f"deactivate fabric partition {partition}"
         with self._connected(attempted) as (library, handle):
             function = library.fmDeactivateFabricPartition

@@ -44,7 +44,7 @@ class SysfsNics:
     ask_eswitch: EswitchMode = no_answer
 
     def vf_count(self, pf: Bdf) -> VfCount:
-        """Return how many VFs a PF has and can have. Raises: NotFound."""
+        """Return the number of VFs that a PF has, and the most that it can have. Raises: NotFound."""
         folder = self._folder(pf)
         present, most = (attributes.number(folder / f"sriov_{name}vfs") for name in ("num", "total"))
         return VfCount(present or 0, most or 0)

@@ -139,7 +139,10 @@ def test_fewer_than_asked_are_kept_and_told_and_not_made_again_and_again(bench: 
     bench.inject("nic-1:fewer-vfs=2")
 
     _, (told,) = keep(bench, static(4))
-    assert "its driver made 2; the operator asks for so many, or changes the firmware" in told
+    assert (
+        "its driver made 2; the operator asks for that number, or raises the limit in the NIC's firmware"
+        in told
+    )
     assert bench.vfs() == 2
     bench.inject("nic-1:set-vfs:hardware-fault")  # any other change would be told
 
