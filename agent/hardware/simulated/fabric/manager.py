@@ -45,7 +45,7 @@ class SimulatedFabric:
         self._change(Call.ACTIVATE, attempted, lambda state: rules.activated(node, state, partition))
 
     def deactivate(self, partition: int) -> None:
-        """Deactivate a partition: its GPUs are then not joined. Raises: NotFound, NotSupported, FabricUnavailable."""
+        """Deactivate a partition. Raises: NotFound, NotSupported, FabricUnavailable."""
         node = self.calls.store.node
         attempted = f"deactivate fabric partition {partition}"
         self._change(Call.DEACTIVATE, attempted, lambda state: rules.deactivated(node, state, partition))
