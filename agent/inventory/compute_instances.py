@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.hardware.types import ComputeProfile, Gpu, MigProfile, Placement
-from agent.inventory.model import MigComputeInstance, PublishedDevice
 from agent.inventory.names import (
     compute_instance_name,
     gpu_name,
@@ -21,6 +20,7 @@ from agent.inventory.names import (
     product_label,
     profile_label,
 )
+from agent.inventory.published import MigComputeInstance, PublishedDevice
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.composite import CompositeDevice, Mixin

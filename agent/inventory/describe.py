@@ -9,19 +9,12 @@ from typing import Final
 from agent.inventory.fabric.imex import ImexDescriber
 from agent.inventory.fabric.joining import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
-from agent.inventory.model import (
-    GpuEntry,
-    Group,
-    Inventory,
-    NodeDevices,
-    PublishedDevice,
-    SplitGpus,
-    gpus_of,
-)
+from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, SplitGpus
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.names import gpu_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.partitions import PartitionDescriber
+from agent.inventory.published import PublishedDevice, gpus_of
 from scheduler_core.dialects.mixins import flatten
 from scheduler_core.dialects.nested_counters import nested_counters_of
 from scheduler_core.model.composite import CompositeSlice, Mixin

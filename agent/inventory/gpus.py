@@ -13,14 +13,7 @@ from dataclasses import replace
 from agent.hardware.types import Bdf, DriverVersions, Gpu, MigProfile, Placement
 from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
 from agent.inventory.compute_instances import ComputeInstances
-from agent.inventory.model import (
-    GpuEntry,
-    Group,
-    MigPartition,
-    PublishedDevice,
-    SplitGpus,
-    WholeGpu,
-)
+from agent.inventory.model import GpuEntry, Group, SplitGpus
 from agent.inventory.modes import ATTRIBUTE, GpuMode, ModesOfGpu
 from agent.inventory.names import (
     gpu_name,
@@ -29,6 +22,7 @@ from agent.inventory.names import (
     product_label,
     profile_label,
 )
+from agent.inventory.published import MigPartition, PublishedDevice, WholeGpu
 from agent.inventory.shared_gpus import (
     SHARING_MODES,
     SharingMode,

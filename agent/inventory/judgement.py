@@ -11,8 +11,8 @@ from typing import Final
 
 from agent.hardware.nics.types import makes_interfaces
 from agent.hardware.types import Bdf
-from agent.inventory.model import NicVf, WholeNic
 from agent.inventory.nic_facts import FunctionFacts
+from agent.inventory.published import NicVf, WholeNic
 from agent.inventory.withheld import Cause, Reason
 from scheduler_core.frontends.configuration.values import VfMode
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from agent.hardware.fabric.types import FabricMode, FabricPartition
-from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
-    ComputeSpec,
     DriverVersions,
     Gpu,
     GpuInstance,
-    GpuUuid,
     MigProfile,
-    MigSpec,
     PciFunction,
     PhysicalFunction,
-    Placement,
     Unreadable,
-    VirtualFunction,
 )
 from agent.inventory.modes import GpuModes
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.published import Hardware, PublishedDevice, WholeNic, hardware_of
 from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
@@ -144,208 +139,6 @@ class Inventory:
     def facts_of(self, bdf: Bdf) -> FunctionFacts:
         """Return the facts of a function, none where nobody looked at it."""
         return self.functions.get(bdf, NO_FACTS)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeGpu:
-    """A whole GPU. Shape: ``partition`` of the fabric manager that must be active, None for none."""
-
-    gpu: Gpu
-    partition: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SharedGpu:
-    """A whole GPU that several claims use at once, each with a share of its memory."""
-
-    gpu: Gpu
-
-
-@dataclass(frozen=True, slots=True)
-class MpsGpu:
-    """A whole GPU on which programs of several claims run at once, under MPS, each claim with a share."""
-
-    gpu: Gpu
-
-
-@dataclass(frozen=True, slots=True)
-class GpuPartition:
-    """An NVLink partition: whole GPUs, allocated together.
-
-    Shape: ``gpus`` by minor, at least two; ``partition`` of the fabric manager that must be active, or None.
-    """
-
-    gpus: tuple[Gpu, ...]
-    partition: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MigPartition:
-    """A MIG partition; it need not exist yet."""
-
-    gpu: Gpu
-    profile: MigProfile
-    placement: Placement
-
-    @property
-    def spec(self) -> MigSpec:
-        """Return the partition as the hardware is asked for it."""
-        return MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement)
-
-
-@dataclass(frozen=True, slots=True)
-class MigComputeInstance:
-    """A compute instance that leaves room in its GPU instance; neither need exist yet.
-
-    Units: ``place`` compute slices of the GPU instance.
-    """
-
-    gpu: Gpu
-    profile: MigProfile
-    placement: Placement
-    place: Placement
-
-    @property
-    def spec(self) -> ComputeSpec:
-        """Return the compute instance as the hardware is asked for it."""
-        return ComputeSpec(MigSpec(self.gpu.uuid, self.profile.profile_id, self.placement), self.place)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeNic:
-    """A NIC's physical function."""
-
-    pf: PhysicalFunction
-    facts: FunctionFacts = NO_FACTS
-
-
-@dataclass(frozen=True, slots=True)
-class NicVf:
-    """A virtual function of a NIC; one that is made for claims need not exist yet.
-
-    Shape: ``vf`` is None while it does not exist; ``on_demand`` how many VFs its NIC gets for claims, None
-           where its VFs are there without them.
-    Units: ``bandwidth`` Mbit/s that it may send, None where nothing limits it.
-    """
-
-    pf: PhysicalFunction
-    index: int
-    vf: VirtualFunction | None
-    on_demand: int | None = None
-    facts: FunctionFacts = NO_FACTS
-    bandwidth: int | None = None
-
-    @property
-    def has_rdma(self) -> bool:
-        """Whether it can be used for RDMA, which claims must not change.
-
-        One on a VFIO driver has no RDMA device as long as it is there, one that does not exist has none: then
-        it is as its NIC is.
-        """
-        own = self._lasting
-        return (self.pf if own is None else own).rdma_device is not None
-
-    @property
-    def kernel_driver(self) -> str | None:
-        """Return the driver that makes its interface, which claims must not change: as for RDMA."""
-        own = self._lasting
-        return (self.pf if own is None else own).function.driver
-
-    @property
-    def _lasting(self) -> VirtualFunction | None:
-        """Return the VF where its facts are its own, None where claims made it or gave it to VFIO."""
-        if self.vf is None or self.on_demand is not None or self.vf.function.driver == VFIO_PCI:
-            return None
-        return self.vf
-
-    @property
-    def watched(self) -> Bdf:
-        """Return the function that must answer: its NIC where the VF comes and goes with claims."""
-        return self.pf.function.bdf if self.vf is None or self.on_demand else self.vf.function.bdf
-
-
-@dataclass(frozen=True, slots=True)
-class NicFunction:
-    """A function of a NIC by the NIC's address. Shape: ``vf`` the index of a VF, None for the NIC itself."""
-
-    pf: Bdf
-    vf: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImexChannel:
-    """A number of the driver for memory that programs on several nodes share."""
-
-    number: int
-
-
-PublishedDevice = (
-    WholeGpu
-    | SharedGpu
-    | MpsGpu
-    | GpuPartition
-    | MigPartition
-    | MigComputeInstance
-    | WholeNic
-    | NicVf
-    | ImexChannel
-)
-
-
-@dataclass(frozen=True, slots=True)
-class InShares:
-    """A whole GPU of which claims have shares."""
-
-    gpu: GpuUuid
-
-
-@dataclass(frozen=True, slots=True)
-class UnderMps:
-    """A whole GPU of which claims have shares under MPS."""
-
-    gpu: GpuUuid
-
-
-Hardware = MigSpec | ComputeSpec | InShares | UnderMps | NicFunction | ImexChannel | frozenset[GpuUuid]
-"""The hardware behind a device, whatever its name: a MIG placement, a place in one, a GPU in shares, one
-under MPS, a function of a NIC, an IMEX channel, or whole GPUs.
-"""
-
-
-def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
-    """Yield the GPUs of a device, or the GPU that it is cut from."""
-    match device:
-        case (
-            WholeGpu(gpu=gpu)
-            | SharedGpu(gpu=gpu)
-            | MpsGpu(gpu=gpu)
-            | MigPartition(gpu=gpu)
-            | MigComputeInstance(gpu=gpu)
-        ):
-            yield gpu
-        case GpuPartition(gpus=gpus):
-            yield from gpus
-        case WholeNic() | NicVf() | ImexChannel():
-            return
-
-
-def hardware_of(device: PublishedDevice) -> Hardware:
-    """Return the hardware behind a device."""
-    match device:
-        case WholeGpu() | GpuPartition():
-            return frozenset(gpu.uuid for gpu in gpus_of(device))
-        case SharedGpu(gpu=gpu):
-            return InShares(gpu.uuid)
-        case MpsGpu(gpu=gpu):
-            return UnderMps(gpu.uuid)
-        case MigPartition() | MigComputeInstance():
-            return device.spec
-        case WholeNic(pf=pf):
-            return NicFunction(pf.function.bdf)
-        case NicVf(pf=pf, index=index):
-            return NicFunction(pf.function.bdf, index)
-        case ImexChannel():
-            return device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,11 @@ from dataclasses import replace
 
 from agent.hardware.types import PhysicalFunction
 from agent.inventory.judgement import modes_of, why_not_netdev
-from agent.inventory.model import Group, Inventory, NicVf, PublishedDevice
+from agent.inventory.model import Group, Inventory
 from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.nic_facts import FunctionFacts
+from agent.inventory.published import NicVf, PublishedDevice
 from agent.inventory.topology import address_attribute, direct_attribute, topology_attributes
 from agent.inventory.vfs.rules import VfRate
 from scheduler_core.base.quantity import Quantity

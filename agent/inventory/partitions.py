@@ -14,9 +14,10 @@ from importlib.resources.abc import Traversable
 
 from agent.inventory.fabric.joining import partition_ids
 from agent.inventory.gpus import share_name, shares_of
-from agent.inventory.model import GpuEntry, GpuPartition, Group, Inventory, LinkedGpus, PublishedDevice
+from agent.inventory.model import GpuEntry, Group, Inventory, LinkedGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.names import gpu_name, linked_name
+from agent.inventory.published import GpuPartition, PublishedDevice
 from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
 from agent.inventory.withheld import Cause, Reason, Withheld
 from scheduler_core.base.quantity import Quantity

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.hardware.types import Gpu, GpuUuid
-from agent.inventory.model import MpsGpu, SharedGpu
 from agent.inventory.modes import ALL_OF_IT, GpuMode, ModesOfGpu
 from agent.inventory.names import mps_name, product_label, shared_name
+from agent.inventory.published import MpsGpu, SharedGpu
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.names import qualified

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agent.hardware.types import GpuInstance
-from agent.inventory.model import (
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import (
     GpuPartition,
     ImexChannel,
     MigComputeInstance,
     MigPartition,
     MpsGpu,
     NicVf,
-    NodeDevices,
     SharedGpu,
     WholeGpu,
     WholeNic,

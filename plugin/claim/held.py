@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from agent.inventory.model import Hardware
+from agent.inventory.published import Hardware
 from plugin.base.errors import StorageFailed
 from plugin.claim.record_store import RecordStore
 from scheduler_core.model.claim import ClaimUid

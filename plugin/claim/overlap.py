@@ -11,16 +11,9 @@ from collections.abc import Iterable
 from copy import copy
 
 from agent.hardware.types import ComputeSpec, MigSpec
-from agent.inventory.model import (
-    Hardware,
-    ImexChannel,
-    InShares,
-    NicFunction,
-    NodeDevices,
-    UnderMps,
-    gpus_of,
-)
+from agent.inventory.model import NodeDevices
 from agent.inventory.names import gpu_name
+from agent.inventory.published import Hardware, ImexChannel, InShares, NicFunction, UnderMps, gpus_of
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed

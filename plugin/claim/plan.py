@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET
 
-from agent.inventory.model import MpsGpu, NodeDevices, PublishedDevice, SharedGpu
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
 from plugin.cdi import names

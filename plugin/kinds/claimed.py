@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from agent.hardware.types import Bdf
-from agent.inventory.model import Hardware
+from agent.inventory.published import Hardware
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.share import Share
 from plugin.machine.vf_supply import WantedVf

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Readers
-from agent.inventory.model import PublishedDevice
+from agent.inventory.published import PublishedDevice
 from plugin.kinds.registry import KINDS
 from plugin.machine.node import Node
 from plugin.machine.seen import SeenHardware

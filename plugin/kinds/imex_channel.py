@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from agent.inventory.model import Hardware, ImexChannel
+from agent.inventory.published import Hardware, ImexChannel
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.machine.context import Context

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypedDict, TypeVar
 
 from msgspec import UnsetType
 
-from agent.inventory.model import PublishedDevice
+from agent.inventory.published import PublishedDevice
 from plugin.base.errors import ClaimUnusable
 from plugin.kinds.claimed import AdminAccess, Claimed
 from plugin.machine.context import Context

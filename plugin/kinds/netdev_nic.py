@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from agent.hardware.types import Bdf
-from agent.inventory.model import Hardware, NicFunction, PublishedDevice, WholeNic
+from agent.inventory.published import Hardware, NicFunction, PublishedDevice, WholeNic
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.interface import moving
 from plugin.kinds.interface.moving import InterfaceOf

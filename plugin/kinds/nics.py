@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.model import NicVf, WholeNic
+from agent.inventory.published import NicVf, WholeNic
 from plugin.kinds.kind import Kind
 from plugin.machine.seen import SeenHardware
 from scheduler_core.frontends.configuration.preparable import NIC_WITHOUT_RDMA, NO_RDMA

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from agent.hardware.types import Bdf
-from agent.inventory.model import Hardware, NicFunction, PublishedDevice, WholeNic
+from agent.inventory.published import Hardware, NicFunction, PublishedDevice, WholeNic
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.machine import rdma

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agent.inventory.model import PublishedDevice
+from agent.inventory.published import PublishedDevice
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Kind, PreparableKind, Wanted
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 from msgspec import UNSET, UnsetType
 
 from agent.hardware.types import GpuUuid
-from agent.inventory.model import Hardware, PublishedDevice, gpus_of
+from agent.inventory.published import Hardware, PublishedDevice, gpus_of
 from plugin.kinds import gpus
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Foreign, PreparableKind, Progress

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from agent.hardware.errors import HardwareError
 from agent.hardware.nics.ports import Nics
 from agent.hardware.types import Bdf
-from agent.inventory.model import Hardware, NicFunction
+from agent.inventory.published import Hardware, NicFunction
 from plugin.machine.made_vfs import MadeVfs, MadeVfStore
 
 _log = logging.getLogger(__name__)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from agent.inventory.model import Group, ImexChannel, Inventory
+from agent.inventory.model import Group, Inventory
 from agent.inventory.names import imex_name
+from agent.inventory.published import ImexChannel
 from daemon.command_line import require
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName

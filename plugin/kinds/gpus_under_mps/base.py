@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
-from agent.inventory.model import PublishedDevice
+from agent.inventory.published import PublishedDevice
 from plugin.kinds import mps
 from plugin.kinds.kind import Progress
 from plugin.kinds.mps import RecordedLimits

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from agent.hardware.types import MIB
-from agent.inventory.model import MpsGpu, NodeDevices, UnderMps
+from agent.inventory.model import NodeDevices
 from agent.inventory.names import gpu_name
+from agent.inventory.published import MpsGpu, UnderMps
 from agent.inventory.shared_gpus import MEMORY, MULTIPROCESSORS
 from plugin.kinds import mps
 from plugin.kinds.gpus_under_mps.base import ClaimedUnderMps, GpusUnderMpsKind

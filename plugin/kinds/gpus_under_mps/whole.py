@@ -6,7 +6,7 @@ daemon's own, so no program can exceed them.
 
 from __future__ import annotations
 
-from agent.inventory.model import PublishedDevice, WholeGpu
+from agent.inventory.published import PublishedDevice, WholeGpu
 from plugin.kinds import mps
 from plugin.kinds.gpus_under_mps.base import ClaimedUnderMps, GpusUnderMpsKind
 from plugin.kinds.kind import CrashPoints, Wanted

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from agent.hardware.types import ComputeSpec, GpuUuid, MigInstance, MigSpec, Placement
-from agent.inventory.model import Hardware
+from agent.inventory.published import Hardware
 from plugin.kinds import gpus
 from plugin.kinds.claimed import Claimed
 from plugin.machine.lock_target import LockTarget

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from agent.inventory.model import MigComputeInstance
+from agent.inventory.published import MigComputeInstance
 from plugin.base.errors import NotReady
 from plugin.kinds import gpus
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted

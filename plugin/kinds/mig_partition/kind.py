@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypedDict, TypeVar
 
 from agent.hardware.types import GpuInstance, GpuUuid
-from agent.inventory.model import MigPartition
+from agent.inventory.published import MigPartition
 from plugin.base.errors import NotReady
 from plugin.kinds import gpus
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted

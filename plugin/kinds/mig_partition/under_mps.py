@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from agent.inventory.model import MigPartition, PublishedDevice
+from agent.inventory.published import MigPartition, PublishedDevice
 from plugin.kinds import mps
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, Progress, Wanted

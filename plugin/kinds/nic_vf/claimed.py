@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypedDict
 import msgspec
 
 from agent.hardware.types import Bdf
-from agent.inventory.model import Hardware, NicFunction, NicVf
+from agent.inventory.published import Hardware, NicFunction, NicVf
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.nic_vf.settings import NOTHING, RecordedSettings
 from plugin.machine.lock_target import LockTarget

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from agent.inventory.model import NicVf, PublishedDevice
+from agent.inventory.published import NicVf, PublishedDevice
 from plugin.base.errors import ClaimUnusable
 from plugin.kinds.interface import moving
 from plugin.kinds.interface.moving import InterfaceOf

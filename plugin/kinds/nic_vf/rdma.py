@@ -11,7 +11,7 @@ from typing import Any, Self
 import msgspec
 
 from agent.inventory.judgement import modes_of
-from agent.inventory.model import NicVf, PublishedDevice
+from agent.inventory.published import NicVf, PublishedDevice
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of

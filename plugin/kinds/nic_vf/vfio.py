@@ -12,7 +12,7 @@ import msgspec
 
 from agent.hardware.errors import NotThereYet
 from agent.hardware.nics.types import VFIO_PCI
-from agent.inventory.model import NicVf, PublishedDevice
+from agent.inventory.published import NicVf, PublishedDevice
 from plugin.base.errors import NotReady
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import binding, settings

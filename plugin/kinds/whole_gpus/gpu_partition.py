@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from msgspec import UNSET
 
 from agent.hardware.types import GpuUuid
-from agent.inventory.model import GpuPartition
+from agent.inventory.published import GpuPartition
 from plugin.kinds.kind import CrashPoints, Wanted
 from plugin.kinds.used_whole import ClaimedWholeGpus
 from plugin.kinds.whole_gpus.joined_gpus import JoinedGpusKind

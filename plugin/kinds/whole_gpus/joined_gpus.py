@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, TypeVar
 
-from agent.inventory.model import PublishedDevice
+from agent.inventory.published import PublishedDevice
 from plugin.kinds.kind import Foreign, Progress
 from plugin.kinds.used_whole import ClaimedWholeGpus, WholeGpusKind
 from plugin.kinds.whole_gpus import fabric

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from agent.inventory.model import InShares, SharedGpu
+from agent.inventory.published import InShares, SharedGpu
 from agent.inventory.shared_gpus import MEMORY, MULTIPROCESSORS
 from plugin.kinds.kind import CrashPoints, Progress, Wanted
 from plugin.kinds.used_whole import ClaimedOneGpu, WholeGpusKind

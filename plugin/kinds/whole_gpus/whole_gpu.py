@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from agent.inventory.model import WholeGpu
+from agent.inventory.published import WholeGpu
 from plugin.kinds.kind import CrashPoints, Wanted
 from plugin.kinds.used_whole import ClaimedOneGpu
 from plugin.kinds.whole_gpus.joined_gpus import JoinedGpusKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agent.inventory.model import PublishedDevice, WholeGpu
+from agent.inventory.published import PublishedDevice, WholeGpu
 from plugin.kinds.kind import CrashPoints, Progress, Wanted
 from plugin.kinds.used_whole import ClaimedOneGpu, WholeGpusKind
 from plugin.kinds.whole_gpus.intervals import interval_of, reset_intervals, set_interval

@@ -16,16 +16,11 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, node_text, parse_node, shipped_nodes
 from agent.hardware.simulated.gpu_models import FOLDER, gpu_models, load_model
 from agent.inventory import describe, discover
-from agent.inventory.model import (
-    LinkedGpus,
-    MigComputeInstance,
-    MigPartition,
-    SplitGpus,
-    WholeGpu,
-)
+from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.partitions import shipped_table
+from agent.inventory.published import MigComputeInstance, MigPartition, WholeGpu
 from agent.publishing.fixed import fixed_pool
 from agent.slices import composite_slices, encoded, v1_slices
 from daemon.command_line import InvalidOption

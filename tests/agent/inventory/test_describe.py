@@ -8,7 +8,7 @@ import pytest
 from agent.hardware.simulated import shipped_nodes
 from agent.hardware.types import MigMode, Unreadable
 from agent.inventory import as_mode_allows, describe
-from agent.inventory.model import MigPartition, NicVf, WholeGpu, WholeNic
+from agent.inventory.published import MigPartition, NicVf, WholeGpu, WholeNic
 from agent.slices import composite_slices, encoded, flattened, v1_slices
 from scheduler_core.codec import composite, v1
 from scheduler_core.dialects.layout import Layout

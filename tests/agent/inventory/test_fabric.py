@@ -15,19 +15,11 @@ from agent.hardware.types import Bdf, DriverVersions, Gpu, GpuUuid
 from agent.inventory import describe
 from agent.inventory.describer import Describer
 from agent.inventory.fabric.joining import as_fabric_allows, partition_ids
-from agent.inventory.model import (
-    Fabric,
-    GpuEntry,
-    GpuPartition,
-    Inventory,
-    LinkedGpus,
-    NodeDevices,
-    WholeGpu,
-    gpus_of,
-)
+from agent.inventory.model import Fabric, GpuEntry, Inventory, LinkedGpus, NodeDevices
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.names import linked_name
 from agent.inventory.partitions import shipped_table
+from agent.inventory.published import GpuPartition, WholeGpu, gpus_of
 from agent.inventory.withheld import Cause, Reason
 from scheduler_core.frontends.partitions.table import table_of
 

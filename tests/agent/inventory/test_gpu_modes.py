@@ -9,10 +9,11 @@ import pytest
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory import describe, discover
-from agent.inventory.model import GpuPartition, LinkedGpus, MigPartition, MpsGpu, SharedGpu, WholeGpu
+from agent.inventory.model import LinkedGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.partitions import shipped_table
+from agent.inventory.published import GpuPartition, MigPartition, MpsGpu, SharedGpu, WholeGpu
 from agent.publishing.fixed import fixed_pool, without
 from agent.slices import composite_slices, encoded, v1_slices
 from scheduler_core.base.features import Features

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agent.hardware.nics.types import VFIO_PCI, IommuGroup, IommuMember
 from agent.hardware.types import Bdf, PciFunction, PhysicalFunction, VirtualFunction
 from agent.inventory.judgement import modes_of, why_needed, why_not_nic, why_not_vf, why_not_vfio
-from agent.inventory.model import NicVf, WholeNic
 from agent.inventory.nic_facts import FunctionFacts
+from agent.inventory.published import NicVf, WholeNic
 from agent.inventory.withheld import Cause
 from scheduler_core.frontends.configuration.values import VfMode
 

@@ -8,8 +8,9 @@ import pytest
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
-from agent.inventory.model import GpuPartition, LinkedGpus
+from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
+from agent.inventory.published import GpuPartition
 from agent.slices import composite_slices, encoded, v1_slices
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.ledger import Ledger

@@ -13,7 +13,7 @@ from agent.__main__ import main as agent
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_fault
 from agent.inventory import describe, discover
-from agent.inventory.model import NicVf
+from agent.inventory.published import NicVf
 from agent.inventory.vfs.option import read_vf_rules
 from agent.inventory.vfs.rules import VfRule, VfRules
 from agent.publishing.fixed import fixed_pool

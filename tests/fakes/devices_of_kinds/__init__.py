@@ -13,7 +13,7 @@ from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, Pc
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
-from agent.inventory.model import NicVf
+from agent.inventory.published import NicVf
 from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.kinds.gpus_under_mps.share import MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import GpuUnderMpsKind

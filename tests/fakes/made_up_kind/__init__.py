@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 
 from agent.hardware.errors import InUse
-from agent.inventory.model import Hardware, NicVf
+from agent.inventory.published import Hardware, NicVf
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.machine.context import Context

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.hardware.simulated.gpu_models import FOLDER
-from agent.inventory.model import MigComputeInstance, MigPartition, PublishedDevice, WholeGpu
+from agent.inventory.published import MigComputeInstance, MigPartition, PublishedDevice, WholeGpu
 
 _ENGINES = {
     "copy": "copy_engines",

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.inventory.model import NicVf, NodeDevices
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import NicVf
 from plugin.base.errors import DeviceHeld
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import placeholder

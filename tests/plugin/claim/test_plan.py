@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.inventory.model import MigPartition, NodeDevices, WholeGpu
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import MigPartition, WholeGpu
 from plugin.base.errors import ClaimUnusable, UnknownDevice
 from plugin.claim.plan import is_same_allocation, resolve
 from plugin.claim.states import State

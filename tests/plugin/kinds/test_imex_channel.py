@@ -15,7 +15,8 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
 from agent.inventory.fabric.imex import read_imex_channels
-from agent.inventory.model import ImexChannel, NodeDevices
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import ImexChannel
 from daemon.command_line import InvalidOption
 from plugin.base.errors import ClaimUnusable, DeviceHeld, HardwareFailed
 from plugin.kinds.health import Health

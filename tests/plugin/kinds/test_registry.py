@@ -16,8 +16,9 @@ from agent.hardware.ports import Machine
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import LinkedGpus, PublishedDevice, SplitGpus, hardware_of
+from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
+from agent.inventory.published import PublishedDevice, hardware_of
 from plugin.assembly import assemble
 from plugin.claim.record_format import VERSION
 from plugin.kinds.claimed import Claimed

@@ -13,7 +13,8 @@ from devices_of_kinds import told, vfs_of, waiting_of
 from made_up_kind import NIC, ClaimedVf, VfKind, vf
 
 from agent.hardware.errors import InUse
-from agent.inventory.model import NicVf, NodeDevices
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import NicVf
 from plugin.claim.plan import resolve
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Common, Foreign, Wanted

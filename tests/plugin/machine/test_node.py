@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.inventory.model import gpus_of
+from agent.inventory.published import gpus_of
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import Node
 
