@@ -12,6 +12,7 @@ help:
 	@echo "make proto   generate the Python code of proto/"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
+	@echo "make chaos          pods come and go while parts of such a cluster are killed"
 	@echo "make test-cluster   the tests in such a cluster; make test-cluster-all: on every version"
 	@echo "make cluster-tools  build its programs beforehand (no root)"
 
@@ -29,7 +30,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	MYPYPATH=hack/cluster $(VENV)/bin/mypy hack/cluster/launcher hack/cluster/__main__.py
+	MYPYPATH=hack/cluster $(VENV)/bin/mypy hack/cluster/launcher hack/cluster/__main__.py hack/cluster/chaos
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python hack/proto.py --check
 
@@ -49,7 +50,8 @@ test-peer: $(VENV)/.ready
 	@$(VENV)/bin/python hack/peer.py test
 
 # A real Kubernetes from pinned modules, in namespaces of its own (hack/cluster).
-.PHONY: cluster-tools cluster bench-cluster test-cluster test-cluster-all
+.PHONY: cluster-tools cluster bench-cluster bench-controller bench-refusals bench-many-nodes bench-waiting
+.PHONY: chaos test-cluster test-cluster-all
 cluster-tools: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster tools
 
@@ -61,6 +63,30 @@ bench-cluster: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster run --peer -- $(VENV)/bin/tangram bench cluster --beside gpu.example.com
 	@$(VENV)/bin/python hack/cluster run --control-plane-only --bare --node-objects 100 -- \
 	    $(VENV)/bin/tangram bench cluster
+
+# kube-scheduler's allocator, then the controller, on the same hundred nodes that are objects only.
+bench-controller: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster run --control-plane-only --bare --node-objects 100 -- \
+	    $(VENV)/bin/tangram bench controller
+
+# Both on the same streams of pods that come and go: what each refuses.
+bench-refusals: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster run --control-plane-only --bare --node-objects 5 -- \
+	    $(VENV)/bin/tangram bench refusals
+
+# The controller alone on a thousand nodes.
+bench-many-nodes: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster run --control-plane-only --bare --node-objects 1000 --owned -- \
+	    $(VENV)/bin/tangram bench many-nodes
+
+# Pods come and go while parts of the cluster are killed; make chaos OPTIONS="--seconds 60 --json" (docs/controller.md).
+chaos: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster run --controller --node-yaml dgx-a100 -- \
+	    env PYTHONPATH=hack/cluster $(VENV)/bin/python -m chaos $(OPTIONS)
+
+# Ten thousand pods for which there are no devices: until all are told why, and the controller at rest.
+bench-waiting: $(VENV)/.ready
+	@PYTHONPATH=tests/fakes $(VENV)/bin/python hack/waiting_pods.py
 
 # KUBECONFIG=... make test-cluster: in that cluster, what needs no control over its nodes (docs/try-it.md).
 test-cluster: $(VENV)/.ready

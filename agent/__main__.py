@@ -29,7 +29,8 @@ from agent.publishing.forms import Found
 from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import NodeEvents
+from agent.publishing.ownership import Ownership
+from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
 from agent.publishing.withholding import Withholding
@@ -69,9 +70,12 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
     node_events = cluster.events_of(options.node_name)
     opened.callback(node_events.close)
+    gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     agent = Agent(
-        discover=_discovery(machine.readers, options, linked),
+        discover=_discovery(machine.readers, options, linked, gpus_of_pools),
         publications=_publications(options, cluster, metrics, clocks, node_events),
+        node=cluster.own_node(options.node_name),
+        gpus_of_pools=gpus_of_pools,
         machine_events=(chosen.events(),),
         metrics=metrics,
         clocks=clocks,
@@ -83,7 +87,9 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     agent.run()
 
 
-def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) -> Callable[[], Found]:
+def _discovery(
+    readers: Readers, options: Options, linked: LinkedGpus | None, gpus_of_pools: GpusOfPools
+) -> Callable[[], Found]:
     describer, seen = Describer(options.driver_name), LinksSeen()
 
     def found() -> Found:
@@ -95,6 +101,7 @@ def _discovery(readers: Readers, options: Options, linked: LinkedGpus | None) ->
             split=options.split,
             multus_resource=options.multus_resource,
             vfs=options.vfs,
+            pools_of_gpus=gpus_of_pools.pools or {},
         )
         return Found.of(inventory, describer.devices(inventory))
 
@@ -107,7 +114,8 @@ def _publications(
     driver, node = options.driver_name, options.node_name
     owner = Owner(cluster.nodes(), node)
     store = cluster.resource_slices(driver, node)
-    found = [Publication(store, V1Source(metrics, node_events), owner, metrics, clocks)]
+    told = Ownership(node, metrics, node_events).stored
+    found = [Publication(store, V1Source(metrics, node_events), owner, metrics, clocks, hear=told)]
     if options.composite:
         store = cluster.composite_slices(driver, node)
         found.append(Publication(store, CompositeSource(), owner, metrics, clocks))

@@ -8,12 +8,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from agent.publishing import errors
-from agent.publishing.documents import Document, name_of
 from agent.publishing.ports import Heard, Interrupted, WatchMessage
 from kube_api import (
     NODES,
@@ -29,13 +28,18 @@ from kube_api import (
     KubeApi,
     KubeApiError,
     NotFound,
+    Object,
     Regarding,
     Resource,
     Store,
     Unavailable,
     Unreadable,
 )
+from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import composite
+from scheduler_core.codec.members import members_of
+from scheduler_core.model.ownership import OWNER, POOL_LABEL
+from scheduler_core.publishing.documents import Document, name_of
 
 COMPOSITE_SLICES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
 _log = logging.getLogger("agent")
@@ -69,6 +73,14 @@ class Cluster:
     def nodes(self) -> NodeObjects:
         """Return the Node objects."""
         return NodeObjects(self._api)
+
+    def own_node(self, name: str) -> ApiNode:
+        """Return a Node object whose label is watched."""
+        return ApiNode(self._api, name)
+
+    def gpus_of_pools(self, driver: str, node: str) -> ApiGpusOfPools:
+        """Return the GPUs of a node that belong to pools of several nodes of a driver."""
+        return ApiGpusOfPools(self._api, driver, node)
 
     def events_of(self, node: str) -> NodeEvents:
         """Return a writer of events about a Node; its caller closes it."""
@@ -127,17 +139,8 @@ class ApiSliceStore:
 
     def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
         """Keep the documents up to date until ``stop`` is set; yield a message for each event."""
-        for event in self._api.follow(self._resource, self._store, field_selector=self._fields, stop=stop):
-            match event:
-                case Changed(changes=changes, is_first=is_first):
-                    yield Heard(is_first or bool(changes))
-                case Unreadable():
-                    _log.warning("%s %s", self.kind, event)
-                    yield Heard(is_new=False)
-                case Disconnected(error=error, retry_in_s=retry_in_s):
-                    if isinstance(error, NotFound | Forbidden | Invalid):
-                        raise _translated(error) from error  # waiting does not cure these
-                    yield Interrupted(str(error), retry_in_s)
+        events = self._api.follow(self._resource, self._store, field_selector=self._fields, stop=stop)
+        return _messages(events, self.kind)
 
 
 class NodeObjects:
@@ -149,6 +152,69 @@ class NodeObjects:
     def uid(self, name: str) -> str:
         """Return the UID of a node."""
         return _asked(lambda: self._api.get(NODES, name)).metadata.uid
+
+
+class ApiNode:
+    """One Node object at the API server, watched for who allocates its devices."""
+
+    kind = NODES.kind
+
+    def __init__(self, api: KubeApi, name: str) -> None:
+        self._api = api
+        self._name = name
+        self._store: Store[str] = Store(lambda found: found.metadata.labels.get(OWNER, ""))
+
+    @property
+    def allocator(self) -> str | None:
+        """Return the label's value, empty without label or node, None before it is known."""
+        return next(iter(self._store.values()), "") if self._store.is_synced else None
+
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep the label up to date until ``stop`` is set; yield a message for each event."""
+        fields = f"metadata.name={self._name}"
+        return _messages(self._api.follow(NODES, self._store, field_selector=fields, stop=stop), self.kind)
+
+
+class ApiGpusOfPools:
+    """The slices of pools that no node owns, as far as they name GPUs of one node.
+
+    Shape: ``kind`` is a name of its own: log and metrics tell this watch from that of the node's slices.
+    """
+
+    kind = "MultiNodeSlice"
+
+    def __init__(self, api: KubeApi, driver: str, node: str) -> None:
+        self._api = api
+        self._driver = driver
+        self._node = node
+        self._store: Store[tuple[str, frozenset[int]]] = Store(self._read)
+
+    @property
+    def pools(self) -> Mapping[int, str] | None:
+        """Return the pool of each GPU by the GPU's minor, None before they are known."""
+        if not self._store.is_synced:
+            return None
+        return {minor: pool for pool, minors in sorted(self._store.values()) for minor in sorted(minors)}
+
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep them up to date until ``stop`` is set; yield a message for each event."""
+        found = self._api.follow(
+            RESOURCE_SLICES,
+            self._store,
+            label_selector=POOL_LABEL,
+            field_selector=f"spec.driver={self._driver}",
+            stop=stop,
+        )
+        return _messages(found, self.kind)
+
+    def _read(self, found: Object) -> tuple[str, frozenset[int]]:
+        try:
+            members = members_of([found.document])
+        except CoreError as error:
+            _log.error("%s; its author must correct it, and GPUs that it means are not withheld", error)
+            members = {}
+        mine = (minors for nodes in members.values() for minors in (nodes.get(self._node, ()),))
+        return str(found.document["spec"]["pool"]["name"]), frozenset(one for each in mine for one in each)
 
 
 class NodeEvents:
@@ -173,6 +239,23 @@ class NodeEvents:
 
     def _emit(self, kind: EventType, reason: str, text: str) -> None:
         self._writer.emit(self._node, kind, reason, text, "Publish")
+
+
+def _messages(
+    events: Iterable[Changed[Any] | Unreadable | Disconnected], kind: str
+) -> Iterator[WatchMessage]:
+    """Say of each event of a watch what it means for publishing."""
+    for event in events:
+        match event:
+            case Changed(changes=changes, is_first=is_first):
+                yield Heard(is_first or bool(changes))
+            case Unreadable():
+                _log.warning("%s %s", kind, event)
+                yield Heard(is_new=False)
+            case Disconnected(error=error, retry_in_s=retry_in_s):
+                if isinstance(error, NotFound | Forbidden | Invalid):
+                    raise _translated(error) from error  # waiting does not cure these
+                yield Interrupted(str(error), retry_in_s)
 
 
 def _asked(call: Callable[[], _Answer]) -> _Answer:

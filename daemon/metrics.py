@@ -35,10 +35,14 @@ class Registry:
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
+        self.add(name, 1.0, **labels)
+
+    def add(self, name: str, amount: float, **labels: str) -> None:
+        """Add to a counter."""
         with self._lock:
             series = self._values[name]
             key = tuple(sorted(labels.items()))
-            series[key] = series.get(key, 0.0) + 1
+            series[key] = series.get(key, 0.0) + amount
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""

@@ -30,7 +30,7 @@ TAG: Final = "localhost/tangram:test"
 BASE_TAG: Final = "localhost/tangram-base:present"
 PULL_S: Final = 300
 CACHE: Final = Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools") / "image"
-PACKAGES: Final = ("scheduler_core", "kube_api", "daemon", "agent", "plugin", "tangram")
+PACKAGES: Final = ("scheduler_core", "kube_api", "daemon", "agent", "plugin", "controller", "tangram")
 SOURCES: Final = (
     *PACKAGES,
     "pyproject.toml",

@@ -19,6 +19,7 @@ from kube_api.errors import (
     NotFound,
     Unavailable,
     Untrusted,
+    Withheld,
 )
 from kube_api.event_writer import EventWriter
 from kube_api.events import EventType, Regarding
@@ -84,4 +85,5 @@ __all__ = [
     "Untrusted",
     "Upserted",
     "WatchEvent",
+    "Withheld",
 ]

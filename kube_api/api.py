@@ -66,6 +66,15 @@ class KubeApi:
         bucket = TokenBucket(limits.calls_per_s, limits.burst, clock)
         return cls(Caller(Transport(origin, user_agent, limits, clock), limits, bucket, clock, sleep, random))
 
+    def guarded(self, may_write: Callable[[], bool]) -> Self:
+        """Return the same API server with a guard before every request that changes something.
+
+        Shape:  the guard is asked at each attempt, when there is a connection, before the headers and again
+                before the body, so that a program that was stopped between question and writing is caught.
+                Where it says no, the call raises Withheld. Connections and pace are shared.
+        """
+        return type(self)(replace(self._caller, may_write=may_write))
+
     def get(
         self,
         resource: Resource,

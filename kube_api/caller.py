@@ -5,7 +5,8 @@ Takes calls; returns bodies. A call has one deadline for all its attempts and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,10 @@ _NOTHING: Final = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Makes the calls of one program to one API server. Safe between threads."""
+    """Makes the calls of one program to one API server. Safe between threads.
+
+    Shape: ``may_write`` is asked before each piece of a request that changes something.
+    """
 
     transport: Transport
     limits: Limits
@@ -30,13 +34,16 @@ class Caller:
     clock: Clock
     sleep: Sleep
     random: Random
+    may_write: Callable[[], bool] | None = None
 
     def send(self, call: Call, attempts: int | None = None) -> bytes:
         """Make a call and return the body. A call that failed is repeated after a wait.
 
         Raises: ApiError, the last one; at once where the server asks for a longer wait than we grant, or
-                where the wait would not end before the call's deadline.
+                where the wait would not end before the call's deadline; Withheld where the guard says no.
         """
+        if self.may_write is not None and not call.is_reading:
+            call = replace(call, may_send=self.may_write)
         backoff = self.backoff(self.limits.longest_delay_s)
         left = attempts or self.limits.attempts
         may_be_done = False

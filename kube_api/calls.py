@@ -23,7 +23,8 @@ class Call:
 
     Shape: ``is_repeatable`` says that sending it twice does the same as sending it once; ``is_any_kind`` says
            that its answer may be of another kind, as a Status answers a pod's Binding; ``meanwhile`` is
-           called once, while the answer to the first attempt is awaited.
+           called once, while the answer to the first attempt is awaited; ``may_send`` is asked before each
+           piece of the request is sent.
     """
 
     attempted: str
@@ -38,6 +39,12 @@ class Call:
     is_repeatable: bool = True
     is_any_kind: bool = False
     meanwhile: Callable[[], None] | None = None
+    may_send: Callable[[], bool] | None = None
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the request changes nothing."""
+        return self.method == "GET"
 
     def about(self, **failure: Unpack[Failure]) -> About:
         """Return what an error says about this call and its ``failure``."""

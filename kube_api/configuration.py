@@ -89,8 +89,9 @@ def find(
         return _existing(str(kubeconfig), context, "option")
     if named := environ.get("KUBECONFIG"):
         return _existing(named, context, "environment variable KUBECONFIG")
-    usual = Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"
-    if usual.is_file():
+    # A container's user often has no entry among the users and no home: "~" stays as it is then.
+    usual = Path(environ.get("HOME") or os.path.expanduser("~")) / ".kube" / "config"
+    if usual.is_absolute() and usual.is_file():
         return Kubeconfig(str(usual), context)
     if environ.get(SERVICE_HOST_ENV_NAME) and (service_account / "token").exists():
         return ServiceAccount(service_account, environ)

@@ -158,6 +158,15 @@ class Unavailable(ApiError):
         super().__init__(attempted, resource, **about)
 
 
+class Withheld(ApiError):
+    """The request was not sent, or not to its end: its guard did not allow it any more.
+
+    An earlier attempt of the same call may have had an effect.
+    """
+
+    remedy = "whoever may write now does it"
+
+
 class Untrusted(Unavailable):
     """The server's certificate does not fit the configuration; trying again does not help."""
 

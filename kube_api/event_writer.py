@@ -50,8 +50,17 @@ class _Emitted:
 class EventWriter:
     """Writes the events of one program. Safe between threads; call ``close`` at the end."""
 
-    def __init__(self, api: Api, component: str, clock: Clock, instance: str = "") -> None:
-        """Start the thread that writes.
+    def __init__(
+        self,
+        api: Api,
+        component: str,
+        clock: Clock,
+        instance: str = "",
+        *,
+        per_s: float = _PER_S,
+        burst: int = _BURST,
+    ) -> None:
+        """Start the thread that writes at most ``per_s`` events a second, and ``burst`` at once.
 
         Units: ``clock`` gives seconds since 1970, as ``time.time``. Shape: ``component`` is a qualified name
                such as ``tangram.dev/agent``; ``instance`` says which instance of it, usually the node.
@@ -59,9 +68,10 @@ class EventWriter:
         self._api = api
         self._clock = clock
         self._ledger = EventLedger(component, instance or component)
-        self._bucket = TokenBucket(_PER_S, _BURST, clock)
+        self._bucket = TokenBucket(per_s, burst, clock)
         self._queue: Queue[_Emitted | None] = Queue(_QUEUED)
         self._is_failing = False
+        self._is_dropping = False
         self._thread = Thread(target=self._work, name="kube-api-events", daemon=True)
         self._thread.start()
 
@@ -110,8 +120,11 @@ class EventWriter:
     def _write(self, write: Write) -> None:
         if not self._bucket.take():
             self._ledger.forget(write.occurrence)
-            _log.warning("dropped an event, too many in a short time: %s", write.occurrence.message)
+            level = logging.DEBUG if self._is_dropping else logging.WARNING
+            _log.log(level, "dropped an event, too many in a short time: %s", write.occurrence.message)
+            self._is_dropping = True
             return
+        self._is_dropping = False
         try:
             self._send(write)
         except KubeApiError as problem:

@@ -151,6 +151,21 @@ class Store(Generic[V]):
                     changes = []
             return Changed(tuple(changes))
 
+    def take_list(self, listed: Synced[Entry[V]]) -> tuple[Change[V], ...]:
+        """Take in a list that somebody else than the watch has read, and return what it changed.
+
+        The watch goes on meanwhile: what it reported after the list was read is not turned back.
+        """
+        with self._lock:
+            if self._is_told(listed.resource_version):
+                return ()
+            unreadable = {_key(one.metadata) for one in listed.unreadable}
+            present = {one.key for one in listed.items} | unreadable
+            absent = [known for known in self._table if known.key not in present]
+            gone = [one for one in absent if not is_older(listed.resource_version, one.version)]
+            changes = [change for known in gone for change in self._drop(known)]
+            return (*changes, *(change for entry in listed.items for change in self._put_newer(entry)))
+
     def wrote(self, stored: Object) -> tuple[Change[V], ...]:
         """Take in the answer to a write of ours and return what it changed."""
         entry = self.entry(stored)

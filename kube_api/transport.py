@@ -25,7 +25,7 @@ from kube_api import connections
 from kube_api.answers import not_as_promised, refused
 from kube_api.calls import Call
 from kube_api.deadline import Deadline
-from kube_api.errors import NotConfigured
+from kube_api.errors import NotConfigured, Withheld
 from kube_api.lost import lost, unavailable
 from kube_api.pacing import Clock, Limits
 from kube_api.stream import Stream
@@ -88,7 +88,7 @@ class Transport:
 
     def _open(self, call: Call, deadline: Deadline) -> urllib3.HTTPResponse:
         """Return a successful answer whose body is still to be read."""
-        with connections.requesting(deadline, call.meanwhile):
+        with connections.requesting(deadline, call.meanwhile, call.may_send):
             identity = self._identity(call)
             response = self._request(call, identity, deadline)
             if response.status == HTTPStatus.UNAUTHORIZED and self._renew(identity):
@@ -137,6 +137,9 @@ class Transport:
             )
         except HTTPError as problem:
             raise lost(call, problem, deadline) from problem
+        except connections.NotAllowed as problem:
+            text = "this program may not write any more"
+            raise Withheld(call.attempted, call.resource, **call.about(message=text)) from problem
         return response
 
     def _identity(self, call: Call) -> str:

@@ -28,7 +28,7 @@ from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.logs import log_to_standard_error
-from daemon.signals import on_end
+from daemon.signals import EndSignal
 from plugin.api import ClusterClaims, NoApiServer
 from plugin.arguments import parser
 from plugin.assembly import assemble
@@ -89,8 +89,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
 
 def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path) -> None:
     """Serve until a signal comes. Shape: ``claims`` is a folder of claims, used where there is no cluster."""
-    stop = threading.Event()
-    on_end(stop.set)
+    ended = EndSignal()
     with ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
             machine = opened.enter_context(chosen.opened())
@@ -106,7 +105,7 @@ def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | Non
         with running, closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
-            stop.wait()
+            ended.wait()
 
 
 @contextmanager

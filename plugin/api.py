@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from kube_api import (
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
     ApiError,
     Conflict,
     EventWriter,
@@ -30,8 +31,11 @@ from kube_api import (
 )
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable, ReportFailed
 from plugin.options import Options
+from scheduler_core.base.errors import CoreError
+from scheduler_core.codec.members import Members, members_of
 from scheduler_core.frontends.configuration.decode import parse_json
 from scheduler_core.model.claim import ClaimRef, ClaimUid
+from scheduler_core.model.ownership import MULTI_NODE, POOL_LABEL
 
 # The kubelet waits 45 s for a call and then calls again by itself, so an early failure is better.
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
@@ -90,6 +94,24 @@ class ClusterClaims:
         except ApiError as error:
             raise ClaimUnreadable("read", f"claim {ref}", _reason(error), error.remedy) from error
         return _with_doubled_keys(found)
+
+    def members(self, driver: str, pool: str) -> Members:
+        """Return which GPUs the devices of a pool of several nodes have. Raises: ClaimUnreadable."""
+        subject = f"pool {driver}/{pool}"
+        label = f"{POOL_LABEL}={pool.removeprefix(MULTI_NODE)}"
+        try:
+            found = self.api.list(
+                RESOURCE_SLICES, label_selector=label, field_selector=f"spec.driver={driver}"
+            )
+            return members_of(one.document for one in found.items)
+        except Unavailable as error:
+            raise ClaimUnreadable("read", subject, _reason(error), _RETRIED) from error
+        except ApiError as error:
+            raise ClaimUnreadable("read", subject, _reason(error), error.remedy) from error
+        except CoreError as error:
+            raise ClaimUnreadable(
+                "read", subject, str(error), "the administrator creates the pool anew"
+            ) from error
 
     def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
         """Make this driver's part of ``status.devices`` what is given. Raises: ReportFailed."""

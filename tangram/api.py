@@ -35,10 +35,20 @@ from tangram.errors import BadInput
 from tangram.program.streams import complain
 
 _DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
+_RESOURCE_CLASSES: Final = Resource.of("tangram.dev/v1alpha1", "ResourceClass", "resourceclasses")
 _SHOWN: Final = (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, COMPOSITE_SLICES)
 _MEASURED: Final = (NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, _DAEMON_SETS)
-_RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED)}
+_RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED, _RESOURCE_CLASSES)}
+_POD_GROUPS: Final = tuple(
+    Resource.of(version, "PodGroup", "podgroups", namespaced=True)
+    for version in ("scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1")
+)
+_OPTIONAL: Final = (_RESOURCE_CLASSES, *_POD_GROUPS)  # a cluster need not know them
 _UNHURRIED: Final = Limits(calls_per_s=2000, burst=2000)  # so that a benchmark never waits for its own client
+
+
+class _NotServed(Exception):
+    """The server does not have the kind."""
 
 
 def connect(kubeconfig: Path | None, context: str | None) -> ReadCluster:
@@ -72,12 +82,28 @@ class ReadCluster:
         self._api = api
 
     def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
-        """Return the objects of a kind that a field selector matches."""
+        """Return the objects of a kind that a field selector matches; none of a kind that need not exist."""
+        if kind != "PodGroup":
+            with suppress(_NotServed):
+                return tuple(self._listed(_RESOURCES[kind], fields))
+            return ()
+        found: dict[str, Mapping[str, Any]] = {}  # one object is served in several versions
+        for resource in _POD_GROUPS:
+            with suppress(_NotServed):
+                found |= {one["metadata"]["uid"]: one for one in self._listed(resource, fields)}
+        return tuple(found.values())
+
+    def _listed(self, resource: Resource, fields: str) -> Iterator[Mapping[str, Any]]:
         with _refusals():
-            found = self._api.list(_RESOURCES[kind], field_selector=fields)
-            for unreadable in found.unreadable:
-                complain(f"{kind} {unreadable}; it is left out")
-            return tuple(one.document for one in found.items)
+            try:
+                found = self._api.list(resource, field_selector=fields)
+            except NotFound as error:
+                if resource in _OPTIONAL:
+                    raise _NotServed from error
+                raise
+        for unreadable in found.unreadable:
+            complain(f"{resource.kind} {unreadable}; it is left out")
+        yield from (one.document for one in found.items)
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
         """Return one object."""
@@ -92,6 +118,11 @@ class ChangedCluster(ReadCluster):
         """Create an object."""
         with _refusals():
             self._api.create(_RESOURCES[kind], document, namespace or None)
+
+    def patch(self, kind: str, name: str, body: Mapping[str, Any], namespace: str = "") -> None:
+        """Merge a body into an object."""
+        with _refusals():
+            self._api.patch(_RESOURCES[kind], name, body, namespace or None)
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete an object; it is no failure if there is none."""

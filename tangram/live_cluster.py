@@ -24,6 +24,10 @@ class LiveCluster(Protocol):
         """Make an object. Raises: BadInput."""
         ...
 
+    def patch(self, kind: str, name: str, body: Document, namespace: str = "") -> None:
+        """Merge a body into an object. Raises: BadInput."""
+        ...
+
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Ask for an object's end; one that is gone already is no failure. Raises: BadInput."""
         ...

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scheduler_core.base.errors import CoreError
 from tangram.errors import BadInput, NoAnswer
@@ -22,39 +23,28 @@ if TYPE_CHECKING:
     from tangram.live_cluster import LiveCluster
 
 
+_SUBCOMMANDS: Final = frozenset(
+    ("allocate", "bench", "classes", "conformance", "demo", "explain", "node", "pending", "show", "validate")
+)
+
+
 def subcommand(name: str) -> Callable[[Subparsers], None] | None:
     """Return what adds a subcommand with its options to the parser; None where there is none of the name."""
-    match name:
-        case "demo":
-            from tangram.commands.demo import add
-        case "show":
-            from tangram.commands.show import add
-        case "allocate":
-            from tangram.commands.allocate import add
-        case "validate":
-            from tangram.commands.validate import add
-        case "conformance":
-            from tangram.commands.conformance import add
-        case "explain":
-            from tangram.commands.explain import add
-        case "classes":
-            from tangram.commands.classes import add
-        case "bench":
-            from tangram.commands.bench import add
-        case "node":
-            from tangram.commands.node import add
-        case _:
-            return None
+    if name not in _SUBCOMMANDS:
+        return None
+    add: Callable[[Subparsers], None] = import_module(f"tangram.commands.{name}").add
     return add
 
 
 def program(name: str) -> Callable[[Sequence[str]], int] | None:
-    """Return the main function of the agent or the plugin; None for any other name."""
+    """Return the main function of a long-running program; None for any other name."""
     match name:
         case "agent":
             from agent.__main__ import main
         case "plugin":
             from plugin.__main__ import main
+        case "controller":
+            from controller.__main__ import main
         case _:
             return None
     return main

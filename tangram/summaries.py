@@ -12,9 +12,11 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "validate": "judge claims, templates, classes and pods in files (exit status 2: one has an error)",
     "conformance": "run case files against this core (exit status 1: some failed, 3: some are unsupported)",
     "explain": "explain why claims do not fit (exit status 1), or why they get these devices and not others",
+    "pending": "show the pods of a cluster that wait for devices of the controller, and why",
     "classes": "show resource classes and place the pods that ask for them (exit status 1: one does not fit)",
     "bench": "time the core, on its own benchmarks or on claims from a file (exit status 1: a wrong answer)",
     "node": "simulated machines: list, show, break and reboot them",
     "agent": "publish this node's devices: tangram agent --help",
     "plugin": "run the kubelet plugin: tangram plugin --help",
+    "controller": "allocate the claims of pending pods in a cluster: tangram controller --help",
 }

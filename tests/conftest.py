@@ -1,6 +1,14 @@
 """What all tests share: no property has a deadline, since machines are slow now and then."""
 
+import os
+
 from hypothesis import settings
 
 settings.register_profile("tangram", deadline=None)
 settings.load_profile("tangram")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes: more than processors, since a third of the time is waiting."""
+    count = len(os.sched_getaffinity(0))
+    return count + max(1, count // 2)

@@ -106,11 +106,12 @@ def _one_slice(node: str, driver: str, mixins: tuple[Mixin, ...], groups: Sequen
 
 def _not_offered(inventory: Inventory, gpus: GpuDescriber) -> list[str]:
     """Return a sentence for each GPU that has modes of its own and is missing, or has none of them."""
-    known = {entry.gpu.minor for entry in inventory.gpus}
+    known = {entry.gpu.minor for entry in inventory.gpus} | inventory.pools_of_gpus.keys()
     offered = {gpu.minor for device in gpus.by_name.values() for gpu in gpus_of(device)}
     missing = {minor: f"GPU {minor} is missing" for minor in inventory.modes.by_minor.keys() - known}
     none = "it can be used in none of the modes that it is offered in"
-    empty = {minor: none for minor in known - offered if inventory.modes.of(minor) != ModesOfGpu()}
+    unoffered = known - offered - inventory.pools_of_gpus.keys()
+    empty = {minor: none for minor in unoffered if inventory.modes.of(minor) != ModesOfGpu()}
     return [f"{gpu_name(minor)}: {reason}" for minor, reason in sorted((missing | empty).items())]
 
 
@@ -118,7 +119,7 @@ def _not_split(inventory: Inventory) -> list[str]:
     """Return a sentence for each GPU whose GPU instances were to be offered in parts and that is missing."""
     if inventory.split is None or inventory.split.minors is None:
         return []
-    known = {entry.gpu.minor for entry in inventory.gpus}
+    known = {entry.gpu.minor for entry in inventory.gpus} | inventory.pools_of_gpus.keys()
     missing = sorted(inventory.split.minors - known)
     return [f"compute instances of {gpu_name(minor)}: GPU {minor} is missing" for minor in missing]
 

@@ -105,7 +105,8 @@ class Inventory:
            which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts, ``vfs``
            where nobody changes the number of VFs;
            ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
-           somebody judged it; ``multus_resource`` the name under which Multus finds VFs, None for none;
+           somebody judged it; ``pools_of_gpus`` which GPUs, by minor, belong to pools of several nodes, and
+           to which; ``multus_resource`` the name under which Multus finds VFs, None for none;
            ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
     """
 
@@ -125,6 +126,7 @@ class Inventory:
     functions: Mapping[Bdf, FunctionFacts] = field(default_factory=dict)
     withheld: tuple[Withheld, ...] = ()
     multus_resource: str | None = None
+    pools_of_gpus: Mapping[int, str] = field(default_factory=dict)
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""

@@ -21,10 +21,23 @@ def offered(inventory: Inventory) -> Inventory:
     """Return the inventory as it is offered: without what nobody could prepare now.
 
     Shape: ``withheld`` in published order. GPUs whose mode only an operator can change offer what the
-           present mode allows.
+           present mode allows. GPUs that belong to a pool of several nodes are left out, with all that is
+           cut from them.
     """
-    allowed = as_mode_allows(inventory)
-    return replace(allowed, withheld=(*_gpus(allowed), *_nics(allowed)))
+    mine = tuple(one for one in inventory.gpus if one.gpu.minor not in inventory.pools_of_gpus)
+    allowed = as_mode_allows(replace(inventory, gpus=mine))
+    return replace(allowed, withheld=(*_of_pools(inventory), *_gpus(allowed), *_nics(allowed)))
+
+
+def _of_pools(inventory: Inventory) -> Iterator[Withheld]:
+    present = {one.gpu.minor for one in inventory.gpus}
+    for minor, pool in sorted(inventory.pools_of_gpus.items()):
+        text = f"it belongs to pool {pool}"
+        remedy = "the administrator deletes that MultiNodePool to free it"
+        if minor not in present:
+            text = f"pool {pool} names it, and it is not there"
+            remedy = "the administrator corrects that MultiNodePool"
+        yield Withheld(gpu_name(minor), "gpu", Reason(Cause.POOL_OF_NODES, text, remedy))
 
 
 def _gpus(inventory: Inventory) -> Iterator[Withheld]:

@@ -23,6 +23,7 @@ class Cause(StrEnum):
     NO_FABRIC_PARTITION = "no-fabric-partition"
     FABRIC_MANAGER = "fabric-manager"
     UNREADABLE = "unreadable"
+    POOL_OF_NODES = "pool-of-nodes"
 
 
 @dataclass(frozen=True, slots=True)

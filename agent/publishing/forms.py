@@ -13,23 +13,26 @@ from typing import Any, Final
 
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import Inventory, NodeDevices
-from agent.publishing.documents import Document
 from agent.publishing.fixed import fixed_pool, without
+from agent.publishing.owned import marked
 from agent.publishing.turns import by_turns
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import v1
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.project import project
+from scheduler_core.model.pool import Pool
+from scheduler_core.publishing.documents import Document
 
 GROUPS: Final = "consumesCounters.compatibilityGroups"
+TAINTS: Final = "taints"
 OVERLAP: Final = frozenset({"sharedCounters", "consumesCounters"})
 """Without these fields, devices that overlap would all seem free."""
 _GATES: Final = {
     "sharedCounters": "DRAPartitionableDevices",
     "consumesCounters": "DRAPartitionableDevices",
     GROUPS: "DRADeviceCompatibilityGroups",
-    "taints": "DRADeviceTaints",
+    TAINTS: "DRADeviceTaints",
     "bindingConditions": "DRADeviceBindingConditions",
     "bindingFailureConditions": "DRADeviceBindingConditions",
     "bindsToNode": "DRADeviceBindingConditions",
@@ -58,16 +61,20 @@ class Verdict:
 
     @property
     def is_full(self) -> bool:
-        """Whether every device of the node is published."""
-        return self.form is not Form.FIXED and not self.lost
+        """Whether every device of the node is published. The mark of an allocator is no device."""
+        return self.form is not Form.FIXED and not self.lost - {TAINTS}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result of one discovery, as the publisher needs it."""
+    """The result of one discovery, as the publisher needs it.
+
+    Shape: ``allocator`` is the value of the Node's label that says who allocates the devices, empty for none.
+    """
 
     devices: NodeDevices
     instances: tuple[GpuInstance, ...] = ()
+    allocator: str = ""
 
     @classmethod
     def of(cls, inventory: Inventory, devices: NodeDevices) -> Found:
@@ -76,14 +83,18 @@ class Found:
 
 
 def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
-    """Return the node's v1 slices in a form. Raises: CannotProject."""
+    """Return the node's v1 slices in a form, with the mark of its allocator. Raises: CannotProject."""
     if verdict.form is Form.FIXED:
-        return v1.encode_pool(
-            without(fixed_pool(found.devices, found.instances), verdict.lost), Layout.SEPARATE
-        )
+        pool = without(fixed_pool(found.devices, found.instances), verdict.lost)
+        return v1.encode_pool(_marked(pool, found, verdict), Layout.SEPARATE)
     pool = without(project(with_groups(found.devices.pool)), verdict.lost)
     pool = by_turns(pool) if GROUPS in verdict.lost else pool
-    return v1.encode_pool(pool, Layout(verdict.form.value))
+    return v1.encode_pool(_marked(pool, found, verdict), Layout(verdict.form.value))
+
+
+def _marked(pool: Pool, found: Found, verdict: Verdict) -> Pool:
+    """Return the pool with the mark of its allocator; where the server drops it nothing is withheld."""
+    return pool if TAINTS in verdict.lost else marked(pool, found.allocator)
 
 
 @dataclass(frozen=True, slots=True)

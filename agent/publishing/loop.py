@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from queue import Empty, SimpleQueue
 from typing import Final
 
 from agent.hardware.errors import HardwareError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Interrupted, MachineEvents, WatchMessage
+from agent.publishing.ports import GpusOfPools, Interrupted, MachineEvents, OwnNode, WatchMessage
 from agent.publishing.publication import Clocks, Publication
 from agent.publishing.watching import follow, listen
 from daemon.backoff import Backoff, Throttle
@@ -44,6 +45,16 @@ class SlicesChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeChanged:
+    """The Node may say something else about who allocates its devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolsChanged:
+    """Other GPUs of the node may belong to pools of several nodes."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchBroken:
     """A watch broke; the server may have restarted. Units: ``retry_in_s`` seconds."""
 
@@ -56,13 +67,16 @@ class Stop:
     """The loop shall end."""
 
 
-Message = MachineChanged | SlicesChanged | WatchBroken | Stop
+Message = MachineChanged | SlicesChanged | NodeChanged | PoolsChanged | WatchBroken | Stop
 
 
 class Agent:
     """Publishes one node.
 
-    Shape: ``hear`` is called with what each discovery found.
+    Shape: ``hear`` is called with what each discovery found. Nothing is published before ``node`` has said
+           who allocates the devices: a start must not take the mark off devices that the controller owns.
+           Nothing is discovered before it is known which GPUs belong to ``gpus_of_pools``: a start must not
+           offer these.
     Units: ``resync_s`` seconds between discoveries without an event.
     """
 
@@ -71,6 +85,8 @@ class Agent:
         *,
         discover: Callable[[], Found],
         publications: Sequence[Publication],
+        node: OwnNode,
+        gpus_of_pools: GpusOfPools,
         machine_events: Sequence[MachineEvents],
         metrics: Metrics,
         clocks: Clocks,
@@ -79,6 +95,8 @@ class Agent:
     ) -> None:
         self._discover = discover
         self._publications = tuple(publications)
+        self._node = node
+        self._gpus_of_pools = gpus_of_pools
         self._machine_events = tuple(machine_events)
         self._metrics = metrics
         self._clocks = clocks
@@ -87,6 +105,8 @@ class Agent:
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         self._ended = threading.Event()
         self._found: Found | None = None
+        self._wanted: Found | None = None
+        self._pools: Mapping[int, str] | None = None
         self._left_out: tuple[str, ...] = ()
         self._discoveries = _DISCOVERIES
         self._discovery_due = 0.0
@@ -111,6 +131,8 @@ class Agent:
         """Publish until ``stop`` is called."""
         for publication in self._publications:
             self._start(partial(self._follow, publication))
+        self._start(self._follow_node)
+        self._start(self._follow_pools)
         is_running = True
         while is_running:
             now = self._clocks.monotonic()
@@ -123,15 +145,15 @@ class Agent:
         self._ended.set()
 
     def _turn(self, now: float) -> None:
-        if now >= self._discovery_due:
+        if now >= self._discovery_due and self._gpus_of_pools.pools is not None:
             try:
                 self._read_machine(now)
             except Exception as error:  # noqa: BLE001 - the outermost loop: an error must not end the agent
                 self._surprised(error, now)
         for publication in self._publications:
-            if self._found and now >= publication.due:
+            if self._wanted and now >= publication.due:
                 try:
-                    publication.attempt(self._found, now)
+                    publication.attempt(self._wanted, now)
                 except Exception as error:  # noqa: BLE001 - the other kinds must still be published
                     publication.surprised(error, now)
 
@@ -150,6 +172,7 @@ class Agent:
 
     def _read_machine(self, now: float) -> None:
         self._discoveries = self._discoveries.taken(now)
+        self._pools = self._gpus_of_pools.pools
         try:
             found = self._discover()
         except HardwareError as error:
@@ -166,6 +189,15 @@ class Agent:
         for publication in self._publications:
             if not publication.source.is_full:
                 publication.source.doubt()
+        self._want(now, is_new=is_new)
+
+    def _want(self, now: float, *, is_new: bool) -> None:
+        """Publish what was found last for who allocates it, as soon as both are known."""
+        allocator = self._node.allocator
+        if self._found is None or allocator is None:
+            return
+        self._wanted = replace(self._found, allocator=allocator)
+        for publication in self._publications:
             publication.discovered(now, is_new=is_new)
 
     def _log_left_out(self, found: Found) -> None:
@@ -176,7 +208,10 @@ class Agent:
 
     def _hear_all(self) -> bool:
         """Wait for messages or the next due time and handle them; return False at the end."""
-        due = min([self._discovery_due, *(one.due for one in self._publications if self._found is not None)])
+        dues = [one.due for one in self._publications if self._wanted is not None]
+        if self._gpus_of_pools.pools is not None:
+            dues.append(self._discovery_due)
+        due = min(dues, default=inf)
         left = due - self._clocks.monotonic()
         try:
             message = self._inbox.get(timeout=min(_TURN_S, max(0.0, left)))
@@ -197,6 +232,11 @@ class Agent:
                     publication.disturbed(now)
                 else:
                     publication.want(now)
+            case PoolsChanged():
+                if self._gpus_of_pools.pools != self._pools:
+                    self._discovery_due = min(self._discovery_due, self._discoveries.due(now))
+            case NodeChanged():
+                self._want(now, is_new=True)
             case WatchBroken(publication=publication, retry_in_s=retry_in_s):
                 publication.source.doubt()
                 publication.want(now + retry_in_s)
@@ -218,6 +258,20 @@ class Agent:
             ended=self._ended,
             slow_s=self._resync_s,
         )
+
+    def _follow_node(self) -> None:
+        def hear(message: WatchMessage) -> None:
+            if not isinstance(message, Interrupted) and message.is_new:
+                self._inbox.put(NodeChanged())
+
+        follow(self._node, hear, self._metrics, ended=self._ended, slow_s=self._resync_s)
+
+    def _follow_pools(self) -> None:
+        def hear(message: WatchMessage) -> None:
+            if not isinstance(message, Interrupted) and message.is_new:
+                self._inbox.put(PoolsChanged())
+
+        follow(self._gpus_of_pools, hear, self._metrics, ended=self._ended, slow_s=self._resync_s)
 
     def _listen(self) -> None:
         for machine_events in self._machine_events:

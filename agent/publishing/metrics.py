@@ -15,6 +15,12 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "withheld_devices": Definition(
         "gauge", "Devices that are not offered because they cannot be prepared, by type and reason."
     ),
+    "allocator": Definition(
+        "gauge", "1 for who allocates this node's devices: controller or kube-scheduler."
+    ),
+    "allocator_refused": Definition(
+        "gauge", "1 while the Node's label names the controller and the API server drops the taints for it."
+    ),
     "writes_total": Definition("counter", "Writes to the API server that succeeded, by kind and verb."),
     "failures_total": Definition("counter", "Attempts to publish that failed, by kind."),
     "discoveries_total": Definition("counter", "Successful discoveries of this machine's devices."),

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.publishing.documents import Document
+from scheduler_core.publishing.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,37 @@ class SliceStore(Protocol):
         A broken watch is repeated inside; only failures that do not pass by waiting are raised.
         Raises: NotThere if the kind is not installed; NotAllowed.
         """
+        ...
+
+
+class Watched(Protocol):
+    """Something at the server that is kept up to date."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, as messages name it."""
+        ...
+
+    def changes(self, stop: threading.Event) -> Iterator[WatchMessage]:
+        """Keep it up to date until ``stop`` is set; yield a message for each event. Raises: NotAllowed."""
+        ...
+
+
+class OwnNode(Watched, Protocol):
+    """The Node object of this node, as far as it says who allocates the devices. Safe between threads."""
+
+    @property
+    def allocator(self) -> str | None:
+        """Return the label's value, empty without label or node, None before it is known."""
+        ...
+
+
+class GpusOfPools(Watched, Protocol):
+    """The GPUs of this node that belong to pools of several nodes. Safe between threads."""
+
+    @property
+    def pools(self) -> Mapping[int, str] | None:
+        """Return the pool of each such GPU by the GPU's minor, None before they are known."""
         ...
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from agent.publishing.documents import Document
 from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
@@ -21,6 +20,7 @@ from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
 from agent.publishing.sources import Source
 from daemon.backoff import Backoff, Throttle
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.publishing.documents import Document
 
 _log = logging.getLogger("agent.publishing")
 _HOPELESS_S: Final = 60.0  # between retries of failures that only people can fix
@@ -71,10 +71,18 @@ class Publication:
 
     Shape: ``due`` is when to try next, infinite while nothing is to do; ``is_done`` whether all wanted
            slices were stored once; ``is_surprised`` whether the last attempt ended in an unexpected error.
+           ``hear`` is called with the allocator and the stored slices once these are as they are wanted.
     """
 
     def __init__(
-        self, store: SliceStore, source: Source, owner: Owner, metrics: Metrics, clocks: Clocks
+        self,
+        store: SliceStore,
+        source: Source,
+        owner: Owner,
+        metrics: Metrics,
+        clocks: Clocks,
+        *,
+        hear: Callable[[str, Sequence[Document]], None] = lambda _, __: None,
     ) -> None:
         self.store = store
         self.source = source
@@ -85,6 +93,7 @@ class Publication:
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
+        self._hear = hear
         self._throttle = _THROTTLE
         self._backoff = Backoff()
         self._told: frozenset[str] = frozenset()
@@ -149,6 +158,7 @@ class Publication:
         kind, stored = self.store.kind, self.store.documents()
         devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
         self.is_done = True
+        self._hear(found.allocator, stored)
         self._metrics.set("slices", len(stored), kind=kind)
         self._metrics.set("devices", devices, kind=kind)
         self._metrics.set("left_out_devices", len(found.devices.left_out))

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Sequence
 from typing import TypeVar
 
-from agent.publishing.documents import Document
 from agent.publishing.errors import NotThere, Outdated, Refused, ServerError, Unreachable
 from agent.publishing.forms import NotTaken, Taken
 from agent.publishing.metrics import Metrics
-from agent.publishing.plan import Create, Delete, Update, Write, generation_of, plan
 from agent.publishing.ports import SliceStore
-from agent.publishing.sameness import dropped
+from scheduler_core.publishing.documents import Document
+from scheduler_core.publishing.plan import Create, Delete, Update, Write, generation_of, plan
+from scheduler_core.publishing.sameness import dropped
 
 _log = logging.getLogger("agent.publishing")
 _Some = TypeVar("_Some", bound=Write)

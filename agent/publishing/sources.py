@@ -11,12 +11,23 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from agent.inventory.model import NodeDevices
-from agent.publishing.documents import Document
-from agent.publishing.forms import GROUPS, Ask, Form, Found, Verdict, after_loss, documents, fields_of, judge
+from agent.publishing.forms import (
+    GROUPS,
+    TAINTS,
+    Ask,
+    Form,
+    Found,
+    Verdict,
+    after_loss,
+    documents,
+    fields_of,
+    judge,
+)
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
 from agent.slices import composite_slices, encoded
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.publishing.documents import Document
 
 _log = logging.getLogger("agent.publishing")
 _COUNTED: Final = "PartitionsPublished"
@@ -42,7 +53,7 @@ class Source(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether everything is published that is on the node."""
+        """Whether the server stores all that the node has to say; else it is asked again now and then."""
         ...
 
 
@@ -59,8 +70,8 @@ class V1Source:
 
     @property
     def is_full(self) -> bool:
-        """Whether everything is published that is on the node."""
-        return self._verdict is None or self._verdict.is_full
+        """Whether the server stores all that the node has to say."""
+        return self._verdict is None or (self._verdict.is_full and not self._verdict.lost)
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
         """Return the slices; ask the server first if its answer is old or did not cover all their fields."""
@@ -115,7 +126,7 @@ class V1Source:
     def _tell_partial(self, verdict: Verdict) -> None:
         if verdict.form is Form.FIXED:
             reason, what = _NOT_COUNTED, "only devices that cannot overlap are published"
-        elif verdict.lost == {GROUPS}:
+        elif verdict.lost - {TAINTS} == {GROUPS}:
             reason, what = _TURNS, "all devices are published, and modes of one GPU take turns"
         else:
             reason, what = _INCOMPLETE, "devices that need them are not published"

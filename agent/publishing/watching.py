@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.publishing.errors import NotThere, ServerError
 from agent.publishing.metrics import Metrics
-from agent.publishing.ports import Hear, Interrupted, MachineEvents, SliceStore, WatchMessage
+from agent.publishing.ports import Hear, Interrupted, MachineEvents, Watched, WatchMessage
 
 _RETRY_S: Final = 10.0
 _UNINSTALLED_S: Final = 60.0
@@ -22,14 +22,14 @@ _log = logging.getLogger("agent.publishing")
 
 
 def follow(
-    store: SliceStore,
+    store: Watched,
     hear: Callable[[WatchMessage], None],
     metrics: Metrics,
     *,
     ended: threading.Event,
     slow_s: float,
 ) -> None:
-    """Keep the documents of ``store`` up to date until ``ended``, and pass every message on to ``hear``.
+    """Keep ``store`` up to date until ``ended``, and pass every message on to ``hear``.
 
     Units: ``slow_s`` seconds between attempts after failures that people must fix.
     """
@@ -56,7 +56,7 @@ def follow(
         ended.wait(slow_s)
 
 
-def _note(store: SliceStore, message: WatchMessage, metrics: Metrics, is_broken: bool) -> bool:
+def _note(store: Watched, message: WatchMessage, metrics: Metrics, is_broken: bool) -> bool:
     """Log a broken watch once, until it works again; return whether it is broken."""
     if not isinstance(message, Interrupted):
         return False
@@ -67,7 +67,7 @@ def _note(store: SliceStore, message: WatchMessage, metrics: Metrics, is_broken:
     return is_broken or not is_usual
 
 
-def _log_once(store: SliceStore, why: str, logged: str) -> str:
+def _log_once(store: Watched, why: str, logged: str) -> str:
     text = f"{store.kind}s cannot be watched: {why}"
     if text != logged:
         _log.warning(text)

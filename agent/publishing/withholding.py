@@ -49,7 +49,7 @@ class Withholding:
         for sentence in told:
             _log.warning("not offered: %s", sentence)
         tell = self._node_events.note if is_start else self._node_events.warn
-        tell(_WITHHELD, f"not offered, since they cannot be prepared: {_joined(told, ' | ')}")
+        tell(_WITHHELD, f"not offered: {_joined(told, ' | ')}")
 
     def _tell_over(self, devices: Sequence[str]) -> None:
         _log.info("no longer withheld: %s", ", ".join(devices))

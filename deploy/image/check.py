@@ -19,7 +19,7 @@ def _main() -> None:
     if not os.access("/bin/sh", os.X_OK):
         _end("no /bin/sh", "one for the plugin's readiness probe")
     try:
-        for program in ("agent", "plugin", "tangram"):
+        for program in ("agent", "plugin", "controller", "tangram"):
             import_module(f"{program}.__main__")
     except ImportError as error:
         _end(f"packages that do not load ({error})", "glibc 2.28 or newer and the context's architecture")

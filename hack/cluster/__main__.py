@@ -49,6 +49,8 @@ def _run(options: argparse.Namespace) -> int:
     gates = parse_gates(options.feature_gates)
     machine = machine_file(options.node_yaml) if options.node_yaml else None
     is_bare = options.bare or node_count == 0
+    if options.controller and is_bare:
+        raise LauncherError("cannot run the controller: --controller needs a real node with Tangram")
     check_machine(has_nodes=node_count > 0)
     builder = Builder(folder=tools_folder(), say=say, clock=time.monotonic)
     own = builder.programs(kubernetes(options.version))
@@ -68,6 +70,8 @@ def _run(options: argparse.Namespace) -> int:
             peer=peer,
             images=() if is_bare else (tangram_image(),),
             is_bare=is_bare,
+            owned_objects=options.owned,
+            with_controller=options.controller,
             feature_gates=gates,
             command=tuple(options.command),
         )
@@ -144,6 +148,8 @@ def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add("--node-objects", type=int, default=0, metavar="N", help="nodes that are API objects only, for load")
     add("--control-plane-only", action="store_true", help="no real node")
     add("--peer", action="store_true", help="with the dra-example-driver on the nodes, to compare")
+    add("--owned", action="store_true", help="the node objects' devices are for Tangram's controller")
+    add("--controller", action="store_true", help="Tangram's controller allocates the devices of all nodes")
     add("--bare", action="store_true", help="without Tangram")
     add("--feature-gates", default="", metavar="A=true,...", help="over those that the version needs")
     add("--keep-logs", type=Path, metavar="DIR", help="copy the logs there in the end")

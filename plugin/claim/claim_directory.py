@@ -19,6 +19,7 @@ from typing import Any, Final
 from daemon import documents
 from daemon.documents import MAX_BYTES, NotReadable
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable
+from scheduler_core.codec.members import Members
 from scheduler_core.model.claim import ClaimRef
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -66,6 +67,11 @@ class ClaimDirectory:
         if not found:
             raise ClaimUnusable("read", f"claim {ref}", f"no file in {self.folder} has it")
         return found[0][1]
+
+    def members(self, driver: str, pool: str) -> Members:
+        """Raise ClaimUnusable: a folder of claims has no pools of several nodes."""
+        reason = "without an API server nobody says which GPUs its devices have"
+        raise ClaimUnusable("read", f"pool {driver}/{pool}", reason, "the user asks for devices of this node")
 
     def _files(self) -> Iterable[Path]:
         try:

@@ -21,6 +21,7 @@ from plugin.base.locks import Locks
 from plugin.claim.attribution import attributed
 from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.holder_wait import HolderWait, HolderWaits
+from plugin.claim.members import NO_POOLS, Pools
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
 from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
@@ -70,10 +71,10 @@ class Driver:
         """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
         return self._locks.hold("start", "the plugin's folders", f"start process {os.getpid()}")
 
-    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+    def prepare(self, claim: AllocatedClaim, pools: Pools = NO_POOLS) -> tuple[PreparedDevice, ...]:
         """Prepare a claim whose allocation is known already. Raises: as ``opened`` and ``finish``."""
         with self.opened(checked_uid(claim.uid or "", claim.ref), claim.ref) as preparation:
-            return self.finish(preparation, claim)
+            return self.finish(preparation, claim, pools)
 
     @contextmanager
     def opened(self, uid: ClaimUid, ref: ClaimRef, wait: HolderWait | None = None) -> Iterator[Preparation]:
@@ -97,15 +98,18 @@ class Driver:
                 if preparation.has_placeholder:
                     self._steps.remove_placeholder(uid, ref)
 
-    def finish(self, preparation: Preparation, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+    def finish(
+        self, preparation: Preparation, claim: AllocatedClaim, pools: Pools = NO_POOLS
+    ) -> tuple[PreparedDevice, ...]:
         """Make the devices of an opened claim usable by containers and return them.
 
         A repeated call gives the same answer, after a check that it still holds: a CDI document that is
         missing is written again, an instance that somebody destroyed is created again.
-        Shape: the devices of this driver and node, in the order of the results.
+        Shape: the devices of this driver and node, in the order of the results; ``pools`` has the members of
+               devices of several nodes.
         Raises: PluginError, HardwareError; nothing new is left behind then.
         """
-        plan = self._planned(preparation, claim)
+        plan = self._planned(preparation, claim, pools)
         if not plan.record.devices:
             return ()
         has_waited = False
@@ -186,14 +190,14 @@ class Driver:
             except PluginError as error:
                 _log.error("claim %s: its metadata is not written: %s", uid, error)
 
-    def _planned(self, preparation: Preparation, claim: AllocatedClaim) -> Plan:
+    def _planned(self, preparation: Preparation, claim: AllocatedClaim, pools: Pools) -> Plan:
         """Resolve a claim. The node may have changed since it was read: it is read again before a refusal."""
         snapshot = self._node.snapshot
         try:
-            return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
+            return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
         except (UnknownDevice, DeviceUnusable):
             snapshot = self._node.read_again()
-            return Plan(resolve(claim, snapshot.devices, preparation.boot_id), snapshot)
+            return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
 
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier

@@ -15,11 +15,13 @@ from agent.inventory.model import NodeDevices
 from agent.inventory.names import gpu_name
 from agent.inventory.published import Hardware, ImexChannel, InShares, NicFunction, UnderMps, gpus_of
 from plugin.base.errors import ClaimUnusable, DeviceHeld
+from plugin.claim.members import whole_gpus
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.books.usage import Share
 from scheduler_core.model.device import DeviceName
+from scheduler_core.model.ownership import MULTI_NODE
 
 
 def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -> None:
@@ -36,7 +38,7 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
         _refuse_held_nic(plan, device, others)
         _refuse_other_interval(plan, device, others)
         try:
-            ledger.take(DeviceName(device.device), f"claim {plan.ref}", _amounts(device))
+            _take(ledger, device, f"claim {plan.ref}", node)
         except Overdrawn as error:
             _refuse_own_overlap(plan, node)
             subject = f"device {device.device} for claim {plan.ref}"
@@ -84,10 +86,19 @@ def _refuse_own_overlap(plan: Record, node: NodeDevices) -> None:
     ledger = copy(node.books)
     for device in _own(plan):
         try:
-            ledger.take(DeviceName(device.device), "the claim itself", _amounts(device))
+            _take(ledger, device, "the claim itself", node)
         except Overdrawn as error:
             subject = f"device {device.device} for claim {plan.ref}"
             raise ClaimUnusable("prepare", subject, error.reason, "allocate the claim anew") from error
+
+
+def _take(ledger: Ledger, device: Claimed, holder: str, node: NodeDevices) -> None:
+    """Count a device under its name; one of several nodes as the GPUs that it has here. Raises: Overdrawn."""
+    if not device.pool.startswith(MULTI_NODE) or not isinstance(device.hardware, frozenset):
+        ledger.take(DeviceName(device.device), holder, _amounts(device))
+        return
+    for name in whole_gpus(sorted(device.hardware), node):
+        ledger.take(name, holder)
 
 
 def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:

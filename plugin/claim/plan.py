@@ -1,8 +1,8 @@
 """PURE: an allocated claim and the node's devices to what has to be prepared.
 
 Takes a claim; returns a record in the state ``started``, in which no instance is known yet: plan and record
-are the same type. Results of other drivers and other pools are skipped. Every device of this driver that
-cannot be prepared is refused by name. The same input gives the same plan, also after a restart.
+are the same type. Results of other drivers and of other nodes' pools are skipped. Every device of this driver
+that cannot be prepared is refused by name. The same input gives the same plan, also after a restart.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
 from plugin.cdi import names
+from plugin.claim.members import NO_POOLS, Pools, gpus_here, is_of_many_nodes
 from plugin.claim.metadata import metadata_ids
 from plugin.claim.record import Record
 from plugin.claim.states import State
@@ -58,24 +59,32 @@ def placeholder(uid: ClaimUid, ref: ClaimRef, driver: str, boot_id: str) -> Reco
     )
 
 
-def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str) -> Record:
+def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str, pools: Pools = NO_POOLS) -> Record:
     """Return what to prepare for ``claim`` on a node.
 
-    Shape: devices in the order of the results; none where no result is of this driver and pool.
+    Shape: devices in the order of the results; none where no result is of this driver and of the node's pool
+           or one of several nodes; ``pools`` has the members of the latter.
     Raises: UnknownDevice; DeviceUnusable for devices of a kind that cannot be prepared; ClaimUnusable for
             devices that are shared or named twice, a configuration that is wrong or cannot be prepared, or a
             UID that cannot be used.
     """
     uid = checked_uid(claim.uid or "", claim.ref)
     driver, pool = node.pool.id.driver, node.pool.id.name
-    ours = [one for one in claim.results if one.device.driver == driver and one.device.pool == pool]
+    ours = [
+        one
+        for one in claim.results
+        if one.device.driver == driver and (one.device.pool == pool or is_of_many_nodes(one))
+    ]
     _refuse_configuration(claim, node)
+    _refuse_configured(claim, driver, ours)
     _refuse_twins(claim, ours)
     start = msgspec.structs.replace(
         placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
     )
     configs = _configs(claim, node)
-    plan = start.with_devices(_claimed(start, result, node, configs) for result in ours)
+    plan = start.with_devices(
+        _claimed(start, result, _published(start, result, pools, node), node, configs) for result in ours
+    )
     _refuse_several_daemons(plan)
     return plan
 
@@ -110,6 +119,19 @@ def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
     for problem in config_problems(claim, node.pool.id.driver, node.pool):
         remedy = "the user corrects the claim, or the administrator its class"
         raise ClaimUnusable("prepare", f"claim {claim.ref}", str(problem), remedy)
+
+
+def _refuse_configured(claim: AllocatedClaim, driver: str, ours: Iterable[AllocatedDevice]) -> None:
+    """Refuse a configuration for a device of several nodes: each node would carry it out for itself."""
+    if not claim.configs:
+        return
+    given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
+    for one in ours:
+        named = any(each.requests and each.is_for(one.request) for each in given)
+        if is_of_many_nodes(one) and (named or counting(given, one.request, "gpu") is not None):
+            reason = f"device {one.device} is of several nodes, and takes no configuration"
+            remedy = "the user corrects the claim, or the administrator its class"
+            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, remedy)
 
 
 def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
@@ -160,17 +182,26 @@ def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, tu
     return found
 
 
+def _published(start: Record, result: AllocatedDevice, pools: Pools, node: NodeDevices) -> PublishedDevice:
+    """Return what of a device is on this node."""
+    subject = f"device {result.device} of claim {start.ref}"
+    if is_of_many_nodes(result):
+        return gpus_here(result, subject, pools, node)
+    published = node.by_name.get(result.device.device)
+    if published is None:
+        raise UnknownDevice("prepare", subject, _why_unknown(result.device.device, node))
+    return published
+
+
 def _claimed(
     start: Record,
     result: AllocatedDevice,
+    published: PublishedDevice,
     node: NodeDevices,
     configs: Mapping[DeviceName, tuple[Config, int]],
 ) -> Claimed:
     subject = f"device {result.device} of claim {start.ref}"
     name = result.device.device
-    published = node.by_name.get(name)
-    if published is None:
-        raise UnknownDevice("prepare", subject, _why_unknown(name, node))
     request, _, alternative = result.request.partition("/")
     common = Common(
         requests=(request,),

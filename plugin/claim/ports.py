@@ -1,10 +1,14 @@
-"""Where claims come from: the API server, or a folder of files; the program's options decide."""
+"""Where claims and the members of their devices come from; the program's options decide.
+
+It is the API server, or a folder of files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from scheduler_core.codec.members import Members
 from scheduler_core.model.claim import ClaimRef
 
 
@@ -18,5 +22,12 @@ class ClaimReader(Protocol):
         Raises: ClaimUnusable where there is no such claim; ClaimUnreadable where that cannot be determined;
                what
                 ``meanwhile`` raises.
+        """
+        ...
+
+    def members(self, driver: str, pool: str) -> Members:
+        """Return which GPUs the devices of a pool of several nodes have, none for a pool that is not there.
+
+        Raises: ClaimUnusable where there are no such pools; ClaimUnreadable where they cannot be read.
         """
         ...

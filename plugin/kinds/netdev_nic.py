@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import msgspec
 
-from agent.hardware.types import Bdf
-from agent.inventory.published import Hardware, NicFunction, PublishedDevice, WholeNic
-from plugin.kinds.claimed import Claimed
+from agent.inventory.published import PublishedDevice, WholeNic
+from plugin.kinds.claimed_nic import ClaimedNic
 from plugin.kinds.interface import moving
 from plugin.kinds.interface.moving import InterfaceOf
 from plugin.kinds.interface.recorded import ClaimedInterface, RecordedInterface
@@ -21,7 +20,6 @@ from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wa
 from plugin.machine import rdma
 from plugin.machine.context import Context
 from plugin.machine.default_route import refuse_needed, refuse_without_interface
-from plugin.machine.lock_target import LockTarget
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
@@ -29,45 +27,22 @@ from plugin.machine.seen import SeenHardware
 from scheduler_core.frontends.configuration.values import NicConfig
 
 
-class ClaimedNetdevNic(Claimed, frozen=True, kw_only=True, tag="nic-netdev"):
+class ClaimedNetdevNic(ClaimedNic, frozen=True, kw_only=True, tag="nic-netdev"):
     """A NIC whose interface a pod has.
 
     Shape: ``has_rdma`` whether containers get its RDMA devices, too; ``rdma_devices`` their names, none until
            they are known.
     """
 
-    RECORD_VERSION: ClassVar[int] = 3
-
-    pf_bdf: str
     interface: ClaimedInterface
     has_rdma: bool = False
     rdma_devices: tuple[str, ...] = ()
 
     @property
-    def pf(self) -> Bdf:
-        """Return its address."""
-        return Bdf(self.pf_bdf)
-
-    @property
-    def lock_targets(self) -> tuple[LockTarget, ...]:
-        """Return the NIC."""
-        return (LockTarget("NIC", self.pf_bdf),)
-
-    @property
-    def hardware(self) -> Hardware:
-        """Return what the device is, whatever its published name is now."""
-        return NicFunction(self.pf)
-
-    @property
-    def identity(self) -> str:
-        """Return the address that containers get."""
-        return self.pf_bdf
-
-    @property
     def status_data(self) -> Mapping[str, Any]:
         """Return what the claim's status says of the hardware."""
         names = {"rdmaDevices": list(self.rdma_devices)} if self.has_rdma else {}
-        return {"pciAddress": self.pf_bdf, **names}
+        return {**super().status_data, **names}
 
     @property
     def network_data(self) -> Mapping[str, Any] | None:
@@ -115,7 +90,7 @@ class NetdevNicKind(PreparableKind[WholeNic, ClaimedNetdevNic]):
         """Check that pods can have the NICs' interfaces. Raises: NotReady; HardwareError."""
         for device in devices:
             refuse_without_interface(
-                context.machine.nics.reader, device.pf, "give a pod the interface of", _subject(device)
+                context.machine.nics.reader, device.pf, "give a pod the interface of", device.subject
             )
 
     def set_up(self, context: Context, devices: Sequence[ClaimedNetdevNic], progress: Progress) -> None:
@@ -177,12 +152,8 @@ class NetdevNicKind(PreparableKind[WholeNic, ClaimedNetdevNic]):
 
 
 def _refuse_needed(context: Context, device: ClaimedNetdevNic) -> None:
-    refuse_needed(context.machine.nics.reader, device.pf, "give away", _subject(device))
+    refuse_needed(context.machine.nics.reader, device.pf, "give away", device.subject)
 
 
 def _interface(device: ClaimedNetdevNic) -> InterfaceOf:
-    return InterfaceOf(device.pf, _subject(device), device.interface)
-
-
-def _subject(device: ClaimedNetdevNic) -> str:
-    return f"device {device.device} (NIC {device.pf})"
+    return InterfaceOf(device.pf, device.subject, device.interface)

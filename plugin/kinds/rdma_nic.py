@@ -6,56 +6,31 @@ Containers get the device nodes of its RDMA device. Nothing of it is changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import msgspec
 
-from agent.hardware.types import Bdf
-from agent.inventory.published import Hardware, NicFunction, PublishedDevice, WholeNic
-from plugin.kinds.claimed import Claimed
+from agent.inventory.published import PublishedDevice, WholeNic
+from plugin.kinds.claimed_nic import ClaimedNic
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.machine import rdma
 from plugin.machine.context import Context
 from plugin.machine.default_route import refuse_needed
-from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 from scheduler_core.frontends.configuration.values import NicConfig
 
 
-class ClaimedRdmaNic(Claimed, frozen=True, kw_only=True, tag="nic-rdma"):
+class ClaimedRdmaNic(ClaimedNic, frozen=True, kw_only=True, tag="nic-rdma"):
     """A NIC that a claim has for RDMA. Shape: ``rdma_devices`` the names, none until they are known."""
 
-    RECORD_VERSION: ClassVar[int] = 3
-
-    pf_bdf: str
     rdma_devices: tuple[str, ...] = ()
-
-    @property
-    def pf(self) -> Bdf:
-        """Return its address."""
-        return Bdf(self.pf_bdf)
-
-    @property
-    def lock_targets(self) -> tuple[LockTarget, ...]:
-        """Return the NIC."""
-        return (LockTarget("NIC", self.pf_bdf),)
-
-    @property
-    def hardware(self) -> Hardware:
-        """Return what the device is, whatever its published name is now."""
-        return NicFunction(self.pf)
-
-    @property
-    def identity(self) -> str:
-        """Return the address that containers get."""
-        return self.pf_bdf
 
     @property
     def status_data(self) -> Mapping[str, Any]:
         """Return what the claim's status says of the hardware."""
-        return {"pciAddress": self.pf_bdf, "rdmaDevices": list(self.rdma_devices)}
+        return {**super().status_data, "rdmaDevices": list(self.rdma_devices)}
 
     def as_planned(self) -> Self:
         """Return the device without what is known of its RDMA devices."""
@@ -87,8 +62,7 @@ class RdmaNicKind(PreparableKind[WholeNic, ClaimedRdmaNic]):
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedRdmaNic]) -> None:
         """Check that the node's own network does not need the NICs. Raises: NotReady; HardwareError."""
         for device in devices:
-            subject = f"device {device.device} (NIC {device.pf})"
-            refuse_needed(context.machine.nics.reader, device.pf, "give away", subject)
+            refuse_needed(context.machine.nics.reader, device.pf, "give away", device.subject)
 
     def set_up(self, context: Context, devices: Sequence[ClaimedRdmaNic], progress: Progress) -> None:
         """Wait for the RDMA devices. Raises: NotReady; HardwareError."""

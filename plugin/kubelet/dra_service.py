@@ -19,6 +19,7 @@ from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
 from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWait
+from plugin.claim.members import is_of_many_nodes, pools_of
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.ports import ClaimReader
 from plugin.claim.preparation import Preparation
@@ -54,7 +55,8 @@ class Outcome:
 class _ClaimCall:
     """One claim of one call.
 
-    Shape: ``ours`` its devices of this driver, empty until its allocation is read.
+    Shape: ``ours`` its devices of this driver of which the claim's status speaks, empty until its allocation
+           is read.
     """
 
     attempted: str
@@ -99,11 +101,17 @@ class Service:
             allocated = self._read(
                 uid, ref, lambda: opened.append(block.enter_context(self._driver.opened(uid, ref, wait)))
             )
-            call.ours = tuple(one for one in allocated.results if one.device.driver == self._driver.name)
-            devices = self._driver.finish(opened[0], allocated)
+            call.ours = tuple(one for one in allocated.results if self._is_told(one))
+            name = self._driver.name
+            pools = {pool: self._claims.members(name, pool) for pool in pools_of(allocated, name)}
+            devices = self._driver.finish(opened[0], allocated, pools)
         if devices:
             _after_answer(call.context, partial(self._observer.changed, uid, ref))
         return devices
+
+    def _is_told(self, one: AllocatedDevice) -> bool:
+        """Whether the claim's status tells of a device: of one of several nodes each would tell its own."""
+        return one.device.driver == self._driver.name and not is_of_many_nodes(one)
 
     def _unprepare(self, call: _ClaimCall) -> tuple[PreparedDevice, ...]:
         uid = call.checked_uid()

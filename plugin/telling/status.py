@@ -15,6 +15,7 @@ from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from scheduler_core.model.claim import AllocatedDevice
+from scheduler_core.model.ownership import MULTI_NODE
 
 _MESSAGE: Final = 1024
 """The longest message of a condition, in characters. The API accepts 32 times as much."""
@@ -35,12 +36,14 @@ class Failure:
 def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[str, Any], ...]:
     """Return the entries of a claim: none unless it is prepared.
 
+    A device of several nodes has none: there is one entry for it, and every node would say another thing.
     Units: ``completed_at_s`` seconds since 1970.
     """
     if record is None or record.state is not State.COMPLETED:
         return ()
     since = _time(completed_at_s)
-    return tuple(_status(record.driver, device, since) for device in record.devices)
+    told = (device for device in record.devices if not device.pool.startswith(MULTI_NODE))
+    return tuple(_status(record.driver, device, since) for device in told)
 
 
 def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:

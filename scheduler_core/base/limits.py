@@ -21,7 +21,7 @@ VALUE_LENGTH: Final = 64
 LABEL_LENGTH: Final = 63
 # v1: ResourceSlice
 DEVICES: Final = 128
-DEVICES_WITH_COUNTERS: Final = 64
+DEVICES_WITH_COUNTERS: Final = 64  # or with taints
 COUNTER_SETS: Final = 8
 COUNTERS: Final = 32
 COUNTER_SETS_PER_DEVICE: Final = 2

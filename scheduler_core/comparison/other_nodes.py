@@ -6,10 +6,11 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.comparison.remaining_parts import PartDifference, RemainingParts, States
+from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.result import Allocation, Reason, Unallocatable
 
@@ -18,31 +19,60 @@ from scheduler_core.model.result import Allocation, Reason, Unallocatable
 class OtherNode:
     """Another node.
 
-    Shape: ``refused`` is None where the claims fit; ``extra`` and ``remaining`` are as in ``Rival``.
+    Shape: ``refused`` is None where the claims fit; ``is_compared`` whether the policy compared the node with
+           the chosen one; ``yields`` whether the claims would get less preferred alternatives there;
+           ``extra`` and ``remaining`` are as in ``Rival``.
     """
 
     node: str
     refused: Reason | None
+    is_compared: bool
+    yields: bool = False
     extra: float = 0.0
     remaining: tuple[PartDifference, ...] = ()
 
 
 def compare_nodes(
-    allocation: Allocation, others: Sequence[Allocation | Unallocatable], cluster: Cluster
+    allocation: Allocation,
+    others: Sequence[Allocation | Unallocatable],
+    claims: Sequence[Claim],
+    cluster: Cluster,
+    compared: Collection[str],
 ) -> tuple[OtherNode, ...]:
-    """Compare an answer with those of other nodes by what each leaves. Shape: in the order of ``others``."""
+    """Compare an answer with those of other nodes by what each leaves.
+
+    Shape: in the order of ``others``; ``compared`` names the nodes that the policy compared.
+    """
     parts = RemainingParts(cluster)
     states = _after(allocation, parts)
-    price = parts.price(states)
+    price, options = parts.price(states), _options(allocation, claims)
     found = []
     for other in others:
+        is_compared = other.node in compared
         if isinstance(other, Unallocatable):
-            found.append(OtherNode(node=other.node, refused=other.reasons[0]))
+            found.append(OtherNode(node=other.node, refused=other.reasons[0], is_compared=is_compared))
             continue
         states_there = _after(other, parts)
-        extra = round(parts.price(states_there) - price, 9)
-        differences = parts.differences(states, states_there)
-        found.append(OtherNode(node=other.node, refused=None, extra=extra, remaining=differences))
+        one = OtherNode(
+            node=other.node,
+            refused=None,
+            is_compared=is_compared,
+            yields=_options(other, claims) > options,
+            extra=round(parts.price(states_there) - price, 9),
+            remaining=parts.differences(states, states_there),
+        )
+        found.append(one)
+    return tuple(found)
+
+
+def _options(allocation: Allocation, claims: Sequence[Claim]) -> tuple[int, ...]:
+    """Return which alternative each request got, 0 for the most preferred one."""
+    found = []
+    for claim in claims:
+        given = {result.request for result in allocation.results[claim.ref]}
+        for request in claim.requests:
+            names = [alternative.name for alternative in request.alternatives]
+            found.append(next((number for number, name in enumerate(names) if name in given), 0))
     return tuple(found)
 
 

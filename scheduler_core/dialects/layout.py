@@ -63,7 +63,8 @@ def _check_unique_sources(pool: Pool, cuts: Sequence[Cut]) -> None:
 
 
 def _device_limit(pool: Pool) -> int:
-    return limits.DEVICES_WITH_COUNTERS if pool.sources else limits.DEVICES
+    is_short = bool(pool.sources) or any(device.taints for device in pool.devices)
+    return limits.DEVICES_WITH_COUNTERS if is_short else limits.DEVICES
 
 
 def _groups(devices: Iterable[Device]) -> Iterator[tuple[Device, ...]]:

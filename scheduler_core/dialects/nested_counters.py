@@ -3,8 +3,9 @@
 A middle is charged once, from its first leaf to its last. No v1 device can say that, so its leaves charge the
 root nothing. Instead each dimension that a leaf takes whole becomes a counter of the root, with room for so
 many units that a leaf takes all of them, and everything that cannot be active beside the middle takes one.
-That is exact if the middle excludes by pairs: a set in which every two fit must fit as a whole. Takes a pool;
-returns the counters, or why there are none. Source: rules S2 to S5 of docs/semantics.md; decision 0042.
+That is exact if the middle excludes by pairs: a set in which every two fit must fit as a whole. Where all
+parts fit at once, ``exact_trees`` has simpler counters, for any number of levels. Takes a pool; returns the
+counters, or why there are none. Source: rules S2 to S5 of docs/semantics.md; decisions 0042, 0064.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.dialects.exact_trees import ExactTree, exact_trees
 from scheduler_core.dialects.pairwise import misfit
 from scheduler_core.dialects.spelling import SpellingTable
 from scheduler_core.model.device import Device, DeviceName, QualifiedName, SourceName
@@ -21,14 +23,17 @@ from scheduler_core.model.names import is_label
 from scheduler_core.model.pool import Pool
 
 Slot = tuple[DeviceName, str]
-"""A counter for a dimension of a middle: the middle and the dimension."""
+"""A counter for a dimension of a middle, or of the end of a tree's branch: the device and the dimension."""
+_LEVELS = 3
+"""Root, middles, leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedCounters:
     """The counters that a pool needs for its leaves.
 
-    Shape: ``root_of`` the root of every middle and leaf; ``middles`` those of these that leaves are cut from;
+    Shape: ``root_of`` the root of every middle and leaf; ``middles`` those of these that leaves are cut from,
+           and that draw from their root as ever; in an exact tree nobody does;
            ``totals`` by root and slot; ``drawn`` by device and slot, always slots of the device's own roots;
            ``problems`` by root, one sentence for each reason why it cannot be expressed.
     """
@@ -60,9 +65,15 @@ def nested_counters_of(pool: Pool) -> NestedCounters:
     nest = _Nest(pool)
     if not nest.middles:
         return NestedCounters()
+    trees = {root: tree for root, tree in exact_trees(pool).items() if nest.is_beyond(root, tree)}
+    in_trees = {name: root for root, tree in trees.items() for name in tree.ends}
+    nest.middles = [middle for middle in nest.middles if middle.name not in in_trees]
     problems: dict[DeviceName, tuple[str, ...]] = {}
     totals: dict[DeviceName, dict[Slot, Quantity]] = {}
     drawn: dict[DeviceName, dict[DeviceName, dict[Slot, Quantity]]] = {}
+    for root, tree in trees.items():
+        totals[root], by_device = nest.slots_of_tree(tree)
+        drawn |= {name: {root: taken} for name, taken in by_device.items()}
     for root, middles in nest.by_root().items():
         found = tuple(nest.problems(root, middles))
         if found:
@@ -78,7 +89,8 @@ def nested_counters_of(pool: Pool) -> NestedCounters:
         for middle in middles
         for name in (middle.name, *(leaf.name for leaf in nest.leaves[middle.name]))
     }
-    return NestedCounters(root_of, frozenset(nest.leaves), totals, drawn, problems)
+    middles_left = frozenset(nest.leaves) - in_trees.keys()
+    return NestedCounters(root_of | in_trees, middles_left, totals, drawn, problems)
 
 
 class _Nest:
@@ -101,6 +113,23 @@ class _Nest:
         for middle in self.middles:
             found.setdefault(middle.parents[0], []).append(middle)
         return found
+
+    def is_beyond(self, root: DeviceName, tree: ExactTree) -> bool:
+        """Whether a tree needs counters of its own: a middle's leaves cannot say it."""
+        middles = [middle for middle in self.middles if middle.parents[0] == root]
+        return tree.depth > _LEVELS or any(self.problems(root, middles))
+
+    def slots_of_tree(
+        self, tree: ExactTree
+    ) -> tuple[dict[Slot, Quantity], dict[DeviceName, dict[Slot, Quantity]]]:
+        """Return a slot of one unit for each end of a tree, and the slots that each device takes."""
+        slots: dict[DeviceName, Slot] = {}
+        for name, ends in tree.ends.items():
+            if ends == (name,) and name not in self.leaves:
+                drawn = (dimension for draw in self.devices[name].draws for dimension in draw.amounts)
+                slots[name] = (name, min(drawn, default=""))
+        takers = {name: {slots[end]: Quantity.of(1) for end in ends} for name, ends in tree.ends.items()}
+        return {slot: Quantity.of(1) for slot in slots.values()}, takers
 
     def problems(self, root: DeviceName, middles: Sequence[Device]) -> Iterator[str]:
         """Yield why a root and its middles have no exact counters."""

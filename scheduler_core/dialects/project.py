@@ -107,11 +107,11 @@ def _counter_sets(
             names.dimensions[QualifiedName(dimension)].counter: pool.sources[SourceName(device.name)][
                 dimension
             ]
-            for dimension in sorted(drawn[SourceName(device.name)])
+            for dimension in sorted(drawn.get(SourceName(device.name), ()))
         }
         | _slots(device.name, nested.totals.get(device.name, {}), names)
         for device in pool.devices
-        if SourceName(device.name) in drawn
+        if SourceName(device.name) in drawn or device.name in nested.totals
     }
     shared = {
         names.dimensions[QualifiedName(name)].counter: whole for name, whole in combined.amounts.items()

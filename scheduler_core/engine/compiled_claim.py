@@ -32,6 +32,7 @@ from scheduler_core.state.node_class import NodeClass, NodeView
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
 from scheduler_core.tables.entries import identity
+from scheduler_core.tables.occupancy import OccupancyTables
 
 _FEW_SUBPROBLEMS: Final = 16
 """The most subproblems that a plan of relaxed claims may have."""
@@ -77,6 +78,11 @@ class CompiledClaim:
             self._gaps[node_view] = found
         return found
 
+    def structures(self, node_view: NodeView) -> frozenset[OccupancyTables]:
+        """Return the structures of the components in which some request matches a device."""
+        pairs = zip(node_view.components, self._matched_on(node_view), strict=True)
+        return frozenset(one.template.tables for one, matched in pairs if any(matched.chosen))
+
     def search(self, node_view: NodeView) -> PreparedSearch:
         """Return the search space of a node for the backtracking search."""
         return self._searches.of(node_view)
@@ -88,6 +94,31 @@ class CompiledClaim:
         matched = [pinned_matches(self.signature, pins, component, one) for component, one in pairs]
         space = SearchSpace(signature, node_view, matched, lists=self._lists)
         return PreparedSearch(space, MatchValues(space, self._planner.view))
+
+    def likeness(self, node_view: NodeView) -> Hashable:
+        """Return a key that is equal for nodes which answer alike: their signature and what is in use.
+
+        None where answers depend on more than that.
+        """
+        is_plain = node_view.is_compiled and not node_view.is_sealed and not node_view.judges
+        signature = self._signature_on(node_view) if is_plain else None
+        if signature is None:
+            return None
+        components = node_view.components
+        consumed = tuple(
+            [(number, *sorted(one.consumed.items())) for number, one in enumerate(components) if one.consumed]
+        )
+        states = tuple([one.state for one in components])
+        return signature, node_view.is_complete, states, consumed
+
+    def pools(self, node_view: NodeView) -> set[tuple[str, str]]:
+        """Return the driver and name of each pool that has a device which some filter matches."""
+        pairs = zip(node_view.components, self._matched_on(node_view), strict=True)
+        return {
+            (component.pool.driver, component.pool.name)
+            for component, one in pairs
+            if any((*one.chosen, *one.failed))
+        }
 
     def may_fit(self, node_view: NodeView, first: int, states: Sequence[int]) -> bool:
         """Whether the requests from number ``first`` on may fit into states of the node's components.

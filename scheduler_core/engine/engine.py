@@ -7,18 +7,18 @@ may use an engine at a time. An engine does not wait, does not log and reads no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 from functools import cache
-from itertools import islice
 
 from scheduler_core.base.effort import DECISION, Effort
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.claim_signature import without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
-from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.compiled_claims import CompiledClaims
 from scheduler_core.engine.decider import AnsweredBy, Decider
 from scheduler_core.engine.feasibility_cache import FeasibilityCache
+from scheduler_core.engine.node_choice import Admits, NodeChoice
+from scheduler_core.engine.node_order import NodeOrder
 from scheduler_core.engine.offers_cache import OffersCache
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT, Policy
 from scheduler_core.engine.request_devices import RequestDevices, from_problem, from_tables
@@ -36,7 +36,6 @@ from scheduler_core.search.candidates import located
 from scheduler_core.search.pinned import Pins
 from scheduler_core.search.problem import problem_of
 from scheduler_core.state.cluster_state import ClusterState
-from scheduler_core.state.node_class import NodeView
 
 
 class Engine:
@@ -63,10 +62,19 @@ class Engine:
         self._feasibility = FeasibilityCache(self._node_views, self._decider.fits)
         self._published = OffersCache(state.features)
         self._writer = ResultWriter()
+        order = NodeOrder(state.views)
+        self._choice = NodeChoice(state.views, self._chooser, self._decider, self._feasibility, order)
+
+        def forget() -> None:
+            self._feasibility.forget()
+            order.forget()
+
         self._compiled_claims = CompiledClaims(
-            Planner(self.effort), self._selector_cache, state.features, self._feasibility.forget
+            Planner(self.effort), self._selector_cache, state.features, forget
         )
-        state.subscribe(StateFollower(self._chooser, self._compiled_claims, self._feasibility, self._writer))
+        state.subscribe(
+            StateFollower(self._chooser, self._compiled_claims, self._feasibility, order, self._writer)
+        )
 
     @classmethod
     def of(cls, cluster: Cluster, policy: Policy = BEST_FIT) -> Engine:
@@ -118,65 +126,53 @@ class Engine:
         space = self._compiled_claims.of(claims).search(node_view).space
         return from_tables(space, node_view, self._decider.free(space, node_view))
 
-    def allocate_somewhere(self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None) -> Answer:
+    def allocate_somewhere(
+        self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None, *, admits: Admits | None = None
+    ) -> Answer:
         """Return an allocation on the node that the policy prefers.
 
-        Shape: where no node fits, the first node's answer, or that of the first node which is undecided;
-               ``nodes`` None asks all nodes that own a pool, by name.
-        Raises: as ``allocate``; ValueError without a node.
+        Shape: ``nodes`` None asks all nodes that own a pool; ``admits`` is as in ``decide_somewhere``. Where
+               no node will do, the answer of the first node that is undecided, else of the first that
+               is admitted and does not fit, by name or as given.
+        Raises: as ``allocate``; ValueError without an admitted node.
         """
-        found = self._preferred(claims, nodes)
+        found = self.decide_somewhere(claims, nodes, admits=admits)
         if found is not None:
             return found
-        owners = self._node_views.names if nodes is None else ()
-        node = next(iter(nodes or map(self._node_views.node, owners)), None)
+        asked = map(self._node_views.node, self._node_views.names) if nodes is None else nodes
+        node = next(filter(admits, asked) if admits else iter(asked), None)
         if node is None:
-            raise ValueError("allocate_somewhere needs at least one node")
+            raise ValueError("allocate_somewhere needs at least one node that is admitted")
         return self.allocate(claims, node)
 
     def decide_somewhere(
-        self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None
+        self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None, *, admits: Admits | None = None
     ) -> Allocation | Undecided | None:
-        """Return what ``allocate_somewhere`` does, but None in place of reasons, and None without a node."""
-        return self._preferred(claims, nodes)
+        """Return what ``allocate_somewhere`` does, but None in place of reasons, and None without a node.
 
-    def _preferred(
-        self, claims: Sequence[Claim], nodes: Sequence[Node] | None
-    ) -> Allocation | Undecided | None:
-        """Return the allocation on the node that the policy prefers among those that fit."""
-        compiled = self._compiled_claims.of(claims)
+        Shape: ``admits`` says whether the caller wants a node. It is asked only for nodes on which the
+               devices fit, once each, and no longer than until the policy has enough nodes to
+               compare. The answer is that of asking for the admitted nodes alone.
+        Raises: as ``allocate``.
+        """
         undecided: list[Undecided] = []
-        if nodes is None:
-            names = self._feasibility.known(claims, compiled, undecided)
-            fitting: Iterator[Node] = map(self._node_views.node, names)
-        else:
-            fitting = self._feasibility.fitting(claims, compiled, nodes, undecided)
-        compared = list(islice(fitting, self._chooser.compared))
-        best = self._best(claims, compiled, compared)
+        compiled = self._compiled_claims.of(claims)
+        compared = self._choice.compared(claims, compiled, nodes, admits, undecided)
+        best = self._choice.best(claims, compiled, compared)
         if best is not None:
             return self._writer.written(best[0], claims, best[1])
         if compared:
             return self.decide(claims, compared[0])
         return undecided[0] if undecided else None
 
-    def _best(
-        self, claims: Sequence[Claim], compiled: CompiledClaim, nodes: Sequence[Node]
-    ) -> tuple[Solution, NodeView] | None:
-        """Return the answer with the preferred alternatives at the least price, the first of equal ones.
+    def compared_nodes(
+        self, claims: Sequence[Claim], nodes: Sequence[Node] | None = None, *, admits: Admits | None = None
+    ) -> tuple[Node, ...]:
+        """Return the nodes among which ``decide_somewhere`` chooses, in the order of the policy.
 
-        None where none of the nodes has an answer with a price.
+        Raises: as ``allocate``.
         """
-        best: tuple[tuple[int, ...], float] | None = None
-        chosen: tuple[Solution, NodeView] | None = None
-        for node in nodes:
-            node_view = self._node_views.node_view(node)
-            found = self._decider.decide(claims, compiled, node_view)
-            if not isinstance(found, tuple):
-                continue
-            cost = (found[1].choice.options, found[0])
-            if best is None or cost < best:
-                best, chosen = cost, (found[1], node_view)
-        return chosen
+        return tuple(self._choice.compared(claims, self._compiled_claims.of(claims), nodes, admits, []))
 
     def feasible_nodes(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> FeasibleNodes:
         """Return on which nodes the claims fit.
@@ -188,6 +184,33 @@ class Engine:
         undecided: list[Undecided] = []
         names = self._feasibility.feasible(claims, self._compiled_claims.of(claims), nodes, undecided)
         return FeasibleNodes(names=names, undecided=tuple(undecided))
+
+    def fits(self, claims: Sequence[Claim], node: Node) -> bool | Undecided:
+        """Return whether the claims fit on one node. Raises: as ``allocate``."""
+        return self._feasibility.fits(claims, self._compiled_claims.of(claims), node)
+
+    def likeness(self, claims: Sequence[Claim], node: Node) -> Hashable:
+        """Return a key that is equal for nodes where such claims fit alike, in whatever number of each.
+
+        Raises: as ``allocate``.
+        """
+        node_view = self._node_views.node_view(node)
+        found = self._compiled_claims.of(claims).likeness(node_view)
+        return node.name if found is None else found
+
+    def may_share(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> bool:
+        """Return whether the claims may get a device that can be used from several nodes.
+
+        Raises: as ``allocate``.
+        """
+        if not self._node_views.has_shared:
+            return False
+        compiled = self._compiled_claims.of(claims)
+        node_views = (self._node_views.node_view(node) for node in nodes)
+        return any(
+            not one.is_compiled or any(map(self._node_views.is_shared, compiled.pools(one)))
+            for one in node_views
+        )
 
     def _explained(self, claims: Sequence[Claim], node: Node) -> Unallocatable:
         seen = self._published.seen_from(node, self._node_views.concerned(node))

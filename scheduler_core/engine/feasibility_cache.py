@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from scheduler_core.engine.compiled_claim import CompiledClaim
+from scheduler_core.engine.node_order import MOST
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Undecided
@@ -20,6 +21,8 @@ from scheduler_core.state.node_views import NodeViews
 _NO: Final = 0
 _YES: Final = 1
 _UNKNOWN: Final = 2
+_EXCLUDED: Final = bytes([255 if flag == _NO else 0 for flag in range(256)])
+"""By flag: a byte that no count is where the claims do not fit, else 0."""
 Judge = Callable[[Sequence[Claim], CompiledClaim, NodeView], tuple[bool | Undecided, bool]]
 """Whether claims fit on a node, and whether that may be remembered."""
 
@@ -128,6 +131,31 @@ class FeasibilityCache:
                 if not list(self.fitting(claims, compiled, (node,), undecided)):
                     continue
             yield self._names[number]
+
+    def known_by(
+        self,
+        counts: bytearray,
+        claims: Sequence[Claim],
+        compiled: CompiledClaim,
+        undecided: list[Undecided],
+    ) -> Iterator[str]:
+        """Yield what ``known`` does, the those with the smallest counts first."""
+        flags, is_shared = self._flags_of(compiled), self._node_views.has_shared
+        excluded = int.from_bytes(flags.translate(_EXCLUDED), "little")
+        left = (int.from_bytes(counts, "little") | excluded).to_bytes(len(flags), "little")
+        for count in range(MOST + 1):
+            number = left.find(count)
+            while number >= 0:
+                name = self._names[number]
+                found: bool | Undecided = flags[number] == _YES
+                if not found:
+                    node = self._node_views.node(name)
+                    found = self._ask(claims, compiled, node, None if is_shared else number)
+                if isinstance(found, Undecided):
+                    undecided.append(found)
+                elif found:
+                    yield name
+                number = left.find(count, number + 1)
 
     def _flags_of(self, compiled: CompiledClaim) -> bytearray:
         if self._names is not self._node_views.names:

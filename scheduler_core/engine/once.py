@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler_core.engine.engine import Engine
+from scheduler_core.engine.node_choice import Admits
 from scheduler_core.engine.policy.policies import FIRST_FIT, Policy
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
@@ -41,13 +42,15 @@ def allocate_somewhere(
     share_ids: ShareIds | None = None,
     *,
     policy: Policy = FIRST_FIT,
+    admits: Admits | None = None,
 ) -> Answer:
     """Allocate on the node that the policy prefers.
 
-    Shape: where no node fits, the first node's answer, or that of the first node which is undecided.
-    Raises: as ``allocate``; ValueError without a node.
+    Shape: as ``Engine.allocate_somewhere``.
+    Raises: as ``allocate``; ValueError without an admitted node.
     """
-    return _completed(Engine.of(cluster, policy).allocate_somewhere(claims, nodes), cluster, share_ids)
+    answer = Engine.of(cluster, policy).allocate_somewhere(claims, nodes, admits=admits)
+    return _completed(answer, cluster, share_ids)
 
 
 def feasible_nodes(claims: Sequence[Claim], cluster: Cluster, nodes: Sequence[Node]) -> FeasibleNodes:

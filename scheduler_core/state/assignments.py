@@ -100,6 +100,10 @@ class Assignments:
             if any(one.device == device and not one.admin_access for one in claim.results)
         )
 
+    def repeats(self) -> Iterable[tuple[Component, int, int]]:
+        """Yield the devices that claims hold beside the first: component, bit, how many more."""
+        return ((component, bit, more) for (component, bit), more in self._again.items())
+
     def _take(self, places: Places) -> None:
         for component, bit, held in places:
             if held:

@@ -23,7 +23,7 @@ from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.state.assignments import Assignments, Holder, holder_of
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.state.node_views import Kept, NodeViews, pool_key, restored
-from scheduler_core.state.observer import StateObserver
+from scheduler_core.state.observer import PoolObserver, StateObserver
 from scheduler_core.state.published_pools import PublishedPools
 from scheduler_core.state.slice_forms import CompositeForm, EmptiedSlice, V1Form
 from scheduler_core.tables.component import Component
@@ -46,6 +46,7 @@ class ClusterState:
         self._composite = PublishedPools[CompositeSlice, CompositeSlice](CompositeForm(), self._compiler)
         self._v1 = PublishedPools[V1Slice, V1Slice | EmptiedSlice](V1Form(), self._compiler)
         self._observers: list[StateObserver] = []
+        self._pool_observers: list[PoolObserver] = []
 
     @classmethod
     def of(cls, cluster: Cluster) -> ClusterState:
@@ -63,6 +64,12 @@ class ClusterState:
         for component in _components(self.views.pools):
             observer.component_entered(component)
         self._observers.append(observer)
+
+    def follow_pools(self, observer: PoolObserver) -> None:
+        """Report every pool to an observer now, and from then on every pool and node that changes."""
+        for pool in self.views.pools:
+            observer.pool_changed(pool_key(pool))
+        self._pool_observers.append(observer)
 
     def upsert_slices(self, slices: Iterable[Slice]) -> None:
         """Add slices, or replace those with the same name and dialect.
@@ -108,10 +115,12 @@ class ClusterState:
     def set_node(self, node: Node) -> None:
         """Set the labels of a node."""
         self.views.set_node(node)
+        self._node_changed(node.name)
 
     def remove_node(self, name: str) -> None:
         """Forget the labels of a node, if it is known. Its pools stay until their slices are removed."""
         self.views.remove_node(name)
+        self._node_changed(name)
 
     def hold(self, claim: AllocatedClaim) -> None:
         """Set what a claim holds; this replaces what the claim with its UID held before."""
@@ -128,6 +137,7 @@ class ClusterState:
             owners = self.views.owners(pool)
             for observer in self._observers:
                 observer.devices_taken(owners)
+        self._pools_held(pools)
 
     def release(self, holder: Holder) -> None:
         """Give back what a claim holds. Raises: KeyError where it holds nothing."""
@@ -139,6 +149,7 @@ class ClusterState:
             owners = self.views.owners(pool)
             for observer in self._observers:
                 observer.devices_given(owners)
+        self._pools_held(pools)
 
     def holders(self, device: DeviceId) -> tuple[AllocatedClaim, ...]:
         """Return the claims that hold a device: several if it is shareable, or by mistake."""
@@ -174,6 +185,8 @@ class ClusterState:
                 self._leave(key)
                 if found is not None:
                     self._enter(found)
+                for observer in self._pool_observers:
+                    observer.pool_changed(key)
 
     def _leave(self, key: tuple[str, str]) -> None:
         kept = self.views.compiled(key)
@@ -198,6 +211,15 @@ class ClusterState:
         self.classes = classes
         for observer in self._observers:
             observer.classes_changed(classes)
+
+    def _pools_held(self, pools: Iterable[tuple[str, str]]) -> None:
+        for observer in self._pool_observers:
+            for pool in pools:
+                observer.pool_held(pool)
+
+    def _node_changed(self, name: str) -> None:
+        for observer in self._pool_observers:
+            observer.node_changed(name)
 
     def _component_moved(self, component: Component, before: int) -> None:
         for observer in self._observers:

@@ -57,6 +57,10 @@ class NodeViews:
         """Return a node with its labels, without labels where it is not known."""
         return self._nodes.get(name) or Node(name)
 
+    def is_present(self, name: str) -> bool:
+        """Whether there is a Node object of this name."""
+        return name in self._nodes
+
     @property
     def pools(self) -> tuple[Kept, ...]:
         """Return all pools, by driver and name."""
@@ -112,6 +116,10 @@ class NodeViews:
     def has_shared(self) -> bool:
         """Whether there is a pool that is not owned by named nodes."""
         return bool(self._shared)
+
+    def is_shared(self, pool: PoolKey) -> bool:
+        """Whether a pool is not owned by named nodes."""
+        return pool in self._shared
 
     def owners(self, pool: PoolKey) -> Iterable[str]:
         """Return the nodes that a pool belongs to, none where it is shared."""

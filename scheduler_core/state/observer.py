@@ -1,4 +1,4 @@
-"""The observer of a cluster state: it is called at every change, for example to update caches."""
+"""The observers of a cluster state: they are called at every change, for example to update caches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from scheduler_core.model.claim import DeviceClass
+from scheduler_core.state.assignments import PoolKey
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.tables.component import Component
 
@@ -39,4 +40,20 @@ class StateObserver(Protocol):
 
     def classes_changed(self, classes: Mapping[str, DeviceClass]) -> None:
         """The device classes changed to ``classes``."""
+        ...
+
+
+class PoolObserver(Protocol):
+    """Is told what may have changed, pool by pool. As above, called during the change."""
+
+    def pool_changed(self, pool: PoolKey) -> None:
+        """A pool came, was replaced or went."""
+        ...
+
+    def pool_held(self, pool: PoolKey) -> None:
+        """A claim took devices of a pool or gave them back."""
+        ...
+
+    def node_changed(self, name: str) -> None:
+        """A Node object came, changed or went."""
         ...

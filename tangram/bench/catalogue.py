@@ -14,13 +14,16 @@ from typing import Final
 from scheduler_core.engine.policy.policies import Policy
 from tangram.bench.agreement import agreeing
 from tangram.bench.cluster_state import following
+from tangram.bench.controller.decisions import controlling
+from tangram.bench.gangs.grouping import grouping
 from tangram.bench.joint import joining
 from tangram.bench.machine import Dgx
 from tangram.bench.many_nodes import changing, compiling, filtering
 from tangram.bench.nested import nesting
-from tangram.bench.placement import placing
+from tangram.bench.placement.campaign import placing
 from tangram.bench.prepare.vfs import preparing
 from tangram.bench.report import Report
+from tangram.bench.reviews.webhook import reviewing
 from tangram.bench.searched import searching
 from tangram.bench.settings import Settings
 from tangram.bench.single import filling, seed_claim, worst_cases
@@ -43,6 +46,9 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B11": searching,
     "B12": following,
     "B13": preparing,
+    "B14": grouping,
+    "B15": controlling,
+    "webhook": reviewing,
 }
 QUICK: Final = ("B1", "B1b", "B3", "B5", "B7", "B10")
 ALL: Final = "all"

@@ -93,6 +93,11 @@ def renamed(pool: Pool, node: str, number: int) -> Pool:
     )
 
 
+def memory_slices(device: Device) -> int:
+    """Return how many memory slices a device takes."""
+    return sum(name.startswith("memory-slice-") for draw in device.draws for name in draw.amounts)
+
+
 def _moved(device: Device, node: OnNode, uuid: str) -> Device:
     attributes = {
         key: uuid + value.removeprefix("GPU-")

@@ -11,9 +11,12 @@ import time
 import uuid
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 
 from tangram.bench.cluster_port import Bench
 from tangram.bench.cluster_run import measure
+from tangram.bench.controller import many, refusals
+from tangram.bench.controller.run import measure as measure_controller
 from tangram.bench.report import Report
 from tangram.errors import BadInput
 from tangram.face import Face, Parser
@@ -41,7 +44,33 @@ def add_options(parser: Parser) -> None:
 
 def measured(options: Namespace, face: Face) -> Report:
     """Measure the cluster of the options. Raises: BadInput."""
-    bench = Bench(
+    return measure(bench_of(options, face))
+
+
+def measured_controller(options: Namespace, face: Face) -> Report:
+    """Measure the controller in the cluster of the options. Raises: BadInput."""
+    return measure_controller(_loaded(options, face), options.kubeconfig)
+
+
+def measured_many(options: Namespace, face: Face) -> Report:
+    """Measure the controller on all nodes of the cluster of the options. Raises: BadInput."""
+    return many.measure(_loaded(options, face), options.kubeconfig)
+
+
+def measured_refusals(options: Namespace, face: Face) -> Report:
+    """Count what is refused in the cluster of the options. Raises: BadInput."""
+    return refusals.measure(bench_of(options, face), options.kubeconfig, options.count or refusals.PODS)
+
+
+def _loaded(options: Namespace, face: Face) -> Bench:
+    """Return the surroundings of a run where ``--count`` says how many pods come at once."""
+    bench = bench_of(options, face)
+    return replace(bench, loaded=options.count) if options.count else bench
+
+
+def bench_of(options: Namespace, face: Face) -> Bench:
+    """Return the surroundings of a run."""
+    return Bench(
         cluster=face.live(options.kubeconfig, options.context),
         kubectl=_kubectl(options),
         clock=time.perf_counter,
@@ -51,7 +80,6 @@ def measured(options: Namespace, face: Face) -> Report:
         beside=options.beside,
         **({"count": options.count} if options.count else {}),
     )
-    return measure(bench)
 
 
 def _kubectl(options: Namespace) -> Callable[..., str]:

@@ -38,12 +38,22 @@ class Follower:
         Units:  seconds of the clock.
         Raises: BadInput where none came in time.
         """
+        at = self.within(is_wanted, limit_s)
+        if at is None:
+            raise BadInput(f"waited {limit_s:.0f} s in vain: {what}")
+        return at
+
+    def within(self, is_wanted: Callable[[str, Document | None], bool], limit_s: float) -> float | None:
+        """Return when the first change that is wanted arrived, None where none came in time.
+
+        Units: seconds of the clock.
+        """
         end = self._clock() + limit_s
         while True:
             try:
                 at, name, document = self._arrived.get(timeout=max(0.0, end - self._clock()))
             except Empty:
-                raise BadInput(f"waited {limit_s:.0f} s in vain: {what}") from None
+                return None
             if is_wanted(name, document):
                 return at
 

@@ -57,31 +57,34 @@ class Dgx:
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
-        self._sizes: dict[int, tuple[Json, ...]] = {}
+        self._sizes: dict[tuple[str, int], tuple[Json, ...]] = {}
 
     def slices(self, times: int = 1) -> tuple[Json, ...]:
         """Return its v1 slices, with ``times`` the GPUs and NICs, all on one node."""
-        if times not in self._sizes:
-            self._sizes[times] = self._made(times)
-        return self._sizes[times]
+        return self._slices(NODE, times)
 
     def attached(self, folder: Path) -> SimulatedNode:
         """Return the machine that a folder holds."""
         return self._machines.attached(folder)
 
-    def pool(self) -> Pool:
-        """Return the pool of one machine, decoded."""
-        (pool,) = v1.pools(v1.decode_slice(one) for one in self.slices())
+    def pool(self, times: int = 1, machine: str = NODE) -> Pool:
+        """Return the pool of the machine, or of another shipped one, decoded."""
+        (pool,) = v1.pools(v1.decode_slice(one) for one in self._slices(machine, times))
         return pool
 
-    def _made(self, times: int) -> tuple[Json, ...]:
-        document = yaml.safe_load(self._machines.text(NODE))
+    def _slices(self, machine: str, times: int) -> tuple[Json, ...]:
+        if (machine, times) not in self._sizes:
+            self._sizes[machine, times] = self._made(machine, times)
+        return self._sizes[machine, times]
+
+    def _made(self, machine: str, times: int) -> tuple[Json, ...]:
+        document = yaml.safe_load(self._machines.text(machine))
         document["pci"] = [part for copy in range(times) for part in _in_domain(document["pci"], copy)]
         with throwaway_folder() as folder:
-            file = folder / f"{NODE}.yaml"
+            file = folder / f"{machine}.yaml"
             file.write_text(yaml.safe_dump(document), encoding="utf-8")
-            readers = self._machines.simulated(str(file), folder / NODE).machine.readers
-            return v1_slices(describe(offered(discover(readers, NODE)), DRIVER))
+            readers = self._machines.simulated(str(file), folder / machine).machine.readers
+            return v1_slices(describe(offered(discover(readers, machine)), DRIVER))
 
 
 def named(slices: Sequence[Json], node: str, number: int) -> Iterator[Json]:

@@ -21,11 +21,12 @@ class Unit(StrEnum):
     PERCENT = "%"
     DISAGREEMENTS = "disagreements"
     PODS_PER_SECOND = "pods/s"
+    REVIEWS_PER_SECOND = "reviews/s"
     MEBIBYTES = "MiB"
     CALLS = "calls"
 
 
-RATES: Final = frozenset({Unit.CLAIMS_PER_SECOND, Unit.PODS_PER_SECOND})
+RATES: Final = frozenset({Unit.CLAIMS_PER_SECOND, Unit.PODS_PER_SECOND, Unit.REVIEWS_PER_SECOND})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

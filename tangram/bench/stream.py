@@ -9,8 +9,7 @@ from typing import Final
 
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
-from scheduler_core.model.device import Device
-from tangram.bench.cluster import filled
+from tangram.bench.cluster import filled, memory_slices
 from tangram.bench.inputs import mig_claim
 from tangram.bench.report import MS, Report, Row, Unit, percentile, times
 from tangram.bench.settings import Settings
@@ -49,7 +48,7 @@ class _Stream:
 
     def __init__(self, settings: Settings, nodes: int) -> None:
         pool, cluster = settings.dgx.pool(), filled(settings, nodes)
-        self._sizes = {device.name: _memory_slices(device) for device in pool.devices}
+        self._sizes = {device.name: memory_slices(device) for device in pool.devices}
         self._engine, self._held = cluster.engine, list(cluster.held)
         self._free = 0  # memory slices that more went than came
         self._chance = Random(_SEED)
@@ -86,10 +85,6 @@ class _Stream:
 
     def _size(self, claim: AllocatedClaim) -> int:
         return sum(self._sizes[result.device.device] for result in claim.results)
-
-
-def _memory_slices(device: Device) -> int:
-    return sum(name.startswith("memory-slice-") for draw in device.draws for name in draw.amounts)
 
 
 def _named(kind: Claim, number: int) -> Claim:

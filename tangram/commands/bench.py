@@ -13,8 +13,17 @@ from typing import Any, Final
 from scheduler_core.base.errors import InvalidClaim, InvalidClass, InvalidInput, InvalidSlice
 from tangram.bench.answer import LIMIT_S, Answer, answer
 from tangram.bench.catalogue import ALL, BENCHMARKS, QUICK, Order, chosen, run
-from tangram.bench.cluster_command import add_options, measured
+from tangram.bench.cluster_command import (
+    add_options,
+    measured,
+    measured_controller,
+    measured_many,
+    measured_refusals,
+)
 from tangram.bench.cluster_run import NAME as CLUSTER
+from tangram.bench.controller.many import NAME as MANY
+from tangram.bench.controller.refusals import NAME as REFUSALS
+from tangram.bench.controller.run import NAME as CONTROLLER
 from tangram.bench.pictures import answer_line, report_table
 from tangram.bench.question import decode_question
 from tangram.bench.reading import read_inputs
@@ -26,6 +35,12 @@ from tangram.policies import POLICIES
 from tangram.summaries import SUMMARIES
 
 _LONGEST_S: Final = 86_400
+_IN_CLUSTER: Final = {
+    CLUSTER: measured,
+    CONTROLLER: measured_controller,
+    REFUSALS: measured_refusals,
+    MANY: measured_many,
+}
 
 
 def add(parsers: Subparsers) -> None:
@@ -42,7 +57,8 @@ def add(parsers: Subparsers) -> None:
         nargs="*",
         metavar="NAME",
         help=f"of {', '.join(BENCHMARKS)}, or {ALL}; default: {', '.join(QUICK)}, under a minute; or "
-        f"{CLUSTER}: a cluster with Tangram, some minutes",
+        f"{CLUSTER}: a cluster with Tangram, some minutes; or {CONTROLLER}, {REFUSALS} or {MANY}: the "
+        "controller beside kube-scheduler, minutes",
     )
     parser.add_argument(
         "--input",
@@ -59,9 +75,10 @@ def add(parsers: Subparsers) -> None:
         "--count",
         type=_whole,
         metavar="N",
-        help="claims of B4, arrivals of B9, instances of B10, calls of B13, pods of cluster",
+        help="claims of B4, arrivals of B9, instances of B10, calls of B13, members of B14, pods of B15, "
+        f"{', '.join(_IN_CLUSTER)}",
     )
-    parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4, B6 and B12")
+    parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4, B6, B9, B12, B14 and B15")
     add_options(parser)
     parser.add_argument(
         "--limit", type=_seconds, metavar="SECONDS", help=f"with --input: cut one off after ({LIMIT_S:.0f})"
@@ -89,8 +106,8 @@ def _run(options: Namespace, face: Face) -> int:
         return _answer_inputs(options, face)
     if options.limit is not None:
         raise BadInput("--limit: needs --input: benchmarks have their own limits")
-    if options.names == [CLUSTER]:
-        return _show_cluster(options, face)
+    if len(options.names) == 1 and options.names[0] in _IN_CLUSTER:
+        return _show_cluster(_IN_CLUSTER[options.names[0]](options, face), options, face)
     _check(options)
     order = Order(
         machines=face.machines, policy=POLICIES[options.policy], nodes=options.nodes, count=options.count
@@ -112,15 +129,14 @@ def _check(options: Namespace) -> None:
     """Refuse what is no benchmark of the core. Raises: BadInput."""
     for option in ("kubeconfig", "context", "beside", "check"):
         if getattr(options, option):
-            raise BadInput(f"--{option}: belongs to {CLUSTER}")
+            raise BadInput(f"--{option}: belongs to {', '.join(_IN_CLUSTER)}")
     for name in options.names:
         if name != ALL and name not in BENCHMARKS:
-            known = f"{ALL} or one of {', '.join(BENCHMARKS)}; {CLUSTER} cannot be combined"
+            known = f"{ALL} or one of {', '.join(BENCHMARKS)}; {', '.join(_IN_CLUSTER)} stand alone"
             raise bad_argument("NAME", name, f"must be {known}")
 
 
-def _show_cluster(options: Namespace, face: Face) -> int:
-    report = measured(options, face)
+def _show_cluster(report: Report, options: Namespace, face: Face) -> int:
     if options.json:
         face.out.json({"benchmarks": [_as_json(report)]})
     else:

@@ -21,6 +21,7 @@ from scheduler_core.model.result import Allocation, Answer, Cause, Unallocatable
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
+from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
@@ -51,9 +52,11 @@ def add(parsers: Subparsers) -> None:
         "explain",
         SUMMARIES["explain"],
         "tangram show --node a100x2 --as v1 | tangram explain -f - \\\n"
-        "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
+        "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml\n"
+        "  tangram explain pod/train-0 -n team-a",
         _run,
     )
+    add_pod(parser)
     add_allocation_input(parser, needs_files=False)
     add_policy(parser)
     parser.set_defaults(policy=None)
@@ -62,6 +65,9 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
+    if options.subject is not None:
+        return explain_pod(options, face)
+    check_without_pod(options)
     if options.pods:
         return run_pods(options, face, explains=True)
     check_cluster(options, ("files",), own=("claim",))
@@ -152,10 +158,14 @@ def _answered_by(engine: Engine, allocation: Allocation, asked: AllocationInput)
 
 
 def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> tuple[OtherNode, ...]:
-    others = [node for node in asked.nodes if node.name != allocation.node][:_OTHERS]
-    answers = [engine.allocate(asked.objects.claims, node) for node in others]
+    claims = asked.objects.claims
+    compared = engine.compared_nodes(claims, asked.nodes)
+    names = {node.name for node in compared}
+    rest = (node for node in asked.nodes if node.name not in names)
+    others = [node for node in (*compared, *rest) if node.name != allocation.node][:_OTHERS]
+    answers = [engine.allocate(claims, node) for node in others]
     decided = [answer for answer in answers if not isinstance(answer, Undecided)]
-    return compare_nodes(allocation, decided, asked.cluster)
+    return compare_nodes(allocation, decided, claims, asked.cluster, names)
 
 
 def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[OtherNode]) -> _Explained:

@@ -50,7 +50,11 @@ def elsewhere_picture(found: Sequence[OtherNode]) -> RenderableType:
 def _there(one: OtherNode) -> str:
     if one.refused is not None:
         return f"does not fit: {one.refused}"
-    return _cost(one.extra, one.remaining)
+    if one.yields:
+        return "gives a less preferred alternative"
+    if one.is_compared or one.extra >= 0:
+        return _cost(one.extra, one.remaining)
+    return f"{_less(one.extra, one.remaining)}; not compared, other nodes have fewer unused devices"
 
 
 def reason(rival: Rival) -> str:
@@ -64,11 +68,18 @@ def _cost(extra: float, remaining: Sequence[PartDifference]) -> str:
     """Return the difference in price, and the kinds of parts that cause it."""
     if extra == 0:
         return "would leave as much"
-    causes = [one for one in remaining if (one.with_other < one.with_answer) == (extra > 0)]
-    text = "; ".join(map(_remaining, causes[:_KINDS]))
     if extra > 0:
-        return f"would cost more: {text}"
-    return f"would cost less: {text}; best-fit chooses one device after another and missed this"
+        return f"would cost more: {_causes(extra, remaining)}"
+    return f"{_less(extra, remaining)}; best-fit chooses one device after another and missed this"
+
+
+def _less(extra: float, remaining: Sequence[PartDifference]) -> str:
+    return f"would cost less: {_causes(extra, remaining)}"
+
+
+def _causes(extra: float, remaining: Sequence[PartDifference]) -> str:
+    causes = [one for one in remaining if (one.with_other < one.with_answer) == (extra > 0)]
+    return "; ".join(map(_remaining, causes[:_KINDS]))
 
 
 def _remaining(one: PartDifference) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_api import Reply, Script, serving, status, write_kubeconfig
+from scripted_api import Reply, Script, Stream, serving, status, write_kubeconfig
 
 from agent.api import ApiSliceStore, Cluster
 from agent.publishing import errors
+from agent.publishing.ports import Heard
+from scheduler_core.model.ownership import CONTROLLER, MEMBERS, OWNER, POOL_LABEL
 
 SLICE = {
     "apiVersion": "resource.k8s.io/v1",
@@ -118,6 +121,82 @@ def test_the_owner_of_the_slices_is_read_by_name(server: Script, cluster: Cluste
 
     assert cluster.nodes().uid("node-1") == "n1"
     assert server.said == ["GET /api/v1/nodes/node-1"]
+
+
+def labelled(version: int, labels: dict[str, str]) -> dict[str, Any]:
+    metadata = {"name": "node-1", "uid": "n1", "resourceVersion": str(version), "labels": labels}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+
+
+def test_the_label_of_the_own_node_is_watched_and_no_other_node(server: Script, cluster: Cluster) -> None:
+    first = Reply({"metadata": {"resourceVersion": "5"}, "items": [labelled(5, {OWNER: CONTROLLER})]})
+    lines = (
+        {"type": "MODIFIED", "object": labelled(6, {OWNER: CONTROLLER, "other": "label"})},
+        {"type": "MODIFIED", "object": labelled(7, {"other": "label"})},
+    )
+    server.answers(first, Stream(lines, then="hang"))
+    node = cluster.own_node("node-1")
+    assert node.allocator is None
+
+    found = [(message, node.allocator) for message in itertools.islice(node.changes(server.over), 3)]
+
+    assert found == [
+        (Heard(is_new=True), CONTROLLER),
+        (Heard(is_new=False), CONTROLLER),
+        (Heard(is_new=True), ""),
+    ]
+    assert all(request.query["fieldSelector"] == "metadata.name=node-1" for request in server.requests)
+
+
+def test_a_node_that_is_not_there_has_nobodys_label(server: Script, cluster: Cluster) -> None:
+    server.answers(Reply({"metadata": {"resourceVersion": "5"}, "items": []}), Stream(then="hang"))
+    node = cluster.own_node("node-1")
+
+    next(node.changes(server.over))
+
+    assert node.allocator == ""
+
+
+def of_pool(name: str, version: int, members: str) -> dict[str, Any]:
+    metadata = {"name": f"multi-node.{name}", "uid": name, "resourceVersion": str(version)}
+    spec = {"driver": "tangram.dev", "pool": {"name": f"multi-node/{name}"}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {**metadata, "annotations": {MEMBERS: members}},
+        "spec": spec,
+    }
+
+
+def test_the_gpus_that_pools_of_several_nodes_have_of_this_node_are_watched(
+    server: Script, cluster: Cluster
+) -> None:
+    pair = of_pool("a", 5, '{"pair": {"node-1": [0, 1], "node-2": [2]}, "one": {"node-1": [1]}}')
+    first = Reply({"metadata": {"resourceVersion": "5"}, "items": [pair, of_pool("wrong", 4, "{")]})
+    lines = (
+        {"type": "ADDED", "object": of_pool("b", 6, '{"other": {"node-1": [7]}}')},
+        {"type": "DELETED", "object": of_pool("a", 7, "{}")},
+    )
+    server.answers(first, Stream(lines, then="hang"))
+    gpus = cluster.gpus_of_pools("tangram.dev", "node-1")
+    assert gpus.pools is None
+
+    found = [gpus.pools for _ in itertools.islice(gpus.changes(server.over), 3)]
+
+    assert found == [
+        {0: "multi-node/a", 1: "multi-node/a"},
+        {0: "multi-node/a", 1: "multi-node/a", 7: "multi-node/b"},
+        {7: "multi-node/b"},
+    ]
+    assert server.requests[0].query["labelSelector"] == POOL_LABEL
+    assert server.requests[0].query["fieldSelector"] == "spec.driver=tangram.dev"
+
+
+def test_without_the_right_to_watch_the_node_that_is_said(server: Script, cluster: Cluster) -> None:
+    server.answers(Reply(status(403, "Forbidden", "nodes is forbidden"), status=403))
+
+    with pytest.raises(errors.NotAllowed):
+        next(cluster.own_node("node-1").changes(server.over))
 
 
 def test_an_event_about_a_node_is_one_that_kubectl_describe_finds(server: Script, cluster: Cluster) -> None:

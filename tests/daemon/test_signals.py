@@ -8,9 +8,22 @@ import sys
 
 import pytest
 
-from daemon.signals import END_SIGNALS, on_end
+from daemon.signals import END_SIGNALS, EndSignal, on_end
 
 LOADING = "import signal; before = signal.getsignal({0}); import daemon.early_end; "
+# A signal at each line that the main thread runs while it waits, in whatever module.
+SIGNALLED = """
+import signal, sys
+from daemon.signals import EndSignal
+
+def at_each_line(frame, event, _):
+    signal.raise_signal(signal.SIGTERM)
+    return at_each_line
+
+waiting = EndSignal().wait
+sys.settrace(at_each_line)
+waiting()
+"""
 UNCHANGED = LOADING + "assert signal.getsignal({0}) is before"
 
 
@@ -32,6 +45,17 @@ def test_each_end_signal_calls_stop(number: int) -> None:
     signal.raise_signal(number)
 
     assert calls == ["stop", "stop"]
+
+
+def test_a_signal_at_any_step_of_the_wait_ends_it() -> None:
+    subprocess.run([sys.executable, "-c", SIGNALLED], check=True, timeout=60)
+
+
+def test_a_signal_before_the_wait_is_not_missed() -> None:
+    ended = EndSignal()
+    signal.raise_signal(signal.SIGTERM)
+
+    ended.wait()
 
 
 def test_the_last_stop_counts() -> None:

@@ -16,6 +16,7 @@ from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin.api import ClusterClaims
 from plugin.claim.record_store import RecordStore
 from plugin.kubelet.server import start
+from scheduler_core.model.ownership import MEMBERS
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
 CLAIM = v1.Claim(namespace="team", name="c", uid="u1")
@@ -61,6 +62,46 @@ def test_a_key_that_the_parameters_have_twice_is_refused_by_its_field(site: Any,
     refused = cluster.kubelet.prepare(CLAIM)["u1"].error
 
     assert "claim team/c: all requests: MigConfig.sharing: is there twice" in refused
+    assert site.leftovers() == []
+
+
+def of_two_nodes(here: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a claim with a device of two nodes, and the slice that says whose GPUs it has."""
+    claim = allocated(("tangram.dev", "pair"))
+    claim["status"]["allocation"]["devices"]["results"][0]["pool"] = "multi-node/gpus"
+    members = f'{{"pair": {{"{here}": [1], "elsewhere": [0]}}}}'
+    metadata = {"name": "s", "uid": "s", "resourceVersion": "1", "annotations": {MEMBERS: members}}
+    return claim, {
+        "metadata": metadata,
+        "spec": {"driver": "tangram.dev", "pool": {"name": "multi-node/gpus"}},
+    }
+
+
+def test_the_gpus_of_a_device_of_several_nodes_are_read_from_its_pool(site: Any, cluster: Cluster) -> None:
+    cluster.server.claim, slice_ = of_two_nodes("a100x2")
+    cluster.server.slices = [slice_]
+
+    assert [device for device, _ in cluster.kubelet.devices(CLAIM)] == ["pair"]
+
+    (path,) = cluster.server.listed
+    assert "labelSelector=tangram.dev%2Fmulti-node-pool%3Dgpus" in path
+    assert "fieldSelector=spec.driver%3Dtangram.dev" in path
+    cluster.server.slices = []
+    cluster.kubelet.undone(CLAIM)
+    assert site.leftovers() == []
+
+
+def test_a_pool_that_cannot_be_read_is_named_and_tried_again(site: Any, cluster: Cluster) -> None:
+    cluster.server.claim, slice_ = of_two_nodes("a100x2")
+    cluster.server.lists = 503
+
+    refused = cluster.kubelet.prepare(CLAIM)["u1"].error
+
+    assert "cannot read pool tangram.dev/multi-node/gpus" in refused
+    assert "it is retried" in refused
+    slice_["metadata"]["annotations"][MEMBERS] = "{"
+    cluster.server.lists, cluster.server.slices = 200, [slice_]
+    assert "ResourceSlice s: metadata.annotations" in cluster.kubelet.prepare(CLAIM)["u1"].error
     assert site.leftovers() == []
 
 

@@ -6,16 +6,19 @@ import fcntl
 import json
 import os
 import subprocess
+import sys
 import tarfile
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from launcher.build import CHECKOUT
 from launcher.cgroups import make_own, own_group
 from launcher.control_plane import apiserver, controllers, network_commands
 from launcher.errors import LauncherError
 from launcher.images import write_images
-from launcher.install import machine_file
+from launcher.install import install, machine_file
 from launcher.machine import find_program, knows_oci_1_0_only
 from launcher.namespaces import sweep
 from launcher.network import make_network
@@ -24,6 +27,8 @@ from launcher.node_objects import documents
 from launcher.settings import Settings, check, gates_argument, merged_gates, parse_gates
 from launcher.tests import run_in_users_cluster
 from launcher.welcome import welcome
+
+from scheduler_core.model.ownership import CONTROLLER, OWNER, TAINT_EFFECT
 
 SLICE = {
     "apiVersion": "resource.k8s.io/v1",
@@ -114,6 +119,20 @@ def test_nobody_judges_nodes_that_are_objects_only(settings: Settings) -> None:
 
     assert "--controllers=*,-node-lifecycle-controller" in controllers(objects, {}).argv
     assert "--controllers=*" in controllers(settings, {}).argv
+
+
+def test_node_objects_can_be_the_controllers_from_the_beginning() -> None:
+    slices = [
+        {"spec": {"pool": {}, "devices": [{"name": "gpu-0"}]}},
+        {"spec": {"pool": {}, "sharedCounters": []}},
+    ]
+
+    (_, node), (_, first), (_, second) = documents(1, slices, is_owned=True)
+
+    assert node["metadata"]["labels"][OWNER] == CONTROLLER
+    (device,) = first["spec"]["devices"]
+    assert device["taints"] == [{"key": OWNER, "value": CONTROLLER, "effect": TAINT_EFFECT}]
+    assert "devices" not in second["spec"]
 
 
 def test_a_runtime_that_needs_no_cure_is_used_as_it_is(tmp_path: Path) -> None:
@@ -279,6 +298,38 @@ def test_a_machine_is_a_shipped_name_or_a_file(tmp_path: Path) -> None:
     assert machine_file(str(own)) == own
     with pytest.raises(LauncherError, match="shipped are a100x2"):
         machine_file("dgx-a1000")
+
+
+def test_with_the_controller_nodes_are_its_own_before_their_agents_publish(settings: Settings) -> None:
+    said, log = list[str](), settings.folder / "kubectl.log"
+    settings.kubectl.write_text(f'#!/bin/sh\nshift\necho "$@" >>{log}\n')
+    settings.kubectl.chmod(0o755)
+
+    install(
+        replace(settings, with_controller=True, node_count=2, machine=machine_file("dgx-a100")), said.append
+    )
+
+    folder = settings.folder / "overlay"
+    document = json.loads((folder / "kustomization.yaml").read_text())
+    shown = [(folder / one).resolve().name for one in document["resources"]]
+    assert shown == ["simulated", "controller", "multi-node-pools"]
+    assert document["images"] == [{"name": "tangram", "newName": "localhost/tangram", "newTag": "test"}]
+    assert (folder / "node.yaml").read_text() == machine_file("dgx-a100").read_text()
+    assert log.read_text().splitlines() == [
+        "label nodes node-1 node-2 tangram.dev/allocator=controller",
+        f"apply -k {folder}",
+        "--namespace tangram-system rollout status daemonset/tangram --timeout=120s",
+        "--namespace tangram-system rollout status deployment/tangram-controller --timeout=120s",
+    ]
+    assert said == ["Tangram is installed, with its controller"]
+
+
+def test_the_controller_is_refused_where_nothing_could_run_it() -> None:
+    command = [sys.executable, str(CHECKOUT / "hack/cluster"), "run", "--controller", "--bare", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 1
+    assert done.stderr == "cluster: cannot run the controller: --controller needs a real node with Tangram\n"
 
 
 def test_the_welcome_names_files_that_exist(settings: Settings) -> None:

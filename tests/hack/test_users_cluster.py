@@ -60,8 +60,8 @@ def test_what_changes_the_installation_is_skipped_before_the_cluster_is_asked_an
     assert answer.stdout.splitlines()[-1].startswith("4 skipped")
 
 
-def test_both_halves_together_are_all_tests_of_a_version() -> None:
-    first, second = parts("1.37", ())
+def test_the_parts_of_a_version_together_are_all_its_tests_once() -> None:
+    all_parts = parts("1.37", ())
     everything = [*ROOT.glob("tests/cluster/test_*.py"), *ROOT.glob("tests/kube_api/test_*.py")]
 
     def runs(arguments: tuple[str, ...], file: Path) -> bool:
@@ -69,14 +69,32 @@ def test_both_halves_together_are_all_tests_of_a_version() -> None:
         left_out = [ROOT / one.removeprefix("--ignore=") for one in arguments if one.startswith("--ignore=")]
         return _is_in(file, named) and not _is_in(file, left_out)
 
-    assert all((ROOT / one).exists() for one in first.arguments if one.startswith("tests/"))
+    named = [one for part in all_parts for one in part.arguments if one.startswith("tests/")]
+    assert all((ROOT / one).exists() for one in named)
     assert [
-        file.name for file in everything if runs(first.arguments, file) is runs(second.arguments, file)
+        file.name
+        for file in everything
+        if [runs(part.arguments, file) for part in all_parts].count(True) != 1
     ] == []
 
 
 def _is_in(file: Path, paths: list[Path]) -> bool:
     return any(file.is_relative_to(path) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("controller_pods", {"--controller"}),
+        ("controller_chaos", {"--controller"}),
+        ("multi_node_gpus", {"--controller", "--nodes"}),
+    ],
+)
+def test_tests_of_the_controller_run_in_a_cluster_that_has_it(name: str, wanted: set[str]) -> None:
+    ours = f"tests/cluster/test_{name}.py"
+    running = [part for part in (*parts("1.37", ()), *parts("1.37", (ours,))) if ours in part.arguments]
+
+    assert [wanted <= set(part.options) for part in running] == [True, True]
 
 
 def test_what_is_named_by_hand_runs_in_one_cluster() -> None:

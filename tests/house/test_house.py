@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGES = ("scheduler_core", "kube_api", "daemon", "agent", "plugin", "tangram")
+PACKAGES = ("scheduler_core", "kube_api", "daemon", "agent", "plugin", "controller", "tangram")
 
 
 def sources(*roots):

@@ -69,7 +69,7 @@ def test_the_service_account_may_do_this_and_nothing_else():
     assert rights == {
         ("resource.k8s.io", "resourceslices"): FOLLOWS | CHANGES,
         ("tangram.dev", "compositeresourceslices"): FOLLOWS | CHANGES,
-        ("", "nodes"): {"get"},
+        ("", "nodes"): {"get"} | FOLLOWS,
         ("resource.k8s.io", "resourceclaims"): {"get"},
         ("resource.k8s.io", "resourceclaims/status"): {"patch"},
         ("resource.k8s.io", "resourceclaims/driver"): {"associated-node:patch"},

@@ -42,6 +42,18 @@ def test_the_option_comes_before_the_environment_the_home_and_the_pod(tmp_path: 
     assert find(None, None, environ, account) == ServiceAccount(account, environ)
 
 
+def test_a_user_whom_the_system_does_not_know_has_no_home_and_uses_the_account_of_the_pod(
+    account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+
+    assert isinstance(find(None, None, POD, account), ServiceAccount)
+
+
 def test_where_nothing_is_found_everything_that_was_looked_for_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotConfigured) as caught:
         find(None, None, {"HOME": str(tmp_path)}, tmp_path / "serviceaccount")

@@ -13,7 +13,7 @@ from kube_api.decoding import to_object
 
 STEPS = [
     *["list begins", "list ends", "write", "delete", "our write", "our delete"],
-    *["event", "event", "answer", "answer"],
+    *["event", "event", "answer", "answer", "look begins", "look ends"],
 ]
 STEP = st.tuples(st.sampled_from(STEPS), st.sampled_from("ab"), st.sampled_from("xyz"))
 HISTORIES = st.lists(STEP, min_size=12, max_size=60)
@@ -28,6 +28,7 @@ class World:
         self.history: list[tuple[bool, Object]] = []  # by version: whether it was the end, and of what
         self.told = 0  # how much of the history the watch has told
         self.list: tuple[int, tuple[Object, ...]] | None = None  # on its way
+        self.look: tuple[int, tuple[Object, ...]] | None = None  # a list of somebody else, on its way
         self.answers: deque[Callable[[], object]] = deque()
         self.store: Store[Object] = Store(lambda one: one, {"word": lambda one: [one.document["spec"]]})
         self.replayed: dict[Key, Object] = {}
@@ -43,11 +44,10 @@ class World:
 
     def step(self, step: str, name: str, word: str) -> None:
         known = self.objects.get(name)
-        if step == "write":
-            self.write(name, word)
-        elif step == "our write":
+        if step in ("write", "our write"):
             written = self.write(name, word)
-            self.answers.append(lambda: self.answer_write(written))
+            if step == "our write":
+                self.answers.append(lambda: self.answer_write(written))
         elif step in ("delete", "our delete") and known:
             self.version += 1
             self.history.append((True, self.made(name, known.document["spec"], known.metadata.uid)))
@@ -62,8 +62,18 @@ class World:
             self.told, items = self.list
             self.list = None
             self.store.take(Synced(tuple(map(self.store.entry, items)), str(self.told)))
+        elif step in ("look begins", "look ends"):
+            self.look_on(step)
         elif step == "event" and self.list is None and self.store.is_synced:
             self.tell()
+
+    def look_on(self, step: str) -> None:
+        if step == "look begins" and self.look is None:
+            self.look = self.version, tuple(self.objects.values())
+        elif step == "look ends" and self.look is not None and self.store.is_synced:
+            version, items = self.look
+            self.look = None
+            self.store.take_list(Synced(tuple(map(self.store.entry, items)), str(version)))
 
     def write(self, name: str, word: str) -> Object:
         self.version += 1

@@ -47,8 +47,15 @@ def test_a_device_of_several_nodes_is_given_with_their_selector(tangram, written
     assert term["matchExpressions"][0]["values"] == ["node-1", "node-2"]
 
 
+PIECE = """  - name: {}
+    composite: {{nodeName: node-1, capacity: {{tpus: 4}}, consumesCapacityFrom: [{{name: two-by-four}}]}}
+"""
+"""One more part of a device that is itself cut. Three of them do not all fit in it."""
+
+
 def test_a_pool_that_v1_cannot_say_is_shown_with_the_reason(tangram, written):
-    path = written("tpus.yaml", NESTED)
+    slices, _, rest = NESTED.partition("---\n")
+    path = written("tpus.yaml", f"{slices}{PIECE.format('second')}{PIECE.format('third')}---\n{rest}")
 
     shown, turned = tangram("show", "-f", path), tangram("show", "-f", path, "--as", "v1")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.model.ownership import CONTROLLER, GATE, OWNER
 from tangram.bench.cluster_metrics import Calls, counted
 from tangram.bench.cluster_objects import agent_pod
 from tangram.bench.cluster_port import Bench
@@ -87,6 +88,7 @@ class MadeUpCluster:
         self._queues: list[tuple[str, queue.Queue[tuple[str, Any]]]] = []
         self._lock = Lock()
         self._reads = itertools.count()
+        self.gates: dict[str, Any] = {}
         if has_tangram:
             labels = {"app.kubernetes.io/name": "tangram"}
             self.objects["DaemonSet", "tangram"] = DAEMON_SET
@@ -109,6 +111,7 @@ class MadeUpCluster:
     def create(self, kind: str, document: Mapping[str, Any], namespace: str = "") -> None:
         name = document["metadata"]["name"]
         if kind == "Pod":
+            self.gates[name] = document["spec"].get("schedulingGates")
             spec = {"nodeName": "n", **document["spec"]}
             document = {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Running"}}
             if namespace == "tangram-system":
@@ -227,3 +230,16 @@ def test_what_is_for_a_cluster_only_goes_with_nothing_else(tangram, arguments):
 
     assert said.status == 2
     assert "cluster" in said.err
+
+
+def test_where_the_node_is_the_controllers_pods_with_our_gate_are_measured_without_the_prepare():
+    cluster = MadeUpCluster()
+    cluster.objects["Node", "n"] = {"metadata": {"name": "n", "labels": {OWNER: CONTROLLER}}}
+
+    rows = {row.case: row for row in run(cluster).rows}
+
+    assert rows["pod with a MIG claim and our gate, created to running"].samples == 2
+    later = rows["later because of claim and gate, prepare left out"]
+    assert (later.median, later.must) == (0, 150_000_000)
+    assert cluster.gates["gated-0"] == [{"name": GATE}]
+    assert "gated-0" not in {name for _, name in cluster.objects}

@@ -21,6 +21,9 @@ from launcher.settings import (
 )
 
 _ETCD = "http://127.0.0.1:2379"
+# Old versions of what agents publish; groups of pods, which are there with the gate GenericWorkload only.
+_APIS = ("resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
+_MORE_APIS = {"1.37": ("scheduling.k8s.io/v1beta1",)}
 CONTROL_PLANE = ("etcd", "apiserver", "scheduler", "controllers")
 
 
@@ -73,6 +76,10 @@ def apiserver(settings: Settings, gates: Mapping[str, bool]) -> PartSpec:
     # Nobody takes the taint away where no controller does, or where it must not judge node objects.
     if not settings.has_controllers or settings.node_objects:
         disabled.append("TaintNodesByCondition")
+    apis = [*_APIS, *_MORE_APIS.get(settings.version, ())]
+    # A kube-scheduler of 1.34 that knows taints of devices waits for their rules, which are of v1alpha3.
+    if settings.version == "1.34" and gates.get("DRADeviceTaints"):
+        apis.append("resource.k8s.io/v1alpha3")
     return PartSpec(
         name="apiserver",
         argv=(
@@ -89,10 +96,11 @@ def apiserver(settings: Settings, gates: Mapping[str, bool]) -> PartSpec:
             f"--token-auth-file={settings.folder / 'tokens.csv'}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
+            "--enable-aggregator-routing",  # webhooks are called at their pods' addresses, without kube-proxy
             *([f"--disable-admission-plugins={','.join(disabled)}"] if disabled else []),
             "--allow-privileged",
             "--kubelet-preferred-address-types=InternalIP",
-            "--runtime-config=resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true",
+            "--runtime-config=" + ",".join(f"{api}=true" for api in apis),
             *gates_argument(gates),
         ),
         is_ready=api_is_ready,

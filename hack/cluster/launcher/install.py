@@ -1,7 +1,7 @@
 """Put Tangram into the cluster that runs, as a user does: ``kubectl apply -k`` of a shipped overlay.
 
 In go a running cluster whose nodes have the image; Tangram's pods are ready in the end. Another machine than
-the overlay's comes by a kustomization that replaces the one ConfigMap; the shipped files are never changed.
+the overlay's, and the controller, come by a kustomization; the shipped files are never changed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from launcher.build import CHECKOUT
 from launcher.errors import LauncherError
@@ -19,6 +20,9 @@ from launcher.peer import device_class
 from launcher.settings import Settings
 
 _OVERLAY = CHECKOUT / "deploy" / "manifests" / "overlays" / "simulated"
+_CONTROLLER = CHECKOUT / "deploy" / "manifests" / "overlays" / "controller"
+_POOLS = CHECKOUT / "deploy" / "manifests" / "multi-node-pools"
+_OWNED = "tangram.dev/allocator=controller"
 _CLASSES = CHECKOUT / "deploy" / "manifests" / "base" / "device-classes"
 _NAMESPACE = "tangram-system"
 _READY_S = 120
@@ -36,14 +40,23 @@ def install(settings: Settings, say: Callable[[str], None]) -> None:
         if settings.node_objects:
             _kubectl(settings, "apply", "-k", str(_CLASSES))
         return
-    overlay = _OVERLAY if settings.machine is None else _with_machine(settings, settings.machine)
+    is_plain = settings.machine is None and not settings.with_controller
+    overlay = _OVERLAY if is_plain else _kustomization(settings)
+    if settings.with_controller:
+        _kubectl(settings, "label", "nodes", *settings.node_names, _OWNED)
     _kubectl(settings, "apply", "-k", str(overlay))
-    rollout = ("rollout", "status", "daemonset/tangram", f"--timeout={_READY_S}s")
+    _wait_until_ready(settings, "daemonset/tangram")
+    if settings.with_controller:
+        _wait_until_ready(settings, "deployment/tangram-controller")
+    say(f"Tangram is installed{', with its controller' if settings.with_controller else ''}")
+
+
+def _wait_until_ready(settings: Settings, program: str) -> None:
+    rollout = ("rollout", "status", program, f"--timeout={_READY_S}s")
     try:
         _kubectl(settings, "--namespace", _NAMESPACE, *rollout)
     except LauncherError as error:
         raise LauncherError(f"{error}\n{_complaints(settings)}") from error
-    say("Tangram is installed")
 
 
 def machine_file(wanted: str) -> Path:
@@ -76,23 +89,22 @@ def tangram_image() -> Path:
     return Path(answer.stdout.strip())
 
 
-def _with_machine(settings: Settings, machine: Path) -> Path:
-    """Write a kustomization that puts another machine's file in the place of the overlay's."""
+def _kustomization(settings: Settings) -> Path:
+    """Write a kustomization with another machine's file, the controller, or both; return its folder."""
     folder = settings.folder / "overlay"
     folder.mkdir()
-    (folder / "node.yaml").write_text(machine.read_text())
-    config_map = {
-        "name": "simulated-node",
-        "namespace": _NAMESPACE,
-        "behavior": "replace",
-        "files": ["node.yaml"],
-    }
-    document = {
+    document: dict[str, Any] = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": [os.path.relpath(_OVERLAY, folder)],
-        "configMapGenerator": [config_map],
     }
+    if settings.with_controller:
+        document["resources"] += [os.path.relpath(one, folder) for one in (_CONTROLLER, _POOLS)]
+        document["images"] = [{"name": "tangram", "newName": "localhost/tangram", "newTag": "test"}]
+    if settings.machine is not None:
+        (folder / "node.yaml").write_text(settings.machine.read_text())
+        replaced = {"name": "simulated-node", "namespace": _NAMESPACE}
+        document["configMapGenerator"] = [{**replaced, "behavior": "replace", "files": ["node.yaml"]}]
     (folder / "kustomization.yaml").write_text(json.dumps(document))
     return folder
 
@@ -100,7 +112,8 @@ def _with_machine(settings: Settings, machine: Path) -> Path:
 def _complaints(settings: Settings) -> str:
     """Return what the pods' events and logs say last."""
     events = ("events", "--types=Warning")
-    logs = ("logs", "--selector=app.kubernetes.io/name=tangram", "--all-containers", "--prefix", "--tail=10")
+    ours = "--selector=app.kubernetes.io/name in (tangram, tangram-controller)"
+    logs = ("logs", ours, "--all-containers", "--prefix", "--tail=10")
     told = []
     for command in (events, logs):
         try:

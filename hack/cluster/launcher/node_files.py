@@ -122,6 +122,8 @@ def kubelet_configuration(name: str) -> str:
             "syncFrequency": "2s",
             "fileCheckFrequency": "2s",
             "nodeStatusUpdateFrequency": "2s",
+            # Tests kill containers again and again; each time the usual wait would be twice as long.
+            "crashLoopBackOff": {"maxContainerRestartPeriod": "2s"},
         },
         indent=1,
     )

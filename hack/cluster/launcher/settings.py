@@ -34,7 +34,9 @@ class Settings:
 
     Shape: ``node_count`` real nodes, called node-1, node-2 ...; ``images`` are archives to import into each;
         ``machine`` is the file of the one they simulate, None for the overlay's own; ``peer`` the program of
-        another driver that each of them runs too, None without.
+        another driver that each of them runs too, None without; ``owned_objects`` says that the devices of
+        node objects have the controller's taint; ``with_controller`` that Tangram's controller runs and
+        allocates the devices of real nodes.
     """
 
     folder: Path
@@ -44,9 +46,11 @@ class Settings:
     containerd: Path
     node_count: int = 1
     node_objects: int = 0
+    owned_objects: bool = False
     machine: Path | None = None
     peer: Path | None = None
     is_bare: bool = False
+    with_controller: bool = False
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     images: tuple[Path, ...] = ()
     command: tuple[str, ...] = ()

@@ -23,38 +23,64 @@ _FOLDERS = ("tests/cluster", "tests/kube_api")
 MARKERS: Mapping[str, str] = {"1.37": "cluster", "1.36": "cluster", "1.34": "layout"}
 USUAL_VERSIONS = ("1.37", "1.34")
 _AT_ONCE = 3  # clusters
-# About half of the time that all take on a version with nodes. What is in neither half runs in the second.
-_FIRST_HALF = (
+# About a third each of the time that all take on a version with nodes; what is in neither is the last third.
+_OF_THE_AGENT = (
     "tests/cluster/test_agent.py",
     "tests/cluster/test_agent_gates.py",
     "tests/cluster/test_agent_kubelet.py",
     "tests/cluster/test_control.py",
+    "tests/cluster/test_controller_gangs.py",
+    "tests/cluster/test_controller_nodes.py",
+    "tests/cluster/test_controller_stream.py",
     "tests/cluster/test_crd.py",
     "tests/cluster/test_crd_published.py",
     "tests/cluster/test_launcher.py",
     "tests/kube_api",
 )
+_OF_THE_PLUGIN = (
+    "tests/cluster/test_linked_gpus.py",
+    "tests/cluster/test_modes.py",
+    "tests/cluster/test_node_options.py",
+    "tests/cluster/test_plugin_under_kubelet.py",
+    "tests/cluster/test_pod_interfaces.py",
+    "tests/cluster/test_rollback.py",
+    "tests/cluster/test_shared_claims.py",
+    "tests/cluster/test_story.py",
+    "tests/cluster/test_story_layout.py",
+)
+# With Tangram's controller, on a machine that has what its examples ask for.
+_CONTROLLED = ("tests/cluster/test_controller_chaos.py", "tests/cluster/test_controller_pods.py")
+_WITH_CONTROLLER = ("--controller", "--node-yaml", "dgx-a100")
+# With the controller and two nodes, whose GPUs are devices of both.
+_OF_TWO_NODES = ("tests/cluster/test_multi_node_gpus.py",)
+_TWO_NODES = ("--controller", "--nodes", "2")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Tests for one cluster. Shape: ``arguments`` for pytest."""
+    """Tests for one cluster. Shape: ``arguments`` for pytest, ``options`` for the cluster."""
 
     name: str
     version: str
     arguments: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
 
 def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
     """Return what is run on a version, each in a cluster of its own; what is named by hand stays together."""
     marked = ("-m", MARKERS[version])
     if arguments or MARKERS[version] == "layout":
-        return (Part(version, version, (*(arguments or _FOLDERS), *marked)),)
-    folders = (folder for folder in _FOLDERS if folder not in _FIRST_HALF)
-    others = (f"--ignore={path}" for path in _FIRST_HALF)
+        needed = _WITH_CONTROLLER if set(arguments) & set(_CONTROLLED) else ()
+        needed = _TWO_NODES if set(arguments) & set(_OF_TWO_NODES) else needed
+        return (Part(version, version, (*(arguments or _FOLDERS), *marked), needed),)
+    named = (*_OF_THE_AGENT, *_OF_THE_PLUGIN, *_CONTROLLED, *_OF_TWO_NODES)
+    others = (*(one for one in _FOLDERS if one not in named), *(f"--ignore={path}" for path in named))
     return (
-        Part(f"{version}, first half", version, (*_FIRST_HALF, *marked)),
-        Part(f"{version}, second half", version, (*folders, *others, *marked)),
+        Part(f"{version}, agent", version, (*_OF_THE_AGENT, *marked)),
+        Part(f"{version}, plugin", version, (*_OF_THE_PLUGIN, *marked)),
+        Part(f"{version}, others", version, (*others, *marked)),
+        Part(f"{version}, controller", version, (*_CONTROLLED, *marked), _WITH_CONTROLLER),
+        Part(f"{version}, two nodes", version, (*_OF_TWO_NODES, *marked), _TWO_NODES),
     )
 
 
@@ -63,6 +89,7 @@ def run_in_clusters(
 ) -> int:
     """Run the tests on each of these versions and return the first exit status that is not 0."""
     todo = [part for version in versions for part in parts(version, arguments)]
+    todo.sort(key=lambda part: bool(part.options))  # what needs a cluster of another kind is short
     tell = partial(print, flush=True) if len(todo) > 1 else None
 
     def run(part: Part) -> int:
@@ -78,8 +105,8 @@ def run_in_clusters(
 
 def _run(part: Part, tell: Callable[[str], None] | None) -> int:
     """Run a part; what it prints is told line by line with its name, or as it comes where it is alone."""
-    launcher = (sys.executable, str(CHECKOUT / "hack" / "cluster"), "run", "--version", part.version, "--")
-    command = (*launcher, *_pytest(part.arguments))
+    launcher = (sys.executable, str(CHECKOUT / "hack" / "cluster"), "run", "--version", part.version)
+    command = (*launcher, *part.options, "--", *_pytest(part.arguments))
     if tell is None:
         return subprocess.call(command, cwd=CHECKOUT)
     with subprocess.Popen(

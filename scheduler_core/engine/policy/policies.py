@@ -22,9 +22,16 @@ Priced = tuple[float, Solution]
 
 
 class Chooser(Protocol):
-    """Chooses among the answers of one engine. Shape: ``compared`` how many nodes are compared by price."""
+    """Chooses among the answers of one engine.
+
+    Shape: ``compared`` how many of the nodes that fit are compared by price; ``fullest_first`` whether these
+           are the nodes with the fewest unused components, or else the first ones by name;
+           ``unused_price`` what each unused component of a node adds to the price of its answers.
+    """
 
     compared: int
+    fullest_first: bool
+    unused_price: float
 
     def entered(self, component: Component) -> None:
         """Note that a component was added."""
@@ -82,7 +89,9 @@ BEST_FIT: Final = BestFit()
 def best_fit(demands: Mapping[str, float] | None = None) -> BestFit:
     """Return the policy that leaves the most for future claims.
 
-    Shape: ``demands`` has, by CEL selector, how often such devices are requested; only ratios count.
+    Shape: ``demands`` has, by CEL selector, how often such devices are requested; only ratios count. Each
+           demand is for one device. Leave demands out where claims want several devices of one GPU: they
+           cannot say that, and more claims are refused with them than under first-fit (decision 0057).
     Raises: ValueError for a negative demand.
     """
     found = tuple((demands or {}).items())
@@ -96,6 +105,8 @@ class _First:
     """Chooses by order alone. All answers have one price."""
 
     compared = 1
+    fullest_first = False
+    unused_price = 0.0
 
     def entered(self, component: Component) -> None:
         """Do nothing."""

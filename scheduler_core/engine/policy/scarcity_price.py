@@ -56,10 +56,12 @@ class ScarcityPrice:
     """Keeps the totals of a cluster, and chooses answers by price.
 
     Shape: ``part_counts_of`` returns the part counts of a component; ``compared`` how many nodes that fit
-           are compared by price.
+           are compared by price, the fullest ones.
     """
 
     compared = 8
+    fullest_first = True
+    unused_price = 0.004  # decision 0057 has the measurement
 
     def __init__(self, part_counts_of: Callable[[Component], PartCounts]) -> None:
         self._part_counts_of = part_counts_of

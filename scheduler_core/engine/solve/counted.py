@@ -65,8 +65,10 @@ class CountedSubproblem:
             return self.members[0].view.fits(states[0], self.counts)
         if len(self.order) == 1:
             column = self.order[0]
-            pairs = zip(self.members, states, strict=True)
-            return any(member.view.lowest(state, column) >= 0 for member, state in pairs)
+            for member, state in zip(self.members, states, strict=True):  # any() takes half as long again
+                if member.view.lowest(state, column) >= 0:
+                    return True
+            return False
         return self._greedy(states) is not None or self._may_still_reach(states)
 
     def first(self, states: States) -> Picks | None:

@@ -18,13 +18,15 @@ _LONGEST: Final = 256 * 1024
 """The limit of Kubernetes for all annotations of an object together. Units: bytes."""
 
 
-def annotation(subject: str, name: str, value: object, error: type[InvalidInput]) -> Fields:
+def annotation(
+    subject: str, name: str, value: object, error: type[InvalidInput], prefix: str = SCHEDULING
+) -> Fields:
     """Return the JSON object in an annotation.
 
     Shape: ``value`` is the text, or the object if the text is parsed already.
     Raises: ``error`` for text that is no JSON object.
     """
-    where = f"{subject}: annotation {SCHEDULING}{name}"
+    where = f"{subject}: annotation {prefix}{name}"
     if isinstance(value, str):
         value = _parsed(where, value, error)
     if not isinstance(value, Mapping):

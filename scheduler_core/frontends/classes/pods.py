@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.container_sums import add, summed
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.classes.annotation import uses_in
 from scheduler_core.frontends.classes.model import Grant
@@ -51,34 +52,33 @@ def decode_class_pod(obj: Mapping[str, Any]) -> ClassPod:
         raise spec.refuse("nodeName", "is required, because the pod's annotations have devices of a node")
     return ClassPod(
         name=f"{metadata.text('namespace', 'default')}/{metadata.text('name')}",
-        requests=_pod_requests(spec),
+        requests=summed(spec, _container),
         grant=Grant(node, uses) if uses else None,
         has_ended=top.optional("status").text("phase", "") in _ENDED,
     )
+
+
+def domain_amounts(container: Fields) -> dict[str, int]:
+    """Return what a container asks for by names in our domain, as API servers accept them.
+
+    Shape: by class. Raises: InvalidPod, also for a name that cannot be a class.
+    """
+    resources, found = container.optional("resources"), dict[str, int]()
+    for part in ("limits", "requests"):  # a request overrides a limit
+        listed = resources.optional(part)
+        for key in listed.values:
+            name = str(key).removeprefix(DOMAIN)
+            if str(key).startswith(DOMAIN):
+                if not _is_class(name):
+                    raise listed.refuse(str(key), "cannot be a class: Kubernetes gives this name a meaning")
+                found[name] = _amount(listed, key)
+    return found
 
 
 def requests_of(subject: str, requests: object) -> Mapping[str, int]:
     """Return amounts by class that are already added up, without zeros. Raises: InvalidPod."""
     fields = Fields(requests, subject, "requests", InvalidPod)
     return {key: amount for key in fields.values if (amount := _amount(fields, key))}
-
-
-def _pod_requests(spec: Fields) -> Mapping[str, int]:
-    running: dict[str, int] = {}
-    for container in spec.children("containers"):
-        _add(running, _container(container))
-    sidecars: dict[str, int] = {}
-    most: dict[str, int] = {}
-    for container in spec.children("initContainers"):
-        mine = _container(container)
-        if container.values.get("restartPolicy") == "Always":
-            _add(sidecars, mine)
-            mine = {}
-        for name in {**sidecars, **mine}:
-            most[name] = max(most.get(name, 0), sidecars.get(name, 0) + mine.get(name, 0))
-    _add(running, sidecars)
-    names = {**running, **most}
-    return {name: asked for name in names if (asked := max(running.get(name, 0), most.get(name, 0)))}
 
 
 def _container(container: Fields) -> dict[str, int]:
@@ -89,7 +89,7 @@ def _container(container: Fields) -> dict[str, int]:
         for key in listed.values:
             name = str(key).removeprefix(DOMAIN)
             if _is_class(name):
-                _add(asked, {name: _amount(listed, key)})
+                add(asked, {name: _amount(listed, key)})
         found |= asked
     return found
 
@@ -117,8 +117,3 @@ def _amount(fields: Fields, key: str) -> int:
     if isinstance(value, bool) or quantity.nano < 0 or not quantity.is_whole:
         raise fields.refuse(key, _RULE, value)
     return quantity.whole
-
-
-def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount

@@ -13,8 +13,8 @@ from scheduler_core.books.ledger import Overdrawn
 from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
-from scheduler_core.model.device import Device, DeviceId
-from scheduler_core.model.nodes import AllNodes, OnNode
+from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import AllNodes, NodeSelection, OnNode
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.places import LedgerPlace, Places, Trial, admits
@@ -50,7 +50,7 @@ class PublishedDevices:
             return
         left_out = 0
         for device in pool.devices:
-            node = _node_of(pool, device)
+            node = None if device.is_shareable else only_node(device.nodes, pool.seen_from)
             if node is None:
                 left_out += 1
                 continue
@@ -121,11 +121,13 @@ def _claim_of(pod: str, devices: list[DeviceId]) -> AllocatedClaim:
     )
 
 
-def _node_of(pool: Pool, device: Device) -> str | None:
-    """Return the one node where a pod can hold the device exclusively, None where there is none."""
-    selections = pool.seen_from if isinstance(device.nodes, AllNodes) else (device.nodes,)
-    match selections:
-        case (OnNode(name),) if not device.is_shareable:
+def only_node(nodes: NodeSelection, seen_from: tuple[NodeSelection, ...]) -> str | None:
+    """Return the one node where a device can be used, None where there may be others.
+
+    Shape: ``seen_from`` are the selections of its pool, which count where the device selects all nodes.
+    """
+    match seen_from if isinstance(nodes, AllNodes) else (nodes,):
+        case (OnNode(name),):
             return name
         case _:
             return None

@@ -66,7 +66,10 @@ def _takes(devices: Iterable[NodeDevice]) -> list[tuple[Place, Share | None]]:
 
 def short(demand: JointDemand) -> JointRefusal | None:
     """Return the refusal where a type has too few devices, whatever is chosen of the other types."""
-    wanted = (one for one in (demand.first, *demand.together, *demand.apart) if one is not None)
+    first, by = demand.first, demand.partitioned
+    if first is not None and by is not None and by.may_serve(first.count):
+        first = None
+    wanted = (one for one in (first, *demand.together, *demand.apart) if one is not None)
     return next((found for one in wanted if (found := _short(one)) is not None), None)
 
 
@@ -124,10 +127,13 @@ def _partition_answers(demand: JointDemand, first: Wanted, by: Partitioned) -> I
         return
     usable = {one.number: one for one in first.usable}
     free = {one.number for one in first.everything if one.is_free}
-    for group in candidates(by.table, first.count, by.spec, usable.keys(), free):
+    grouped = by.linked.minors if by.linked is not None else frozenset[int]()
+    for group in candidates(by.table, first.count, by.spec, usable.keys() | grouped, free | grouped):
         ranked = []
         for place, (left, partition) in enumerate(group):
-            devices = tuple(usable[minor] for minor in partition.minors)
+            devices = by.members(partition.minors, usable)
+            if not devices:
+                continue
             found = _ranked(demand, first, devices, (-left, place))
             if found is not None and depth(devices) <= first.deepest:
                 ranked.append(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -47,16 +48,47 @@ class Wanted:
         return tuple(sorted((one for one in self.devices if one.is_free), key=_ORDER))
 
 
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Groups of GPUs that a node offers, each as one device.
+
+    Shape: ``table`` lists the groups, and the GPUs that are offered alone; ``free`` has the members of each
+           free group by their minors. The first member takes the group's device, the others nothing.
+    """
+
+    table: PartitionTable
+    free: Mapping[tuple[int, ...], tuple[NodeDevice, ...]]
+
+    @property
+    def minors(self) -> Set[int]:
+        """Return the GPUs of all free groups."""
+        return {minor for minors in self.free for minor in minors}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioned:
     """The first type is allocated in partitions.
 
-    Shape: ``table`` is None where the node has none; ``is_binding`` where only a partition is allowed.
+    Shape: ``table`` is None where the node has none; ``is_binding`` where only a partition is allowed;
+           ``linked`` where the node offers groups: then several GPUs are one of these groups.
     """
 
     table: PartitionTable | None
     spec: PartitionSpec
     is_binding: bool
+    linked: Linked | None = None
+
+    def may_serve(self, count: int | None) -> bool:
+        """Whether a group can serve although too few single GPUs are free, or says why it does not."""
+        if self.linked is None:
+            return False
+        return self.is_binding or any(len(minors) == count for minors in self.linked.free)
+
+    def members(self, minors: tuple[int, ...], usable: Mapping[int, NodeDevice]) -> tuple[NodeDevice, ...]:
+        """Return the devices of a partition, empty where it cannot be had. ``usable`` are single GPUs."""
+        if self.linked is not None and len(minors) > 1:
+            return self.linked.free.get(minors, ())
+        return tuple(usable[minor] for minor in minors) if usable.keys() >= set(minors) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,12 @@ from scheduler_core.state.places import Place
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """One pool device that a node device consists of."""
+    """One pool device that a node device consists of. Shape: ``type`` as it is published."""
 
     device: DeviceId
     place: Place
     share: Share | None = None
+    type: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

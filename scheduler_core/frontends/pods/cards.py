@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, scopes_of
+from scheduler_core.frontends.partitions.table import PartitionTable
+from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, GPU_PART, LINKED, scopes_of
 from scheduler_core.frontends.pods.hints import GPU
+from scheduler_core.frontends.pods.linked_gpus import LinkedGpus, partition_of, table_of_groups
 from scheduler_core.frontends.pods.offered_devices import OfferedDevice
+from scheduler_core.frontends.pods.reported import DRIVER as REPORTED
 from scheduler_core.frontends.pods.reported import LABELS
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import bare
@@ -30,8 +33,9 @@ ADDRESS = QualifiedName("resource.kubernetes.io/pciBusID")
 class Card:
     """A GPU or card with its VFs.
 
-    Shape: ``whole`` is None where only VFs are published; ``number`` its minor, else its index;
-           ``refused`` says why no pod may use it, whichever devices are in use, empty where pods may.
+    Shape: ``whole`` is None where only VFs or shares are published; ``part`` is the device of which pods
+           have shares, None where there is none; ``number`` its minor, else its index; ``refused`` says why
+           no pod may use it, whichever devices are in use, empty where pods may.
     """
 
     whole: OfferedDevice | None
@@ -40,16 +44,22 @@ class Card:
     pcie: Scope | None
     numa: Scope | None
     refused: str
+    part: OfferedDevice | None = None
 
     @cached_property
     def lead(self) -> OfferedDevice:
-        """Return the card itself, or its first VF."""
-        return self.whole or self.vfs[0]
+        """Return the card itself, or its shared device, or its first VF."""
+        return self.whole or self.part or self.vfs[0]
 
     @cached_property
     def devices(self) -> tuple[OfferedDevice, ...]:
-        """Return the card and its VFs, as far as they are published."""
-        return (*((self.whole,) if self.whole is not None else ()), *self.vfs)
+        """Return the card, its shared device and its VFs, as far as they are published."""
+        return (*(one for one in (self.whole, self.part) if one is not None), *self.vfs)
+
+    @cached_property
+    def type(self) -> str:
+        """Return the published type of the card itself, or of its shared device."""
+        return str(self.lead.own("type"))
 
     @cached_property
     def by_address(self) -> tuple[OfferedDevice, ...]:
@@ -70,7 +80,7 @@ class NodeCards:
         self._types = [(one, str(one.own("type"))) for one in offered]
         known = {one for several in DEVICE_TYPES.values() for one in several}
         self._has_switches = all(
-            scopes_of(one.id.driver)[0] in one.attributes for one, found in self._types if found in known
+            one.value(scopes_of(one.id.driver)[0]) is not None for one, found in self._types if found in known
         )
         self._cards: dict[str, tuple[Card, ...]] = {}
 
@@ -81,27 +91,63 @@ class NodeCards:
             found = self._cards[kind] = tuple(self._found(kind))
         return found
 
+    @cached_property
+    def groups(self) -> tuple[LinkedGpus, ...]:
+        """Return the groups of GPUs that are one device, in listed order."""
+        return tuple(self._groups())
+
+    @cached_property
+    def table(self) -> PartitionTable:
+        """Return the table of partitions that the groups and the single GPUs are."""
+        return table_of_groups(self.groups, [card.number for card in self.of_kind(GPU) if card.whole])
+
+    def _groups(self) -> Iterator[LinkedGpus]:
+        alone = {card.number for card in self.of_kind(GPU)}
+        for device in (one for one, found in self._types if found == LINKED):
+            partition = partition_of(device)
+            if partition is None:
+                continue
+            pcie = self._pcie(device)
+            refused = self._refused([device])
+            if self._reserved and pcie is None and not alone.issuperset(partition.minors):
+                refused = refused or "its PCIe scopes are unknown, and other pods have some for themselves"
+            yield LinkedGpus(
+                device=device,
+                partition=partition,
+                pcie=pcie,
+                numa=_single(device.value(NUMA_NODE)),
+                refused=refused,
+                labels=labels(device),
+            )
+
+    def _pcie(self, device: OfferedDevice) -> Scope | None:
+        switch, root = scopes_of(device.id.driver)
+        return device.value(switch if self._has_switches else root)
+
     def _found(self, kind: str) -> Iterator[Card]:
         types = DEVICE_TYPES.get(kind, (kind,))
         mine = [one for one, found in self._types if found in types]
         mine = [one for one in mine if kind == GPU or one.own("rdmaCapable") is not False]
         groups = [[one] for one in mine] if len(types) == 1 else _by_card(mine)
+        parts = {_of_gpu(one): one for one, found in self._types if kind == GPU and found == GPU_PART}
         for place, devices in enumerate(groups):
-            yield self._card(devices, place)
+            yield self._card(devices, parts.pop(_of_gpu(devices[0]), None) if parts else None, place)
+        for place, part in enumerate(parts.values(), len(groups)):
+            yield self._card((), part, place)
 
-    def _card(self, devices: Sequence[OfferedDevice], place: int) -> Card:
+    def _card(self, devices: Sequence[OfferedDevice], part: OfferedDevice | None, place: int) -> Card:
         whole = next((one for one in devices if one.own("type") != "vf"), None)
         vfs = tuple(one for one in devices if one is not whole)
-        lead = whole or vfs[0]
-        attributes, minor = lead.attributes, lead.own("minor")
-        switch, root = scopes_of(lead.id.driver)
+        lead = whole or part or vfs[0]
+        minor = lead.own("minor")
         return Card(
             whole=whole,
             vfs=vfs,
             number=minor if isinstance(minor, int) else place,
-            pcie=attributes.get(switch if self._has_switches else root),
-            numa=_single(attributes.get(NUMA_NODE)),
-            refused=self._refused([one for one in (whole, *vfs[:1]) if one is not None]),
+            pcie=self._pcie(lead),
+            numa=_single(lead.value(NUMA_NODE)),
+            refused=self._refused([one for one in (whole, *vfs[:1], part) if one is not None][:2]),
+            part=part,
         )
 
     def _refused(self, devices: Sequence[OfferedDevice]) -> str:
@@ -121,10 +167,15 @@ def labels(device: OfferedDevice) -> Mapping[str, str]:
     own = {
         name.removeprefix(LABELS): str(value) for name, value in attributes.items() if name.startswith(LABELS)
     }
-    if device.is_shareable or own:
+    if device.id.driver == REPORTED or own:
         return own
     found = {str(name): _written(value) for name, value in attributes.items()}
     return found | {bare(name, device.id.driver): value for name, value in found.items()}
+
+
+def _of_gpu(device: OfferedDevice) -> tuple[str, str, object]:
+    """Return which GPU a device is, or is a part of."""
+    return device.id.driver, device.id.pool, device.own("uuid") or device.own("minor")
 
 
 def _written(value: AttributeValue) -> str:

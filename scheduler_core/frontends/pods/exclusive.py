@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scheduler_core.frontends.pods.hints import GPU, RDMA, Exclusive
+from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
 from scheduler_core.model.claim import ExclusiveScope
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import qualified
@@ -15,9 +15,15 @@ from scheduler_core.model.names import qualified
 PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
 DEVICE_TYPES: Final = {GPU: ("gpu",), RDMA: ("nic", "vf")}
 """The values of the attribute ``type`` of pool devices, by the type that annotations use."""
+GPU_PART: Final = "gpu-shared"
+"""The value of ``type`` of devices of which pods that ask for less than a GPU have shares."""
+LINKED: Final = "gpu-partition"
+"""The value of ``type`` of devices that are several GPUs, joined by links."""
+OFFERED_TYPES: Final = frozenset({"gpu", GPU_PART, LINKED, "nic", "vf", FPGA})
+"""The values of ``type`` of all devices that pods can get by amounts."""
 _RIVALS: Final = {
     **DEVICE_TYPES,
-    GPU: ("gpu", "gpu-shared", "gpu-mps", "mig", "compute-instance", "gpu-partition"),
+    GPU: ("gpu", GPU_PART, "gpu-mps", "mig", "compute-instance", LINKED),
 }
 """The types that count as rivals. Parts of a GPU and partitions of GPUs count as well."""
 

@@ -7,15 +7,18 @@ from dataclasses import replace
 from itertools import compress
 from typing import Final
 
+from scheduler_core.frontends.joint.demand import Linked
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.amounts import Amounts, Ask
-from scheduler_core.frontends.pods.cards import NodeCards
-from scheduler_core.frontends.pods.hints import Exclusive, Hint
+from scheduler_core.frontends.pods.cards import Card, NodeCards
+from scheduler_core.frontends.pods.hints import GPU, Exclusive, Hint
+from scheduler_core.frontends.pods.linked_gpus import linked
 from scheduler_core.frontends.pods.offered_devices import OfferedDevice
 from scheduler_core.frontends.pods.scoring import Scoring, device_score
 from scheduler_core.frontends.pods.wanted_device import WantedDevice, total_of
 from scheduler_core.rules.scopes import Scope
 from scheduler_core.state.cluster_state import ClusterState
+from scheduler_core.state.places import admits, is_in_use
 
 Sorted = tuple[tuple[NodeDevice, ...], tuple[NodeDevice, ...]]
 """The devices that match a hint's selector, and the others."""
@@ -34,6 +37,23 @@ class NodeDevices:
     def numbers(self, kind: str) -> list[int]:
         """Return the minors of a type of device, as published."""
         return [card.number for card in self._cards.of_kind(kind)]
+
+    def gpus(self) -> tuple[int, int]:
+        """Return how many GPUs are free as a whole, alone or in a group, and how many there are."""
+        cards = self._cards.of_kind(GPU)
+        alone = {card.number for card in cards}
+        groups = [(one.is_free, set(one.partition.minors) - alone) for one in self._cards.groups]
+        grouped = set[int]().union(*(minors for _, minors in groups))
+        free = set[int]().union(*(minors for is_free, minors in groups if is_free))
+        return sum(map(_is_free, cards)) + len(free), len(cards) + len(grouped)
+
+    def linked(self, singles: Sorted, hint: Hint) -> Linked | None:
+        """Return the linked GPUs that a pod can get as one device, None where the node offers no such groups.
+
+        Shape: ``singles`` as ``of_kind`` returns them for GPUs.
+        """
+        groups = self._cards.groups
+        return linked(groups, self._cards.table, singles, hint) if groups else None
 
     def of_kind(self, kind: str, ask: Ask, hint: Hint) -> Sorted:
         """Return the devices of a type that match the hint's selector, and the others."""
@@ -74,6 +94,13 @@ class NodeDevices:
                     used = {name: amount.whole for name, amount in result.consumed.items()}
                     left = {name: amount - used.get(name, 0) for name, amount in left.items()}
         return device_score(scoring, given, total, left)
+
+
+def _is_free(card: Card) -> bool:
+    whole = card.whole
+    if whole is None or card.refused:
+        return False
+    return not is_in_use(whole.place) if whole.is_shareable else admits(whole.place)
 
 
 def _if_exclusive(node_device: NodeDevice, policy: Exclusive, used: Set[Scope | None]) -> NodeDevice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +12,9 @@ from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.taints import Taint
+from scheduler_core.model.taints import Taint, intolerable
 from scheduler_core.search.candidates import Offer
 from scheduler_core.state.node_class import NodeView
 from scheduler_core.state.places import LedgerPlace, Place, TablePlace
@@ -32,6 +33,7 @@ class OfferedDevice:
     capacity: Mapping[QualifiedName, Quantity]
     taints: tuple[Taint, ...]
     is_shareable: bool
+    policies: Mapping[QualifiedName, RequestPolicy]
     _all: Callable[[], Attributes]
     _some: Callable[[Sequence[QualifiedName]], Attributes]
 
@@ -49,15 +51,42 @@ class OfferedDevice:
         return self.value(qualified(key, self.id.driver))
 
 
-def from_tables(node_view: NodeView) -> tuple[OfferedDevice, ...]:
-    """Return the devices of a node whose pools are all compiled, in listed order."""
-    node_class = node_view.node_class
+def from_tables(node_view: NodeView, types: Set[str]) -> tuple[OfferedDevice, ...]:
+    """Return the devices of some types of a node whose pools are all compiled, in listed order."""
+    node_class, components = node_view.node_class, node_view.components
     ranked = sorted(
         (ranks[position], number, position)
         for number, (ranks, usable) in enumerate(zip(node_class.ranks, node_class.usable, strict=True))
-        for position in positions(usable)
+        for position in positions(usable & _of_types(components[number], types))
     )
     return tuple(_compiled(node_view.components[number], position) for _, number, position in ranked)
+
+
+def free_of_type(node_view: NodeView, type_: str) -> tuple[int, int]:
+    """Return how many devices of a type are free as a whole, and how many there are.
+
+    Shape: a node whose pools are all compiled. A device with a taint counts as taken.
+    """
+    free = total = 0
+    for component, usable in zip(node_view.components, node_view.node_class.usable, strict=True):
+        mine = usable & _of_types(component, {type_})
+        if mine:
+            facts = component.template.structure_class.device_facts
+            tables = component.template.tables
+            left = mine & ~component.state & tables.free(component.state)
+            total += mine.bit_count()
+            free += sum(intolerable(facts[position].taints, ()) is None for position in positions(left))
+    return free, total
+
+
+def _of_types(component: Component, types: Set[str]) -> int:
+    """Return the positions of a component's devices of some types, as a mask."""
+    blocks = component.template.blocks(qualified("type", component.pool.driver), component.own)
+    mask = 0
+    for value, positions_of in blocks:
+        if value in types:
+            mask |= positions_of
+    return mask
 
 
 def from_ledgers(
@@ -75,6 +104,7 @@ def _compiled(component: Component, position: int) -> OfferedDevice:
         capacity=facts.capacity,
         taints=facts.taints,
         is_shareable=facts.is_shareable,
+        policies=dict(facts.policies),
         _all=partial(component.attributes, position),
         _some=partial(component.some_attributes, position),
     )
@@ -92,6 +122,7 @@ def _published(
             capacity=device.capacity,
             taints=device.taints,
             is_shareable=device.is_shareable,
+            policies=device.policies,
             _all=partial(_at_hand, device.attributes),
             _some=partial(_at_hand, device.attributes),
         )

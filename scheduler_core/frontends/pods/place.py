@@ -92,7 +92,7 @@ def _demand(ask: PodAsk, offered: NodeDevices, node: NodeTable) -> JointDemand:
         together=together,
         apart=tuple(wanted[kind] for kind in rest),
         is_same_pcie=bool(together) and ask.joint is not None and ask.joint.is_same_pcie,
-        partitioned=_partitioned(ask, node) if first == GPU else None,
+        partitioned=_partitioned(ask, node, wanted[GPU], offered) if first == GPU else None,
     )
 
 
@@ -112,11 +112,16 @@ def _wanted(kind: str, ask: PodAsk, offered: NodeDevices) -> Wanted:
     )
 
 
-def _partitioned(ask: PodAsk, node: NodeTable) -> Partitioned | None:
-    """Return the demand for partitions. Parts of GPUs never come from the table."""
+def _partitioned(ask: PodAsk, node: NodeTable, gpus: Wanted, offered: NodeDevices) -> Partitioned | None:
+    """Return the demand for partitions. Parts of GPUs never come from the table.
+
+    A table that somebody wrote counts before the one that the node's groups are.
+    """
     if ask.asks[GPU].is_shared:
         return None
+    linked = offered.linked((gpus.devices, gpus.others), ask.hint(GPU))
+    table = node.table if node.table is not None or linked is None else linked.table
     is_binding = node.is_honored or ask.spec is not None
-    if node.table is None and not is_binding:
+    if table is None and not is_binding:
         return None
-    return Partitioned(table=node.table, spec=ask.spec or PartitionSpec(), is_binding=is_binding)
+    return Partitioned(table=table, spec=ask.spec or PartitionSpec(), is_binding=is_binding, linked=linked)

@@ -25,6 +25,11 @@ class PlacedPod:
     node_devices: Mapping[str, tuple[NodeDevice, ...]]
     devices: Mapping[str, tuple[tuple[DeviceId, ...], ...]] = field(default_factory=dict)
 
+    @property
+    def size(self) -> int:
+        """Return the number of pool devices."""
+        return sum(len(devices) for mine in self.devices.values() for devices in mine)
+
 
 def pod_uid(ref: ClaimRef) -> ClaimUid:
     """Return the key under which a pod holds devices: no claim has it, also one of the pod's name."""

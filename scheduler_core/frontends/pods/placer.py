@@ -14,8 +14,10 @@ from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.pods.cards import NodeCards
+from scheduler_core.frontends.pods.exclusive import LINKED, OFFERED_TYPES
+from scheduler_core.frontends.pods.hints import GPU
 from scheduler_core.frontends.pods.node_devices import NodeDevices
-from scheduler_core.frontends.pods.offered_devices import from_ledgers, from_tables
+from scheduler_core.frontends.pods.offered_devices import free_of_type, from_ledgers, from_tables
 from scheduler_core.frontends.pods.place import PodResult, placed
 from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.pod_request import PodAsk
@@ -42,15 +44,28 @@ class PodPlacer:
 
     def place(self, ask: PodAsk, node: Node, table: NodeTable | None = None) -> PodResult:
         """Return the best devices of a pod on one node, or why there are none."""
-        found = placed(ask, node, self._node_devices(node), table or NodeTable())
+        found = self.answer(ask, node, table)
         if isinstance(found, JointRefusal) and found.has_reasons:
             return placed(ask, node, self._on_ledgers(node), table or NodeTable())
         return found
 
+    def answer(self, ask: PodAsk, node: Node, table: NodeTable | None = None) -> PodResult:
+        """Return what ``place`` does, but a refusal may not say who holds the devices, which takes longer."""
+        return placed(ask, node, self._node_devices(node), table or NodeTable())
+
     def decide(self, ask: PodAsk, node: Node, table: NodeTable | None = None) -> PlacedPod | Undecided | None:
         """Return what ``place`` does, but None in place of a refusal, whose reasons take longer to find."""
-        found = placed(ask, node, self._node_devices(node), table or NodeTable())
+        found = self.answer(ask, node, table)
         return None if isinstance(found, JointRefusal) else found
+
+    def free_gpus(self, node: Node) -> tuple[int, int]:
+        """Return how many GPUs of a node are free as a whole, and how many it has."""
+        node_view = self.state.views.node_view(node)
+        if node_view.judges or not node_view.is_compiled:
+            return self._on_ledgers(node).gpus()
+        if free_of_type(node_view, LINKED)[1]:
+            return self._node_devices(node).gpus()
+        return free_of_type(node_view, GPU)
 
     def offered(self, ask: PodAsk, node: Node) -> Mapping[str, tuple[NodeDevice, ...]]:
         """Return all devices of the types that the pod asks for, with the reason where one is not free."""
@@ -68,7 +83,8 @@ class PodPlacer:
             return self._on_ledgers(node)
         found = self._devices.get(node_view)
         if found is None:
-            cards = NodeCards(from_tables(node_view), self._reserved(node) if node_view.is_sealed else ())
+            offered = from_tables(node_view, OFFERED_TYPES)
+            cards = NodeCards(offered, self._reserved(node) if node_view.is_sealed else ())
             found = self._devices[node_view] = NodeDevices(cards, self.state, self._scoring)
         return found
 

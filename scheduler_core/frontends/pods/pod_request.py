@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.annotations.container_sums import summed
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.annotations.reading import SCHEDULING
 from scheduler_core.frontends.partitions.table import SPEC, PartitionSpec, spec_of
@@ -52,13 +53,17 @@ def decode_pod(obj: object) -> PodAsk:
     """Return what a pod asks for. Raises: InvalidPod for the first mistake, with its path."""
     subject = subject_of(obj, "Pod")
     fields = Fields(obj, subject, "", InvalidPod)
-    annotations = fields.optional("metadata").optional("annotations")
-    texts = {
+    texts = marks_in(fields.optional("metadata").optional("annotations"))
+    return ask_of(subject, pod_amounts(fields.child("spec"), subject), texts)
+
+
+def marks_in(annotations: Fields) -> Mapping[str, str]:
+    """Return the texts of the annotations about devices, by name without the prefix. Raises: InvalidPod."""
+    return {
         name: annotations.text(SCHEDULING + name)
         for name in (JOINT, HINT, SPEC)
         if annotations.has(SCHEDULING + name)
     }
-    return ask_of(subject, pod_amounts(fields.child("spec"), subject), texts)
 
 
 def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) -> PodAsk:
@@ -91,20 +96,8 @@ def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) ->
 
 def pod_amounts(spec: Fields, subject: str) -> Amounts:
     """Return the sum over all containers of a pod. Raises: InvalidPod."""
-    running: dict[str, int] = {}
-    for container in spec.children("containers"):
-        _add(running, _container(container, subject))
-    sidecars: dict[str, int] = {}
-    starting: dict[str, int] = {}
-    for container in spec.children("initContainers"):
-        mine = _container(container, subject)
-        if container.values.get("restartPolicy") == "Always":
-            _add(sidecars, mine)
-            mine = {}
-        for name in NAMES:
-            starting[name] = max(starting.get(name, 0), mine.get(name, 0) + sidecars.get(name, 0))
-    _add(running, sidecars)
-    return {name: most for name in NAMES if (most := max(running.get(name, 0), starting.get(name, 0)))}
+    found = summed(spec, lambda container: _container(container, subject))
+    return {name: found[name] for name in NAMES if name in found}
 
 
 def _container(container: Fields, subject: str) -> dict[str, int]:
@@ -118,11 +111,6 @@ def _container(container: Fields, subject: str) -> dict[str, int]:
             if name in NAMES:
                 found[str(name)] = read_amount(subject, listed.at(str(name)), str(name), value)
     return found
-
-
-def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
 
 
 def _without_effect(subject: str, hints: Mapping[str, Hint], asks: Mapping[str, Ask]) -> Iterator[str]:

@@ -7,6 +7,8 @@ from scheduler_core.books.usage import Share
 from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 from scheduler_core.frontends.pods.amounts import CARDS, MEMORY, Amounts, Ask, filled
 from scheduler_core.frontends.pods.cards import Card, labels
+from scheduler_core.frontends.pods.exclusive import GPU_PART
+from scheduler_core.frontends.pods.gpu_parts import given_of, part_of
 from scheduler_core.frontends.pods.hints import GPU, Hint
 from scheduler_core.frontends.pods.offered_devices import OfferedDevice
 from scheduler_core.model.device import QualifiedName
@@ -28,6 +30,7 @@ class WantedDevice:
         self._given: dict[int, Amounts] = {}
         self._shares: dict[int, Share | str] = {}
         self._alone: dict[Card, tuple[Take]] = {}
+        self._parts: dict[Card, Share | str] = {}
         self._known: dict[tuple[Card, str | None, bool], NodeDevice] = {}
 
     def node_device(self, card: Card) -> NodeDevice:
@@ -51,14 +54,25 @@ class WantedDevice:
             is_free=not isinstance(found, str),
             takes=() if isinstance(found, str) else found,
             why=found if isinstance(found, str) else "",
-            given=self.given(card.lead),
+            # Of GPUs in shares those that others use already are filled first.
+            score=int(is_touched and self._asks_part(card)),
+            given=self._given_in(card),
         )
+
+    def _asks_part(self, card: Card) -> bool:
+        return self._ask.is_shared and card.part is not None
+
+    def _given_in(self, card: Card) -> Amounts:
+        share = self._parts.get(card)
+        if share is None or isinstance(share, str):
+            return self.given(card.lead)
+        return given_of(card, share, self._ask.per_device)
 
     def _only(self, card: Card, share: Share | None = None) -> tuple[Take]:
         """Return the take of the card itself and nothing else."""
         found = self._alone.get(card)
         if found is None:
-            found = self._alone[card] = (Take(card.lead.id, card.lead.place, share),)
+            found = self._alone[card] = (Take(card.lead.id, card.lead.place, share, card.type),)
         return found
 
     def given(self, device: OfferedDevice) -> Amounts:
@@ -78,13 +92,17 @@ class WantedDevice:
     def takes(self, card: Card) -> tuple[Take, ...] | str:
         """Return what a node device takes, or why it is not free."""
         lead, hint = card.lead, self._hint
+        if card.part is not None and self._ask.is_shared:
+            return self._part(card, card.part)
+        if card.part is lead:
+            return "it is offered in shares only"
         if lead.is_shareable:
             if self.kind == GPU and not self._ask.is_shared and is_in_use(lead.place):
                 return f"it is used in part by {_users(lead.place)}"
             share = self._share(lead)
             if not isinstance(share, str) and hint.vf_selector is not None:
                 vf = self._free_vf(card)
-                return (Take(lead.id, lead.place, share), vf) if vf else self._no_vf(card)
+                return (Take(lead.id, lead.place, share, card.type), vf) if vf else self._no_vf(card)
             return share if isinstance(share, str) else self._only(card, share)
         if self.kind == GPU and self._ask.is_shared:
             return "it can only be allocated whole"
@@ -96,6 +114,21 @@ class WantedDevice:
         if card.whole is None:
             return "only its VFs are published"
         return _obstacle(lead) or self._only(card)
+
+    def _part(self, card: Card, part: OfferedDevice) -> tuple[Take, ...] | str:
+        """Return the share of a GPU that is offered in shares, or why it cannot be taken."""
+        share = self._parts.get(card)
+        if share is None:
+            share = self._parts[card] = part_of(card, part, self._ask.per_device)
+        if isinstance(share, str):
+            return share
+        reason = _obstacle(part, share)
+        if reason is not None:
+            return reason
+        found = self._alone.get(card)
+        if found is None:
+            found = self._alone[card] = (Take(part.id, part.place, share, GPU_PART),)
+        return found
 
     def _wants_vf(self, card: Card) -> bool:
         if self._hint.vf_selector is not None:
@@ -122,7 +155,7 @@ class WantedDevice:
         for vf in card.by_address:
             is_match = selector is None or selector.admits(labels(vf))
             if is_match and admits(vf.place) and not intolerable(vf.taints, ()):
-                return Take(vf.id, vf.place)
+                return Take(vf.id, vf.place, type="vf")
         return None
 
     @staticmethod

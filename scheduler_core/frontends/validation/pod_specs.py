@@ -1,4 +1,4 @@
-"""Pods and the objects that make pods: where their pod's spec is, and what it says of claims."""
+"""Pods and the objects that make pods: where their pod is, and what it says of claims and amounts."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from typing import Final
 
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.frontends.admission.asked_pod import asked_in_containers
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.validation.documents import ReadClaim
 from scheduler_core.frontends.validation.finding import Finding, Reporter
 
-_TEMPLATE: Final = "spec.template.spec"
-_SPECS: Final = {"Pod": "spec", "CronJob": f"spec.jobTemplate.{_TEMPLATE}"}
+_TEMPLATE: Final = "spec.template"
+_PODS: Final = {"Pod": "", "CronJob": f"spec.jobTemplate.{_TEMPLATE}"}
 _SOURCES: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
 _Claims = Mapping[str, ReadClaim]
 
 
 def pod_findings(document: Document, claims: _Claims) -> Iterator[Finding]:
-    """Yield what is wrong with the claims of a pod.
+    """Yield what is wrong with the claims of a pod, and with the amounts of devices that it asks for.
 
     Shape: ``claims`` by kind and name, as ``subject_of`` says them. What is not there is not judged.
     """
     report = Reporter(document)
     try:
-        path = _SPECS.get(str(document.content["kind"]), _TEMPLATE)
-        spec = Fields(document.content, report.subject, "", InvalidPod)
-        for key in path.split("."):
-            spec = spec.child(key)
+        path = _PODS.get(str(document.content["kind"]), _TEMPLATE)
+        pod = Fields(document.content, report.subject, "", InvalidPod)
+        for key in path.split(".") if path else ():
+            pod = pod.child(key)
+        spec = pod.child("spec")
+        asked = asked_in_containers(pod.values, report.subject)
+        warnings = asked.ask.warnings if asked is not None and asked.ask is not None else ()
+        for text in warnings:
+            yield report.warning("metadata.annotations", text.removeprefix(f"{report.subject}: "))
         known = _claims_of(spec, _namespace(document), claims)
         for list_of_containers in ("initContainers", "containers"):
             for container in spec.children(list_of_containers):
                 _check_container(container, known)
     except InvalidPod as error:
-        yield report.refused(error)
+        if error.subject == report.subject:
+            yield report.refused(error)
+        else:  # the error is about an annotation, which its subject names
+            yield report.error("metadata.annotations", str(error).removeprefix(f"{report.subject}: "))
 
 
 def _namespace(document: Document) -> str:

@@ -211,3 +211,18 @@ def test_vfs_are_published_for_multus_only_where_a_resource_name_is_given(machin
     assert with_name.pop(VF) == ("tangram.dev/vf", "0000:19:00.2")
     assert with_name.pop(SIBLING) == ("tangram.dev/vf", "0000:19:00.3")
     assert set(with_name.values()) == {(None, None)}
+
+
+def test_gpus_of_a_pool_of_several_nodes_are_withheld_with_all_that_is_cut_from_them(machine_with):
+    inventory = replace(read(machine_with()), pools_of_gpus={1: "multi-node/gpus", 9: "multi-node/gpus"})
+
+    found = describe(offered(inventory))
+
+    every = {str(name) for name in describe(offered(read(machine_with()))).by_name}
+    ours = {str(name) for name in found.by_name}
+    assert every - ours == {name for name in every if name == "gpu-1" or name.startswith("gpu-1-")}
+    assert causes(found) == {"gpu-1": Cause.POOL_OF_NODES, "gpu-9": Cause.POOL_OF_NODES}
+    told = {str(one.device): str(one) for one in found.withheld}
+    assert "it belongs to pool multi-node/gpus" in told["gpu-1"]
+    assert "names it, and it is not there" in told["gpu-9"]
+    assert found.left_out == ()

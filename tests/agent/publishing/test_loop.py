@@ -17,6 +17,7 @@ from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Heard
 from agent.publishing.publication import Clocks, Owner, Publication
+from scheduler_core.model.ownership import CONTROLLER
 from scheduler_core.model.pool import Pool, PoolId
 
 FOUND = Found(NodeDevices(shared=(), groups=(), by_name={}, pool=Pool(id=PoolId("d.example", "node-1"))))
@@ -28,8 +29,10 @@ class Time:
 
     def __init__(self, step_s):
         self.now, self._step_s = 0.0, step_s
+        self.asked = lambda: None
 
     def __call__(self):
+        self.asked()
         self.now += self._step_s
         return self.now
 
@@ -55,8 +58,10 @@ class Source:
 
     def __init__(self, wanted):
         self._wanted = wanted
+        self.allocators = []
 
     def wanted(self, found, ask):
+        self.allocators.append(found.allocator)
         return self._wanted()
 
     def lost(self, fields):
@@ -87,6 +92,38 @@ class SliceStore(Copied):
         stop.wait()
 
 
+class OwnNode:
+    """A node whose label has these values, one after the other, each after a permission."""
+
+    kind = "Node"
+
+    def __init__(self, *values):
+        self.allocator, self._values, self.may_go_on = None, values, threading.Semaphore(1)
+
+    def changes(self, stop):
+        for value in self._values:
+            self.may_go_on.acquire()
+            self.allocator = value
+            yield Heard(is_new=True)
+        stop.wait()
+
+
+class GpusOfPools:
+    """GPUs of pools of several nodes: these values, one after the other, each after a permission."""
+
+    kind = "ResourceSlice"
+
+    def __init__(self, *values):
+        self.pools, self._values, self.may_go_on = None, values, threading.Semaphore(1)
+
+    def changes(self, stop):
+        for value in self._values:
+            self.may_go_on.acquire()
+            self.pools = value
+            yield Heard(is_new=True)
+        stop.wait()
+
+
 class Nodes:
     def uid(self, name):
         return "uid-of-node"
@@ -95,9 +132,19 @@ class Nodes:
 class Site:
     """An agent that usually stops once it has published."""
 
-    def __init__(self, discover, wanted, resync_s=3600.0, ends_when_stored=True, step_s=STEP_S):
+    def __init__(
+        self,
+        discover,
+        wanted,
+        resync_s=3600.0,
+        ends_when_stored=True,
+        step_s=STEP_S,
+        labels=("",),
+        gpus_of_pools=None,
+    ):
         self.metrics = Metrics()
         self.heard = []
+        self.node = OwnNode(*labels)
         self.time = Time(step_s)
         clocks = Clocks(monotonic=self.time, wall=lambda: 0.0, spread=lambda: 0.0)
         self.store = SliceStore(self.stop if ends_when_stored else lambda: None)
@@ -106,6 +153,8 @@ class Site:
         self.agent = Agent(
             discover=discover,
             publications=(self.publication,),
+            node=self.node,
+            gpus_of_pools=gpus_of_pools or GpusOfPools({}),
             machine_events=(),
             metrics=self.metrics,
             clocks=clocks,
@@ -227,3 +276,72 @@ def test_a_change_of_the_machine_is_published_at_once_even_while_the_server_fail
     waits = GoneServer(5).run(lambda: replace(FOUND, instances=(next(instances),)))
 
     assert max(waits) < 0.25
+
+
+def test_nothing_is_published_before_the_node_has_said_who_allocates():
+    site = Site(Failing(0, FOUND), Failing(0, pool_of(["a"])), labels=(CONTROLLER,), resync_s=0.0)
+    site.node.may_go_on.acquire()
+    discoveries = itertools.count()
+    site.agent._hear_found = lambda _: next(discoveries) == 100 and site.node.may_go_on.release()
+
+    site.run()
+
+    assert next(discoveries) > 100
+    assert set(site.publication.source.allocators) == {CONTROLLER}
+
+
+def test_a_label_that_changes_is_heard_without_another_look_at_the_machine():
+    discover = Failing(0, FOUND)
+    site = Site(discover, Failing(0, pool_of(["a"])), labels=("", CONTROLLER, ""), ends_when_stored=False)
+    seen = []
+
+    def publish(*_):
+        value = site.publication.source.allocators[-1]
+        if seen[-1:] != [value]:
+            seen.append(value)
+            site.node.may_go_on.release()
+        if len(seen) == 3:
+            site.stop()
+        return pool_of(["a"])
+
+    site.publication.source._wanted = publish
+
+    site.run()
+
+    assert seen == ["", CONTROLLER, ""]
+    assert discover.calls == 1
+
+
+def test_nothing_is_looked_at_before_the_gpus_of_pools_are_known():
+    pools = GpusOfPools(*[None] * 20, {})
+    looks = []
+
+    def discover():
+        looks.append(pools.pools)
+        return FOUND
+
+    site = Site(discover, Failing(0, pool_of(["a"])), gpus_of_pools=pools)
+    site.time.asked = pools.may_go_on.release  # each turn asks for the time, and is heard by the watch
+
+    site.run()
+
+    assert looks
+    assert None not in looks
+
+
+def test_a_change_of_the_gpus_of_pools_is_another_look_at_the_machine():
+    pools = GpusOfPools({}, {0: "multi-node/gpus"})
+    looks = []
+
+    def discover():
+        looks.append(pools.pools)
+        if pools.pools:
+            site.stop()
+        pools.may_go_on.release()
+        return FOUND
+
+    site = Site(discover, Failing(0, pool_of(["a"])), ends_when_stored=False, gpus_of_pools=pools)
+
+    site.run()
+
+    assert looks[-1] == {0: "multi-node/gpus"}

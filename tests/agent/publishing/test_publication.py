@@ -13,9 +13,9 @@ from agent.inventory.model import NodeDevices
 from agent.publishing.errors import NotAllowed, Outdated, Unreachable
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.plan import Delete, Update
 from agent.publishing.publication import Clocks, Owner, Publication
 from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.publishing.plan import Delete, Update
 
 TAKEN = Outdated("cannot create ResourceSlice node-1-d.example-00: it exists already")
 GONE = Unreachable("cannot create ResourceSlice node-1-d.example-00: connection refused")

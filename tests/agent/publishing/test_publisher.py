@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slice_keeper import Copied, Keeper, contents, pool_of, slice_of
 
-from agent.publishing.documents import name_of
 from agent.publishing.errors import NotAllowed, Outdated, Refused, Unreachable
 from agent.publishing.metrics import Metrics
-from agent.publishing.plan import Create, Delete, Update
 from agent.publishing.publisher import NotAllWritten, Publisher
+from scheduler_core.publishing.documents import name_of
+from scheduler_core.publishing.plan import Create, Delete, Update
 
 WORDS = st.sampled_from(["a", "b", "c", "x"])
 POOLS = st.lists(WORDS, min_size=1, max_size=5)

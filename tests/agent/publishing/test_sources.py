@@ -14,6 +14,7 @@ from agent.inventory import describe, discover
 from agent.publishing.forms import Form, Found, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.sources import CompositeSource, V1Source
+from scheduler_core.model.ownership import CONTROLLER
 
 GATE = frozenset({"sharedCounters", "consumesCounters"})
 
@@ -166,6 +167,33 @@ def test_the_metrics_name_the_form_and_what_is_dropped(server, found, board):
 
     assert f'tangram_agent_form{{form="{Form.FIXED}"}} 1' in metrics.text()
     assert 'tangram_agent_dropped_field{field="consumesCounters"} 1' in metrics.text()
+
+
+def test_the_server_is_asked_about_taints_before_the_first_one_is_sent(source, server, found):
+    plain = source.wanted(found, server.ask)
+
+    marked = source.wanted(replace(found, allocator=CONTROLLER), server.ask)
+
+    assert server.asked == 2
+    assert marked != plain
+    assert source.wanted(found, server.ask) == plain
+
+
+def test_where_the_server_drops_taints_everything_is_published_and_it_is_asked_again(
+    source, server, found, board
+):
+    server.lost = frozenset({"taints"})
+    plain = source.wanted(found, server.ask)
+
+    owned = replace(found, allocator=CONTROLLER)
+    assert source.wanted(owned, server.ask) == plain
+    assert not source.is_full  # so that the loop asks again now and then
+    assert board.reasons == []  # Ownership tells it, from what was stored
+
+    server.lost = frozenset()
+    source.doubt()
+    assert source.wanted(owned, server.ask) != plain
+    assert source.is_full
 
 
 def _names(slices):

@@ -74,9 +74,7 @@ def test_what_is_withheld_at_the_start_is_told_once_and_is_no_warning(withholdin
         withholding.discovered(found(NIC))
 
     text = "nic-a: its interface eth0 carries the node's default route; ask for a VF"
-    assert board.told == [
-        ("Normal", "DevicesWithheld", f"not offered, since they cannot be prepared: {text}")
-    ]
+    assert board.told == [("Normal", "DevicesWithheld", f"not offered: {text}")]
     assert [record.getMessage() for record in caplog.records] == [f"not offered: {text}"]
 
 

@@ -11,11 +11,19 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+SLICES = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSliceList"}
+
 
 @dataclass
 class Server:
-    """An API server that knows one claim and answers as it is told."""
+    """An API server that knows one claim and answers as it is told.
 
+    Shape: ``slices`` are what it lists; while ``lists`` is another status than 200 it lists nothing.
+    """
+
+    slices: list[dict[str, Any]] = field(default_factory=list)
+    lists: int = 200
+    listed: list[str] = field(default_factory=list)
     claim: dict[str, Any] | None = None
     fails: list[int] = field(default_factory=list)
     applied: list[tuple[str, Any]] = field(default_factory=list)
@@ -30,6 +38,9 @@ class Server:
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if self.fails:
             return self.fails.pop(0), {"kind": "Status", "message": "the server says no", "reason": "Told"}
+        if "/resourceslices" in path:
+            self.listed.append(path)
+            return self.lists, {**SLICES, "metadata": {"resourceVersion": "1"}, "items": self.slices}
         if "/events" in path:
             self.events.append(body)
             return 201, {"metadata": {"name": "e"}, **body}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.publishing.plan import Create, Delete, Update, Write
+from scheduler_core.publishing.plan import Create, Delete, Update, Write
 
 Document = Mapping[str, Any]
 

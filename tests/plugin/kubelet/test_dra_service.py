@@ -178,10 +178,10 @@ def test_a_mistake_of_ours_is_the_answer_of_its_claim_alone(
 ) -> None:
     finish = bench.driver.finish
 
-    def mistaken(preparation: Any, claim: Any) -> Any:
+    def mistaken(preparation: Any, claim: Any, pools: Any) -> Any:
         if claim.uid == "u1":
             raise KeyError("mistake")
-        return finish(preparation, claim)
+        return finish(preparation, claim, pools)
 
     monkeypatch.setattr(bench.driver, "finish", mistaken)
     wanted = [claims.allocate("u1", bench.node, HALF), claims.allocate("u2", bench.node, "gpu-1")]

@@ -217,9 +217,9 @@ def test_another_node_is_told_by_what_the_claims_would_have_cost_there_or_why_th
     nodes = [NODE, Node("node-2"), Node("node-3")]
     answers = [engine.allocate([asked], node) for node in nodes]
 
-    fresh, none = compare_nodes(answers[0], answers[1:], cluster)
+    fresh, none = compare_nodes(answers[0], answers[1:], [asked], cluster, {"node-2"})
 
-    assert (fresh.node, fresh.refused) == ("node-2", None)
+    assert (fresh.node, fresh.refused, fresh.is_compared, none.is_compared) == ("node-2", None, True, False)
     assert fresh.extra > 0
     weightiest = fresh.remaining[0]
     assert (weightiest.like.device, weightiest.with_answer, weightiest.with_other) == ("b", 1, 0)

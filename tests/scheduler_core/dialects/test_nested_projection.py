@@ -1,5 +1,6 @@
 """Devices that are cut from a device which is itself cut: v1 allows just the same sets, or it is refused."""
 
+from dataclasses import replace
 from itertools import chain, combinations
 
 import pytest
@@ -104,7 +105,11 @@ def test_the_counters_of_leaves_lie_in_their_roots_set_under_the_middles_name():
     ("devices", "reason"),
     [
         (
-            [device("g", m=4), device("i", sources=["g"], m=2), device("l", sources=["i"], m=1)],
+            [
+                device("g", m=4),
+                device("i", sources=["g"], m=2),
+                *(device(name, sources=["i"], m=1) for name in ("l", "n", "o")),
+            ],
             "i is cut into devices and itself cut from g, of which l takes no dimension whole",
         ),
         (
@@ -116,12 +121,17 @@ def test_the_counters_of_leaves_lie_in_their_roots_set_under_the_middles_name():
             "g is overdrawn by devices of which every two fit: i, p0, p1, p2",
         ),
         (
-            [device("g", m=4), device("h", sources=["g"], m=4), *instance("i", m=1, source="h")],
+            [
+                device("g", m=4),
+                device("h", sources=["g"], m=4),
+                device("p", sources=["g"], m=1),
+                *instance("i", m=1, source="h"),
+            ],
             "i is cut into devices",
         ),
         (
-            [device("g", m=1), *instance("i", leaves=32, m=1)],
-            "g and its parts need 33 counters; v1 allows 32",
+            [device("g", m=1), *instance("i", leaves=33, m=1)],
+            "g and its parts need 34 counters; v1 allows 32",
         ),
         (
             [
@@ -152,3 +162,78 @@ def test_too_many_sets_are_not_looked_at():
     one, many = {"m": Quantity.of(1)}, {"m": Quantity.of(100)}
 
     assert misfit([one] * 40, many, [True] * 40) == ()
+
+
+@st.composite
+def trees(draw):
+    """A tree of up to four levels; now and then its parts do not all fit, or one is cut from two devices."""
+    room = {"g": draw(st.integers(4, 12))}
+    devices, level = [device("g", m=room["g"])], ["g"]
+    for _ in range(draw(st.integers(2, 3))):
+        below = []
+        for parent in level:
+            left = room[parent]
+            for index in range(draw(st.integers(0, 3))):
+                if left < 1 or len(devices) > 9:
+                    break
+                size = draw(st.integers(1, max(1, left if draw(st.integers(0, 9)) == 0 else left // 2)))
+                left -= 0 if draw(st.integers(0, 9)) == 0 else size
+                name = f"{parent}-{index}"
+                devices.append(device(name, sources=[parent], m=size))
+                room[name] = size
+                below.append(name)
+        level = below
+    return pool(*devices)
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees())
+def test_a_tree_of_any_depth_allows_the_same_sets_in_both_dialects(tree):
+    try:
+        projected = project(tree)
+    except CannotProject:
+        event("refused")
+        return
+    event(f"projected, {len(tree.devices)} devices")
+    names = [found.name for found in tree.devices]
+
+    for chosen in subsets(names[-9:]):
+        assert admitted(tree, chosen) == admitted(projected, chosen), chosen
+    assert admitted(tree, ["g"]) == admitted(projected, ["g"])
+
+
+def halves(name, size, depth):
+    """A device, its two halves, their halves, and so on."""
+    found = []
+    for half in ("a", "b") if depth else ():
+        found.append(device(f"{name}{half}", sources=[name], m=size // 2))
+        found += halves(f"{name}{half}", size // 2, depth - 1)
+    return found
+
+
+def test_a_tree_whose_parts_all_fit_has_one_counter_for_each_end_of_a_branch():
+    projected = project(pool(device("g", m=16), *halves("g", 16, 4)))
+
+    assert {len(counters) for counters in projected.sources.values()} == {16}
+    assert admitted(projected, ["ga", "gba", "gbba", "gbbba", "gbbbb"])
+    assert not admitted(projected, ["gb", "gbbba"])
+    assert not admitted(projected, ["gbbba", "g"])
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        [device("g", m=64), *halves("g", 64, 6)],
+        [device("g", m=8), *halves("g", 8, 3), device("more", sources=["g"], m=1)],
+        [device("g", m=8), *halves("g", 8, 3), device("two", sources=["ga", "gb"], m=1)],
+        [
+            device("g", m=8),
+            *halves("g", 8, 3),
+            replace(device("x", sources=["gaaa"], m=1), groups={"gaaa": frozenset("x")}),
+        ],
+    ],
+    ids=["more ends than counters", "parts that do not all fit", "a part of two devices", "groups"],
+)
+def test_a_deep_tree_that_is_not_exact_is_refused(devices):
+    with pytest.raises(CannotProject, match="is cut into devices and itself cut from"):
+        project(pool(*devices))

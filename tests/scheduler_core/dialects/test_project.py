@@ -178,7 +178,11 @@ def test_an_empty_pool_is_one_empty_slice():
     ("devices", "reason"),
     [
         (
-            [device("g", m=4), device("i", sources=["g"], m=2), device("l", sources=["i"], m=1)],
+            [
+                device("g", m=4),
+                device("i", sources=["g"], m=2),
+                *(device(name, sources=["i"], m=1) for name in ("l", "n", "o")),
+            ],
             "i is cut into devices and itself cut from g",
         ),
         ([device("g", m=4), device("p", sources=["g"], m=0)], "p names g without drawing anything from it"),

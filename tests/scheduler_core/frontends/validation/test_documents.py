@@ -185,3 +185,26 @@ def test_two_claims_of_a_pod_have_two_names() -> None:
     (found,) = judge(pod(named, named))
 
     assert found.path == "spec.resourceClaims[1].name"
+
+
+def asking(name: str, amount: Any, kind: str = "Pod", **marks: str) -> dict[str, Any]:
+    found = pod(kind=kind)
+    holder = found["spec"]["template"] if kind != "Pod" else found
+    holder["spec"]["containers"][0]["resources"] = {"limits": {name: amount}}
+    annotations = {f"scheduling.koordinator.sh/{key.replace('_', '-')}": text for key, text in marks.items()}
+    holder.setdefault("metadata", {"name": "p"})["annotations"] = annotations
+    return found
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_amounts_and_annotations_of_pods_are_judged_as_the_webhook_judges_them(kind: str) -> None:
+    (amount,) = judge(asking("koordinator.sh/rdma", 150, kind))
+    (mark,) = judge(asking("koordinator.sh/rdma", 1, kind, device_joint_allocate='{"deviceTypes": ["x"]}'))
+    (idle,) = judge(asking("koordinator.sh/rdma", 1, kind, device_allocate_hint='{"gpu": {"selector": {}}}'))
+
+    assert amount.text == "requests koordinator.sh/rdma: 150: above 100 it must be a multiple of 100"
+    assert mark.text.startswith("annotation scheduling.koordinator.sh/device-joint-allocate: deviceTypes[0]")
+    assert (idle.level, idle.text) == (
+        Level.WARNING,
+        "the hint for gpu has no effect: the pod asks for none",
+    )

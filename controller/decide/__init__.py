@@ -1,0 +1,1 @@
+"""What a pod waits for, and which devices it gets."""

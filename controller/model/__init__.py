@@ -1,0 +1,1 @@
+"""Values of pods, nodes and claims, read from the documents of an API server."""

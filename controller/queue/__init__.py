@@ -1,0 +1,1 @@
+"""Which pod is tried next."""

@@ -1,0 +1,1 @@
+"""The running controller: threads that watch, one that decides, several that write."""

@@ -1,0 +1,1 @@
+"""What the controller knows of its cluster, changed object by object."""

@@ -1,0 +1,1 @@
+"""Members of one group get devices together or not at all: one question over devices and nodes."""

@@ -1,0 +1,1 @@
+"""How objects at an API server become the wanted ones: which writes, and what the server kept. Pure."""

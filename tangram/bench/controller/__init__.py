@@ -1,0 +1,1 @@
+"""``tangram bench controller``: pods per second, with kube-scheduler and with the controller allocating."""

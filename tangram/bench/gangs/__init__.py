@@ -1,0 +1,1 @@
+"""B14: groups of pods."""

@@ -1,0 +1,1 @@
+"""The webhook under load: its server in this process, its clients in another one."""

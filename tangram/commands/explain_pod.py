@@ -1,0 +1,76 @@
+"""``tangram explain pod/NAME``: what the controller gives a pod of a running cluster now, and why."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any, Final
+
+from controller.model.pods import read_pod
+from tangram.controlled.answer import PodAnswer, State, answer_for, has_devices
+from tangram.controlled.reading import read_controlled
+from tangram.errors import BadInput, bad_argument
+from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
+from tangram.pictures.pod_answer import answer_picture
+from tangram.plain import plain
+from tangram.preparable import driver_of
+
+_PREFIX: Final = "pod/"
+_OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name")
+
+
+def add_pod(parser: Parser) -> None:
+    """Add the arguments that name a pod."""
+    parser.add_argument(
+        "subject",
+        nargs="?",
+        metavar="pod/NAME",
+        help="a pod of a running cluster: what the controller gives it now, or why nothing; "
+        "takes --kubeconfig and --context too",
+    )
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="of pod/NAME; default: default")
+
+
+def explain_pod(options: Namespace, face: Face) -> int:
+    """Explain one pod of a cluster. Raises: BadInput where there is no such pod."""
+    name = _name(options)
+    cluster = face.connect(options.kubeconfig, options.context)
+    pod = read_pod(cluster.get("Pod", name, options.namespace or "default"))
+    if pod.is_over or pod.is_leaving:
+        raise BadInput(f"pod {pod.ref} has ended or is being deleted: it gets no devices any more")
+    coordinator = read_controlled(cluster, driver_of(options), time.time())
+    if pod.node:
+        answer = has_devices(coordinator, pod, pod.node)
+    else:
+        answer = answer_for(coordinator, coordinator.seen.waiting.get(pod.uid, pod))
+    if options.json:
+        face.out.json(as_json(answer))
+    else:
+        face.out.show(answer_picture(answer))
+    return DONE if answer.state in (State.PLACED, State.HAS_DEVICES) else DOES_NOT_FIT
+
+
+def check_without_pod(options: Namespace) -> None:
+    """Refuse options that mean nothing without a pod. Raises: BadInput."""
+    if options.namespace is not None:
+        raise bad_argument("--namespace", options.namespace, "is for pod/NAME")
+
+
+def as_json(answer: PodAnswer) -> Mapping[str, Any]:
+    """Return an answer for machines."""
+    found: dict[str, Any] = plain(answer)
+    return {**found, "pod": str(answer.pod)}
+
+
+def _name(options: Namespace) -> str:
+    subject = str(options.subject)
+    if not subject.startswith(_PREFIX) or subject == _PREFIX or "/" in subject[len(_PREFIX) :]:
+        raise bad_argument("explain", subject, "must be pod/NAME; name its namespace by --namespace")
+    for option in _OTHERS:
+        value = getattr(options, option)
+        if value:
+            shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name"}
+            text = shown.get(option, f"--{option}")
+            raise bad_argument(text, None if value is True else str(value), "has no effect with pod/NAME")
+    return subject[len(_PREFIX) :]

@@ -1,0 +1,86 @@
+"""``tangram pending``: the pods that wait for devices of the controller, and why."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from tangram.controlled.reading import read_controlled
+from tangram.controlled.waiting import PodWaiting, waiting
+from tangram.face import DONE, Face, Parser, Subparsers, add_command
+from tangram.options import add_driver_name
+from tangram.preparable import driver_of
+from tangram.summaries import SUMMARIES
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    example = """tangram pending -n team-a
+  tangram pending --json
+
+Each pod is decided about now, as the controller does it; nothing is written.
+The controller need not run for that.
+
+exit status:
+  0  the cluster was read, whether pods wait or not
+  2  wrong options, or the cluster cannot be read"""
+    parser = add_command(parsers, "pending", SUMMARIES["pending"], example, _run)
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="pods of this namespace only")
+    add_kubeconfig(parser)
+    add_driver_name(parser, "Tangram's DRA driver: its devices are given")
+
+
+def add_kubeconfig(parser: Parser) -> None:
+    """Add the options that say which cluster."""
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, then ~/.kube/config"
+    )
+    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+
+
+def _run(options: Namespace, face: Face) -> int:
+    cluster = face.connect(options.kubeconfig, options.context)
+    found = waiting(read_controlled(cluster, driver_of(options), time.time()))
+    shown = [one for one in found if options.namespace in (None, one.pod.ref.namespace)]
+    if options.json:
+        face.out.json({"pods": [as_json(one) for one in shown]})
+    elif not shown:
+        face.out.text("no pod waits for devices")
+    else:
+        face.out.show(_table(shown))
+    return DONE
+
+
+def as_json(one: PodWaiting) -> Mapping[str, Any]:
+    """Return a waiting pod for machines."""
+    return {
+        "namespace": one.pod.ref.namespace,
+        "name": one.pod.ref.name,
+        "created": one.pod.created,
+        "priority": one.pod.priority,
+        "gated": one.pod.is_gated,
+        "node": one.node,
+        "devices": {claim: list(names) for claim, names in one.devices.items()},
+        "reason": one.reason,
+    }
+
+
+def _table(found: Sequence[PodWaiting]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("NAMESPACE", "POD", "SINCE"):
+        table.add_column(heading, overflow="fold", no_wrap=False)
+    table.add_column("WHY", overflow="fold", min_width=24)
+    for one in found:
+        table.add_row(one.pod.ref.namespace, one.pod.ref.name, one.pod.created, _why(one))
+    return table
+
+
+def _why(one: PodWaiting) -> str:
+    if one.is_served:
+        return "has its devices; the controller removes its gate"
+    return one.reason or f"gets devices on {one.node} as soon as the controller runs"

@@ -1,0 +1,91 @@
+"""Reads a cluster once, as the controller watches it. Takes a cluster; returns a coordinator.
+
+The coordinator is the controller's own, and writes nothing. What only a running controller knows is missing:
+on which nodes a pod was refused before. How long a pod has waited is counted from its creation.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from controller.decide.allocator import Allocator
+from controller.gangs.seen import read_pod_group
+from controller.model.claims import read_claim
+from controller.model.nodes import read_node
+from controller.model.pods import read_pod
+from controller.model.slices import read_slice
+from controller.run.classes import ResourceClasses
+from controller.run.coordinator import Coordinator
+from controller.state.cluster_seen import ClusterSeen
+from scheduler_core.base.errors import CoreError
+from scheduler_core.codec.claims import decode_class
+from scheduler_core.model.claim import ClaimRef
+from tangram.clusters import ClusterReader
+from tangram.program.streams import complain
+
+
+def read_controlled(cluster: ClusterReader, driver: str, now_s: float) -> Coordinator:
+    """Read what the controller watches.
+
+    Units: ``now_s`` in seconds since 1970.
+    Raises: BadInput.
+    """
+    ids = (f"share-{number}" for number in itertools.count())
+    seen = ClusterSeen(driver)
+    coordinator = Coordinator(seen, Allocator(seen, lambda: next(ids)))
+    _read_classes(cluster, coordinator)
+    for document in cluster.list("Node"):
+        node = read_node(document)
+        coordinator.node_changed(node.name, node)
+    slices = [read_slice(one) for one in cluster.list("ResourceSlice", f"spec.driver={driver}")]
+    for one in slices:
+        if one.problem:
+            complain(f"left out: {one.problem}")
+    coordinator.slices_changed([], slices)
+    for document in cluster.list("ResourceClaimTemplate"):
+        coordinator.template_changed(_ref(document), document)
+    for document in cluster.list("ResourceClaim"):
+        coordinator.claim_changed(None, read_claim(document))
+    for document in cluster.list("PodGroup"):
+        coordinator.group_changed(None, read_pod_group(document))
+    for document in cluster.list("Pod"):
+        coordinator.pod_changed(None, read_pod(document))
+    for moment in (0.0, coordinator.patience.settle_s):
+        coordinator.now = moment
+        coordinator.tick()
+    _count_time_before(coordinator, now_s)
+    return coordinator
+
+
+def _read_classes(cluster: ClusterReader, coordinator: Coordinator) -> None:
+    seen = coordinator.seen
+    for document in cluster.list("DeviceClass"):
+        try:
+            coordinator.take(seen.set_class(decode_class(document)))
+        except CoreError as error:
+            complain(f"left out: {error}")
+    classes = ResourceClasses(seen, lambda: 0.0, str)
+    for document in cluster.list("ResourceClass"):
+        coordinator.take(classes.changed(document["metadata"]["name"], document))
+
+
+def _count_time_before(coordinator: Coordinator, now_s: float) -> None:
+    """Let pods have waited since they were created, so that nodes are held back for those that wait long."""
+    for uid in coordinator.since:
+        created = _seconds(coordinator.seen.waiting[uid].created)
+        if created is not None:
+            coordinator.since[uid] = coordinator.now - max(0.0, now_s - created)
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
+
+
+def _ref(document: Mapping[str, Any]) -> ClaimRef:
+    return ClaimRef(document["metadata"]["namespace"], document["metadata"]["name"])
