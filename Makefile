@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test check format proto
+.PHONY: help demo test explore check format proto
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -7,6 +7,7 @@ PYTHON ?= python3
 help:
 	@echo "make demo    the main job on a simulated DGX A100, station by station"
 	@echo "make test    all tests"
+	@echo "make explore properties with other examples than those of make test"
 	@echo "make check   lint, types, import contracts, drift of generated code"
 	@echo "make format  format and mend what the linter can"
 	@echo "make proto   generate the Python code of proto/"
@@ -25,6 +26,12 @@ demo: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	$(VENV)/bin/pytest -n auto
+
+# Properties with examples that no run had before, again and again until one fails: make explore ROUNDS=20.
+ROUNDS ?= 1
+explore: $(VENV)/.ready
+	@for round in $$(seq $(ROUNDS)); do \
+	    $(VENV)/bin/pytest -q -n auto -m hypothesis --hypothesis-profile=explore || exit 1; done
 
 check: $(VENV)/.ready
 	$(VENV)/bin/ruff check .

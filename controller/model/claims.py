@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
+from controller.model.checked import text
 from scheduler_core.base.errors import CoreError, InvalidClaim
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.codec.fields import Fields
@@ -143,4 +144,4 @@ def _usable_from(allocation: Mapping[str, Any]) -> NodeSelection:
 
 
 def _consumer(one: Mapping[str, Any]) -> Consumer:
-    return Consumer(one.get("resource") or "", one.get("name") or "", one.get("uid") or "")
+    return Consumer(text(one.get("resource")), text(one.get("name")), text(one.get("uid")))

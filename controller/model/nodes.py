@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from controller.model.checked import name, text
 from controller.model.placement import NodeTaint
 from controller.model.resources import Amounts, read_amounts
 from scheduler_core.base.errors import CoreError
@@ -47,7 +48,7 @@ def read_node(document: Mapping[str, Any]) -> ClusterNode:
     """Return a node."""
     metadata, spec = document["metadata"], document.get("spec") or {}
     taints = [
-        NodeTaint(one["key"], one.get("value") or "", one["effect"])
+        NodeTaint(name(one["key"]), text(one.get("value")), name(one["effect"]))
         for one in spec.get("taints") or ()
         if one.get("effect") in _KEEPING_OUT
     ]

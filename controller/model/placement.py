@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.model.checked import name, pairs, text, texts
 from scheduler_core.model.nodes import Operator, Requirement
 
 
@@ -55,7 +56,7 @@ def read_placement(spec: Mapping[str, Any]) -> Placement:
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return Placement(
-        selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
+        selector=pairs(spec.get("nodeSelector")),
         terms=None if required is None else tuple(_terms(required)),
         tolerations=tuple(dict.fromkeys(map(_toleration, spec.get("tolerations") or ()))),
     )
@@ -72,17 +73,17 @@ def _terms(required: Mapping[str, Any]) -> Iterator[tuple[Requirement, ...]]:
 
 def _requirement(term: Mapping[str, Any], *, is_field: bool) -> Requirement:
     return Requirement(
-        key=term["key"],
+        key=name(term["key"]),
         operator=Operator(term["operator"]),
-        values=tuple(term.get("values") or ()),
+        values=texts(term.get("values")),
         is_field=is_field,
     )
 
 
 def _toleration(one: Mapping[str, Any]) -> PodToleration:
     return PodToleration(
-        key=one.get("key") or "",
-        operator=one.get("operator") or "Equal",
-        value=one.get("value") or "",
-        effect=one.get("effect") or "",
+        key=text(one.get("key")),
+        operator=text(one.get("operator")) or "Equal",
+        value=text(one.get("value")),
+        effect=text(one.get("effect")),
     )

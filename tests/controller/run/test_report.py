@@ -16,7 +16,7 @@ from controller.decide.decisions import Placed
 from controller.decide.question import Question, Wanted, question_of
 from controller.metrics import Metrics
 from controller.model.claims import ClaimSeen, shape_of
-from controller.run.report import Report
+from controller.run.report import Report, Times
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 from scheduler_core.model.ownership import AMOUNTS, CLAIM, TEMPLATES
@@ -29,7 +29,7 @@ def logged(world: World) -> list[dict[str, Any]]:
     world.watch()
     world.coordinator.wake()
     while (decided := world.coordinator.decide()) is not None:
-        report.decided(decided, 0.0000004, 2.5)
+        report.decided(decided, Times(0.0000004, 0.0000006, 2.5))
     return [json.loads(line) for line in lines.getvalue().splitlines()]
 
 
@@ -64,7 +64,7 @@ def test_what_a_line_says(world: World) -> None:
     world.server.put("ResourceClaim", claim("c", count=3))
     world.server.put("Pod", pod("p", "c"))
     (line,) = logged(world)
-    assert (line["at"], line["took_s"], line["waited_s"]) == (1000.0, 0.0, 2.5)
+    assert (line["at"], line["took_s"], line["running_s"], line["waited_s"]) == (1000.0, 0.0, 0.000001, 2.5)
     assert (line["pod"], line["result"]) == ("default/p", "Refused")
     assert line["uid"] == world.server.pods()["p"]["metadata"]["uid"]
     assert "node" not in line
