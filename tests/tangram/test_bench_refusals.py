@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scheduler_core.model.ownership import GATE
 from tangram.bench.cluster_port import Bench
 from tangram.bench.controller.many import decision_times
+from tangram.bench.controller.placed import steady_rate
 from tangram.bench.controller.refusals import rows
 from tangram.bench.controller.streams import CONTROLLER, KUBE_SCHEDULER, Allocator, Refused, Stream
 from tangram.bench.placement.kinds import partition, whole
@@ -147,3 +148,11 @@ def test_only_decisions_that_gave_devices_are_timed() -> None:
     lines = [{"result": "Placed", "took_s": 0.0005}, {"result": "Refused", "took_s": 0.5}]
 
     assert decision_times("\n".join(map(json.dumps, lines)), "took_s") == [500_000]
+
+
+def test_the_steady_rate_leaves_the_ends_out() -> None:
+    evenly = [one / 10 for one in range(100)]
+    late = [*evenly[:95], *(one + 30.0 for one in evenly[95:])]
+
+    assert steady_rate(evenly) == pytest.approx(10.0)
+    assert steady_rate(late) == pytest.approx(10.0)
