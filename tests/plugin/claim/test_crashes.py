@@ -39,9 +39,13 @@ def named(value: object) -> str | None:
 
 
 @pytest.fixture
-def bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind) -> Any:
-    """The machine of the program: one that has the example of the kind."""
-    return linked_bench_in(folder, node=example_of(kind).node)
+def folder(used_folder: Path) -> Path:
+    return used_folder
+
+
+@pytest.fixture
+def bench(bench_of_kind: Any) -> Any:
+    return bench_of_kind
 
 
 def prepare(bench: Any, kind: AnyKind) -> tuple[PreparedDevice, ...]:
