@@ -14,6 +14,7 @@ from plugin.base import files
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import NotReady
 from plugin.cdi.document import Document, encode
+from plugin.cdi.standing import Exists, may_stay
 from scheduler_core.model.claim import ClaimUid
 
 _MODE: Final = 0o644
@@ -46,6 +47,16 @@ class CdiFolder:
             raise NotReady(
                 "use", f"CDI document {path}", reason, "it is retried; something else writes the file"
             )
+
+    def keep(self, uid: ClaimUid, document: Document, exists: Exists) -> None:
+        """Leave a claim's document as it is where it may stay; else write this one, as ``ensure`` does.
+
+        Raises: StorageFailed; NotReady.
+        """
+        on_disk = files.read(self.path(uid))
+        if on_disk is not None and on_disk != encode(document) and may_stay(on_disk, document, exists):
+            return
+        self.ensure(uid, document)
 
     def remove(self, uid: ClaimUid) -> bool:
         """Remove a claim's document; return whether there was one. Raises: StorageFailed."""
