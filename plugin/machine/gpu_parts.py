@@ -35,8 +35,7 @@ class GpuParts:
         Raises: HardwareError; NotReady where one is missing.
         """
         parts = self._computing(gpus)
-        drawing = (node for gpu in gpus for node in self._graphics_nodes(gpu))
-        return replace(parts, nodes=(*parts.nodes, *drawing))
+        return replace(parts, nodes=(*parts.nodes, *self._drawing(gpus)))
 
     def of_monitored_gpus(self, gpus: Sequence[GpuUuid]) -> Parts:
         """Return the parts of GPUs, and the nodes through which a monitor sees their MIG instances.
@@ -44,7 +43,7 @@ class GpuParts:
         A monitor computes nothing, so it goes without the nodes for that where there are none.
         Raises: HardwareError; NotReady where one is missing.
         """
-        own = self._own_nodes(gpus)
+        own = (*self._own_nodes(gpus), *self._drawing(gpus))
         found = (node for gpu in gpus for node in self._machine.files.monitoring_nodes(self._minor(gpu)))
         nodes = usable_nodes(tuple(dict.fromkeys(found)), self._host_root)
         shared = SharedParts((*self._control_nodes, *self._compute_nodes_if_any), self._files)
@@ -58,7 +57,7 @@ class GpuParts:
         """
         parts = self._computing([gpu])
         nodes = self._machine.files.instance_nodes(self._minor(gpu), gi_id, ci_id)
-        drawing = self._graphics_nodes(gpu) if has_graphics else ()
+        drawing = self._drawing([gpu] if has_graphics else [])
         return replace(parts, nodes=(*parts.nodes, *usable_nodes(nodes, self._host_root), *drawing))
 
     def _computing(self, gpus: Sequence[GpuUuid]) -> Parts:
@@ -82,9 +81,10 @@ class GpuParts:
             self._nodes[gpu] = usable_nodes(nodes, self._host_root)
         return self._nodes[gpu]
 
-    def _graphics_nodes(self, gpu: GpuUuid) -> tuple[DeviceNode, ...]:
-        found = self._machine.files.graphics_nodes(self._gpus[gpu].bdf) if gpu in self._gpus else ()
-        return usable_nodes(found, self._host_root)
+    def _drawing(self, gpus: Sequence[GpuUuid]) -> tuple[DeviceNode, ...]:
+        addresses = (self._gpus[gpu].bdf for gpu in gpus if gpu in self._gpus)
+        nodes = (node for bdf in addresses for node in self._machine.files.graphics_nodes(bdf))
+        return usable_nodes(tuple(nodes), self._host_root)
 
     @cached_property
     def _control_nodes(self) -> tuple[DeviceNode, ...]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from plugin.base.errors import NotReady
+
 HALF, WHOLE = "gpu-0-mig-3g-20gb-4-7", "gpu-1"
 EARLIER = (Path(__file__).parents[2] / "data/cdi/parts-with-each-device.json").read_bytes()
 """What versions wrote that had the driver's parts with each device, and libraries where the host has them."""
@@ -138,3 +140,38 @@ def test_a_document_that_somebody_edited_is_written_anew(updated: Any, was: byte
     updated.document("u1").write_bytes(EARLIER.replace(was, becomes))
 
     assert again(updated) == whole
+
+
+def with_program(bench: Any) -> Path:
+    """Let NVIDIA's program run for containers."""
+    bench.options = replace(bench.options, cdi_hook=Path("/usr/bin/nvidia-cdi-hook"))
+    bench.restart()
+    return host(bench, "usr/bin/nvidia-cdi-hook")
+
+
+def test_an_option_that_is_given_later_does_not_change_a_claims_document(updated: Any) -> None:
+    with_program(updated).touch()
+
+    assert again(updated) == EARLIER
+
+
+def test_a_claim_whose_document_names_a_program_that_is_gone_gets_another_one(updated: Any) -> None:
+    updated.unprepare("u1")
+    program = with_program(updated)
+    program.touch()
+    assert b"nvidia-cdi-hook" in again(updated)
+    program.unlink()
+    updated.options = replace(updated.options, cdi_hook=None)
+    updated.restart()
+
+    assert b"nvidia-cdi-hook" not in again(updated)
+
+
+def test_a_program_that_is_wanted_and_missing_is_told_before_a_container_fails_on_it(updated: Any) -> None:
+    updated.unprepare("u1")
+    with_program(updated)
+
+    with pytest.raises(NotReady, match=r"/usr/bin/nvidia-cdi-hook.*does not exist.*--nvidia-cdi-hook"):
+        again(updated)
+
+    assert updated.leftovers() == []
