@@ -8,7 +8,7 @@ Sources: nvidia-container-toolkit, ``internal/discover/graphics.go`` and ``inter
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,8 +20,10 @@ from agent.hardware.fabric.configuration import read_settings
 from agent.hardware.fabric.types import FabricMode
 from agent.hardware.types import HostFile
 
-_FOLDERS: Final = ("/etc", "/usr/share")
-_KEEP_THEIR_PLACE: Final = (
+_PLACES: Final = {"/etc": "/etc", "/usr/share": "/usr/share", "/usr/local/nvidia/share": "/usr/share"}
+"""Folders of a driver, and where containers look: the last one is that of container-optimized systems."""
+
+_SETTINGS: Final = (
     "glvnd/egl_vendor.d/10_nvidia.json",
     "egl/egl_external_platform.d/10_nvidia_wayland.json",
     "egl/egl_external_platform.d/15_nvidia_gbm.json",
@@ -43,14 +45,14 @@ _FABRIC: Final = "/run/nvidia-fabricmanager/socket"
 
 def configs(root: Path) -> Iterator[HostFile]:
     """Yield the files that EGL, GBM, Vulkan and OptiX read, of a driver below ``root``."""
-    for name in _KEEP_THEIR_PLACE:
-        found = _first(root, (f"{folder}/{name}" for folder in _FOLDERS))
-        if found is not None:
-            yield HostFile(found, root / found.removeprefix("/"))
+    for name in _SETTINGS:
+        folder = _first(root, name, _PLACES)
+        if folder is not None:
+            yield HostFile(f"{_PLACES[folder]}/{name}", _below(root, folder, name))
     for name in _VULKAN:
-        found = _first(root, (f"{folder}/{name}" for folder in (*_FOLDERS, "")))
-        if found is not None:
-            yield HostFile(f"/etc/{name}", root / found.removeprefix("/"))
+        folder = _first(root, name, (*_PLACES, ""))
+        if folder is not None:
+            yield HostFile(f"/etc/{name}", _below(root, folder, name))
 
 
 def sockets(roots: Sequence[Path]) -> Iterator[HostFile]:
@@ -72,8 +74,12 @@ def _joins_on_request(roots: Sequence[Path]) -> bool:
     return True
 
 
-def _first(root: Path, paths: Iterator[str]) -> str | None:
-    return next((path for path in paths if attributes.exists(root / path.removeprefix("/"))), None)
+def _first(root: Path, name: str, folders: Iterable[str]) -> str | None:
+    return next((folder for folder in folders if attributes.exists(_below(root, folder, name))), None)
+
+
+def _below(root: Path, folder: str, name: str) -> Path:
+    return root / folder.removeprefix("/") / name
 
 
 def _is_socket(place: Path) -> bool:

@@ -41,18 +41,19 @@ def places(root: Path) -> dict[str, str]:
     return {file.path: str(file.host_path.relative_to(root)) for file in configs(root)}
 
 
-@pytest.mark.parametrize("folder", ["etc", "usr/share"])
-def test_settings_of_egl_and_optix_keep_their_places(tmp_path: Path, folder: str) -> None:
-    for name in ("glvnd/egl_vendor.d/10_nvidia.json", "nvidia/nvoptix.bin"):
+@pytest.mark.parametrize(
+    ("folder", "place"),
+    [("etc", "/etc"), ("usr/share", "/usr/share"), ("usr/local/nvidia/share", "/usr/share")],
+)
+def test_settings_of_egl_and_optix_are_where_programs_look(tmp_path: Path, folder: str, place: str) -> None:
+    names = ("glvnd/egl_vendor.d/10_nvidia.json", "nvidia/nvoptix.bin")
+    for name in names:
         write(tmp_path / folder / name)
 
-    assert set(places(tmp_path)) == {
-        f"/{folder}/glvnd/egl_vendor.d/10_nvidia.json",
-        f"/{folder}/nvidia/nvoptix.bin",
-    }
+    assert places(tmp_path) == {f"{place}/{name}": f"{folder}/{name}" for name in names}
 
 
-@pytest.mark.parametrize("folder", ["etc/", "usr/share/", ""])
+@pytest.mark.parametrize("folder", ["etc/", "usr/share/", "usr/local/nvidia/share/", ""])
 def test_settings_of_vulkan_stand_where_every_vulkan_loader_looks(tmp_path: Path, folder: str) -> None:
     for name in ("icd.d/nvidia_icd.x86_64.json", "implicit_layer.d/nvidia_layers.json"):
         write(tmp_path / f"{folder}vulkan" / name)
