@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from agent.hardware import attributes, driver_configs, driver_libraries
-from agent.hardware.driver_nodes import DriverNodes
+from agent.hardware import attributes
+from agent.hardware.driver import configs, libraries
+from agent.hardware.driver.nodes import DriverNodes
 from agent.hardware.errors import NotFound
 from agent.hardware.types import HostFile
 
@@ -84,18 +85,18 @@ class DriverRoot(DriverNodes):
         Shape: by path in the container, each once. Raises: NotFound if no library has this version.
         """
         found: dict[str, HostFile] = {}
-        for file in driver_libraries.libraries(self.root, self._folders(self.library_dirs), driver_version):
+        for file in libraries.libraries(self.root, self._folders(self.library_dirs), driver_version):
             found.setdefault(file.path, file)
         if not any(file.host_path.name.endswith(f".so.{driver_version}") for file in found.values()):
             looked = ", ".join(self.library_dirs)
             reason = f"no library of that version in {looked} below {self.root}"
             raise NotFound("find libraries", f"driver {driver_version}", reason, _INSTALL)
-        others = (*self._tools(), *driver_configs.configs(self.root))
+        others = (*self._tools(), *configs.configs(self.root))
         return tuple(sorted((*found.values(), *others), key=lambda file: file.path))
 
     def sockets(self) -> tuple[HostFile, ...]:
         """Return the sockets of the driver's services that run now, by path in the container."""
-        return tuple(driver_configs.sockets(self.fabric_roots()))
+        return tuple(configs.sockets(self.fabric_roots()))
 
     def tool(self, name: str) -> Path | None:
         """Return one of the driver's programs, None where it does not exist (yet)."""

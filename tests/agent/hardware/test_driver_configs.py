@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.hardware.driver_configs import configs
+from agent.hardware.driver.configs import configs
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.fabric.configuration import FILE
 from agent.hardware.types import HostFile

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.hardware.driver_nodes import DriverNodes
+from agent.hardware.driver.nodes import DriverNodes
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.errors import NotFound
 from agent.hardware.types import Bdf, DeviceNode
@@ -99,7 +99,7 @@ def test_nodes_of_unified_memory_are_described_alike_before_and_after_somebody_m
 ) -> None:
     before = DriverNodes(root).compute_nodes()
     write(root / "dev/nvidia-uvm")
-    monkeypatch.setattr("agent.hardware.driver_nodes._numbers", lambda _: (511, 0))
+    monkeypatch.setattr("agent.hardware.driver.nodes._numbers", lambda _: (511, 0))
 
     assert DriverNodes(root).compute_nodes() == before
 

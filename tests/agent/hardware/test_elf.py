@@ -10,7 +10,7 @@ from elf_files import AARCH64, I386, X86_64, shared_object
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.hardware.elf import SharedLibrary, shared_library
+from agent.hardware.driver.elf import SharedLibrary, shared_library
 
 WHOLE = shared_object("libcuda.so.1")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import attributes
-from agent.hardware.driver_libraries import MACHINES
+from agent.hardware.driver.libraries import MACHINES
 from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.configuration import read_settings
 from agent.hardware.fabric.types import FabricMode

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.hardware import attributes
-from agent.hardware.elf import SharedLibrary, shared_library
+from agent.hardware.driver.elf import SharedLibrary, shared_library
 from agent.hardware.types import HostFile
 
 MACHINES: Final = ("x86_64", "aarch64")
