@@ -58,12 +58,13 @@ def lay_out(root: Path, simulated: Path, folder: str) -> None:
 
 
 @pytest.fixture
-def prepared(site: Any, kubelet_of: Callable[..., Any]) -> Iterator[Callable[[DriverRoot], str]]:
+def prepared(site: Any, kubelet_of: Callable[..., Any]) -> Callable[..., str]:
     """Prepare a whole GPU on a node with a driver's files, and return the CDI device."""
 
-    def prepare(files: DriverRoot) -> str:
+    def prepare(files: DriverRoot, program: Path | None = None) -> str:
         machine = replace(simulated_hardware(site.simulated), files=files)
-        driver = assemble(machine, site.options, clock=time.monotonic, sleep=time.sleep)
+        options = replace(site.options, cdi_hook=program)
+        driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
         with start(driver, ClaimDirectory(site.claims_dir), site.options):
             ((_, cdi_id),) = kubelet_of(site).devices(site.allocate("u1", "gpu-1"))
         return str(cdi_id)
@@ -74,7 +75,7 @@ def prepared(site: Any, kubelet_of: Callable[..., Any]) -> Iterator[Callable[[Dr
 @pytest.mark.parametrize("driver_root", ["/", "/run/nvidia/driver"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_containers_of_both_families_load_the_driver(
-    site: Any, prepared: Callable[[DriverRoot], str], podman: Podman, layout: str, driver_root: str
+    site: Any, prepared: Callable[..., str], podman: Podman, layout: str, driver_root: str
 ) -> None:
     host = site.simulated.root
     files = DriverRoot.installed(Path(driver_root), host)
@@ -104,7 +105,7 @@ def test_the_images_themselves_have_no_driver_and_look_in_their_own_folders_only
 
 
 def test_nodes_of_unified_memory_that_the_host_lacks_are_made_in_the_container(
-    site: Any, prepared: Callable[[DriverRoot], str], podman: Podman
+    site: Any, prepared: Callable[..., str], podman: Podman
 ) -> None:
     for node in ("nvidia-uvm", "nvidia-uvm-tools"):
         (site.simulated.root / "dev" / node).unlink()
@@ -116,4 +117,22 @@ def test_nodes_of_unified_memory_that_the_host_lacks_are_made_in_the_container(
     assert {(line[0][0], line[-1], line[4], line[5]) for line in lines} == {
         ("c", "nvidia-uvm", "510,", "0"),
         ("c", "nvidia-uvm-tools", "510,", "1"),
+    }
+
+
+def test_nvidias_program_is_called_before_the_container_is_shut_in_and_without_the_images_variables(
+    site: Any, prepared: Callable[..., str], podman: Podman
+) -> None:
+    program, called = site.folder / "nvidia-cdi-hook", site.folder / "called"
+    program.write_text(f'#!/bin/sh\n{{ echo "$@"; env; }} > {called}\n')
+    program.chmod(0o755)
+    cdi_id = prepared(DriverRoot(site.simulated.root), program)
+
+    inside = podman.run(site.options.cdi_dir, [cdi_id], "echo started", image_of(DEBIAN))
+
+    assert inside.stdout == "started\n", inside.stderr
+    arguments, *variables = called.read_text().splitlines()
+    assert arguments == "update-ldcache --folder /usr/lib/x86_64-linux-gnu --folder /usr/lib64"
+    assert {line for line in variables if not line.startswith(("PWD=", "_=", "SHLVL=", "OLDPWD="))} == {
+        "NVIDIA_CTK_DEBUG=false"
     }
