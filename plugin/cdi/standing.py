@@ -38,7 +38,7 @@ def _decoded(on_disk: bytes) -> Document | None:
     """Return a document that this plugin, or an earlier version, wrote in every byte; None for another."""
     try:
         found = msgspec.json.decode(on_disk, type=Document)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return found if encode(found) == on_disk else None
 
@@ -105,7 +105,7 @@ def _files(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
 def _same_files(found: Iterable[Mount], wanted: Iterable[Mount], exists: Exists) -> bool:
     """Whether the files are of the same driver, wherever a version of the plugin mounts which of them."""
     theirs = {mount.container_path: mount.host_path for mount in wanted}
-    names = {_name(host_path) for host_path in theirs.values()}
+    names = {_name(path) for pair in theirs.items() for path in pair}
     ours = tuple(found)
     return bool(ours) == bool(theirs) and all(
         exists(mount.host_path) and _is_of_driver(mount, theirs, names) for mount in ours
@@ -117,8 +117,9 @@ def _is_of_driver(mount: Mount, places: Mapping[str, str], names: Set[str]) -> b
     place, host_path = mount.container_path, mount.host_path
     if place in places:
         return places[place] == host_path
-    is_as_on_host = _folder(host_path).endswith(_folder(place))
-    return is_as_on_host and _stem(place) == _stem(host_path) and _name(host_path) in names
+    stem = _stem(host_path)
+    is_as_on_host = _folder(host_path).endswith(_folder(place)) and _stem(place) == stem
+    return is_as_on_host and _name(host_path) in names and _name(place) in {*names, f"{stem}.so.1"}
 
 
 def _folder(path: str) -> str:

@@ -114,9 +114,9 @@ def test_nodes_of_unified_memory_that_the_host_lacks_are_made_in_the_container(
     inside = podman.run(site.options.cdi_dir, [cdi_id], "ls -l /dev", image_of(DEBIAN))
 
     lines = [line.split() for line in inside.stdout.splitlines() if "nvidia-uvm" in line]
-    assert {(line[0][0], line[-1], line[4], line[5]) for line in lines} == {
-        ("c", "nvidia-uvm", "510,", "0"),
-        ("c", "nvidia-uvm-tools", "510,", "1"),
+    assert {(line[0], line[-1], line[4], line[5]) for line in lines} == {
+        ("crw-rw-rw-", "nvidia-uvm", "510,", "0"),
+        ("crw-rw-rw-", "nvidia-uvm-tools", "510,", "1"),
     }
 
 

@@ -25,6 +25,7 @@ from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("u1")
+HALF = "gpu-0-mig-3g-20gb-4-7"
 HOOK = HookProgram(Path("/hook"))
 
 
@@ -135,6 +136,19 @@ def test_whole_gpus_get_their_drm_nodes_and_mig_partitions_without_graphics_none
 
     drawing = [[node.path for node in one.nodes if "/dri/" in node.path] for one in found]
     assert drawing == [["/dev/dri/card1", "/dev/dri/renderD128"], []]
+
+
+def test_a_mig_partition_with_graphics_gets_the_drm_nodes_of_its_gpu(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    (held,) = bench.records()[0].devices
+    context = context_of(bench)
+    published = context.node.devices.by_name[HALF]
+    drawing = replace(published, profile=replace(published.profile, name="3g.20gb+gfx"))  # type: ignore[call-arg, union-attr]
+    devices = replace(context.node.devices, by_name={HALF: drawing})
+
+    (found,) = injections(replace(context, node=replace(context.node, devices=devices)), UID, [held], HOOK)
+
+    assert {"/dev/dri/card1", "/dev/dri/renderD128"} <= {node.path for node in found.nodes}
 
 
 def without_unified_memory(bench: Any) -> None:
