@@ -80,6 +80,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         host_root=chosen.options.host_root,
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
+        cdi_hook=arguments.nvidia_cdi_hook,
         modes=read_gpu_modes(arguments.gpu_modes),
         imex_channels=read_imex_channels(arguments.imex_channels),
         vfs=read_vf_rules(arguments.vfs),

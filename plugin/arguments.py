@@ -74,3 +74,8 @@ def _add_places(found: argparse.ArgumentParser) -> None:
     add = found.add_argument
     add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
     add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
+    hook = (
+        "NVIDIA's nvidia-cdi-hook as the host names it: it tells the loader's cache of containers about the "
+        "driver's libraries, for programs that look there; default: loaders find the libraries without it"
+    )
+    add("--nvidia-cdi-hook", type=Path, metavar="FILE", help=hook)

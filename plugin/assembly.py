@@ -59,6 +59,7 @@ def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
             options.metadata_dir, options.cdi_dir, driver, is_wanted=options.has_metadata
         ),
         hook=HookProgram(options.hook_dir),
+        cache_program=options.cdi_hook,
         setup=DeviceSetup(),
         host_root=options.host_root,
         waiting=waiting,

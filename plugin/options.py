@@ -29,6 +29,7 @@ class Options:
            node's table of partitions, ``split`` the GPUs whose GPU instances claims may share, ``vfs`` how
            many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are offered;
            ``imex_channels`` how many of them are offered;
+           ``cdi_hook`` NVIDIA's program that updates loaders' caches, as the host names it, None for none;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
            claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
@@ -47,6 +48,7 @@ class Options:
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
     has_metadata: bool = False
+    cdi_hook: Path | None = None
     modes: GpuModes = field(default_factory=GpuModes)
     imex_channels: int = 0
     vfs: VfRules | None = None
@@ -62,6 +64,8 @@ class Options:
         for name in ("kubelet_dir", "cdi_dir", "host_root"):
             path, option = getattr(self, name), f"--{name.replace('_', '-')}"
             require(path.is_absolute(), option, path, "must be absolute")
+        is_usable = self.cdi_hook is None or self.cdi_hook.is_absolute()
+        require(is_usable, "--nvidia-cdi-hook", self.cdi_hook, "must be absolute")
         require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
         left_s = 45 - self.lock_wait_s
         rule = f"must be at least 0 s, and less than the {left_s:g} s that the lock wait leaves of 45 s"

@@ -160,8 +160,18 @@ class DriverFiles(Protocol):
         ...
 
     def control_nodes(self) -> tuple[DeviceNode, ...]:
-        """Return the nodes that every consumer of a GPU needs (``/dev/nvidiactl`` and, where they
-        exist, uvm, uvm-tools, modeset). Raises: NotFound without ``nvidiactl``."""
+        """Return ``/dev/nvidiactl``, and modeset where it exists. Raises: NotFound without ``nvidiactl``."""
+        ...
+
+    def compute_nodes(self) -> tuple[DeviceNode, ...]:
+        """Return the nodes of uvm and uvm-tools, by their numbers where the host has none.
+
+        Raises: NotFound where their numbers are unknown, too.
+        """
+        ...
+
+    def graphics_nodes(self, bdf: Bdf) -> tuple[DeviceNode, ...]:
+        """Return the DRM nodes of a GPU, none where its driver has none for graphics."""
         ...
 
     def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
@@ -185,7 +195,14 @@ class DriverFiles(Protocol):
         ...
 
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
-        """Return the driver's libraries and tools of this version, by path in the container."""
+        """Return the driver's libraries, tools and settings of this version, by path in the container.
+
+        Raises: NotFound if no library has this version.
+        """
+        ...
+
+    def sockets(self) -> tuple[HostFile, ...]:
+        """Return the sockets of the driver's services that run now, by path in the container."""
         ...
 
 

@@ -14,6 +14,7 @@ from plugin.base import files
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import NotReady
 from plugin.cdi.document import Document, encode
+from plugin.cdi.standing import Exists, may_stay
 from scheduler_core.model.claim import ClaimUid
 
 _MODE: Final = 0o644
@@ -37,15 +38,18 @@ class CdiFolder:
         Raises: StorageFailed; NotReady where the file has other content afterwards.
         """
         path, wanted = self.path(uid), encode(document)
-        if files.read(path) == wanted:
-            return
-        # Not synced: a document of an earlier boot is removed at the start, whatever its content.
-        files.replace(path, wanted, _MODE, synced=False)
         if files.read(path) != wanted:
-            reason = "its content is not what was written"
-            raise NotReady(
-                "use", f"CDI document {path}", reason, "it is retried; something else writes the file"
-            )
+            self._write(path, wanted)
+
+    def keep(self, uid: ClaimUid, document: Document, exists: Exists) -> None:
+        """Leave a claim's document as it is where it may stay; else write this one, as ``ensure`` does.
+
+        Raises: StorageFailed; NotReady.
+        """
+        path, wanted = self.path(uid), encode(document)
+        on_disk = files.read(path)
+        if on_disk != wanted and (on_disk is None or not may_stay(on_disk, document, exists)):
+            self._write(path, wanted)
 
     def remove(self, uid: ClaimUid) -> bool:
         """Remove a claim's document; return whether there was one. Raises: StorageFailed."""
@@ -65,3 +69,13 @@ class CdiFolder:
     @property
     def _prefix(self) -> str:
         return f"{self.driver}-claim_"
+
+    @staticmethod
+    def _write(path: Path, wanted: bytes) -> None:
+        # Not synced: a document of an earlier boot is removed at the start, whatever its content.
+        files.replace(path, wanted, _MODE, synced=False)
+        if files.read(path) != wanted:
+            reason = "its content is not what was written"
+            raise NotReady(
+                "use", f"CDI document {path}", reason, "it is retried; something else writes the file"
+            )

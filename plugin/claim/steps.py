@@ -15,8 +15,8 @@ from pathlib import Path
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Machine
-from plugin.base.errors import PluginError
-from plugin.cdi import document
+from plugin.base.errors import NotReady, PluginError
+from plugin.cdi.document import Document, claim_document
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
@@ -46,7 +46,8 @@ _log = logging.getLogger(__name__)
 class ClaimSteps:
     """Changes the records, devices and CDI documents of one node.
 
-    Shape: ``host_root`` where the host's files are seen from here.
+    Shape: ``host_root`` where the host's files are seen from here; ``cache_program`` NVIDIA's program that
+           updates loaders' caches, as the host names it, None for none.
     """
 
     machine: Machine
@@ -55,6 +56,7 @@ class ClaimSteps:
     cdi: CdiFolder
     metadata: MetadataFolder
     hook: HookProgram
+    cache_program: Path | None
     setup: DeviceSetup
     host_root: Path
     waiting: Waiting
@@ -94,7 +96,7 @@ class ClaimSteps:
         """
         try:
             write(plan.record)
-            return self._move(self._real(plan.record, plan), Event.DONE)
+            return self._move(self._real(plan.record, plan, self.cdi.ensure), Event.DONE)
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
             raise
@@ -102,9 +104,12 @@ class ClaimSteps:
     def confirm(self, record: Record, plan: Plan) -> Record:
         """Make sure that a completed claim is still set up; what is missing is made again.
 
+        Its document stays as it is where it may, so that a container that starts again gets the same.
         Raises: PluginError, HardwareError.
         """
-        found = self._real(record.told_as(plan.record), plan)
+
+        keep = partial(self.cdi.keep, exists=self._is_on_host)
+        found = self._real(record.told_as(plan.record), plan, keep)
         if found != record:
             self.store.note(found)
         return found
@@ -167,8 +172,8 @@ class ClaimSteps:
         except PluginError as error:  # the caller raises why the claim was not prepared: that matters more
             _log.error("claim %s: %s; the next start of the plugin removes it", ref, error)
 
-    def _real(self, record: Record, plan: Plan) -> Record:
-        """Set every device up and write the CDI document; what is so already stays.
+    def _real(self, record: Record, plan: Plan, write: Callable[[ClaimUid, Document], None]) -> Record:
+        """Set every device up and write the CDI document with ``write``; what is so already stays.
 
         Postcondition: every device works, every device node is there or can be made, the document on disk is
         the one that was meant.
@@ -180,10 +185,21 @@ class ClaimSteps:
         context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices, self.hook)
-        self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
+        write(record.uid, claim_document(record.driver, found, self._cache_program()))
         self.write_metadata(record.with_devices(devices))
         self.setup.refuse_dead(context, devices)
         return record.with_devices(devices)
+
+    def _is_on_host(self, path: str) -> bool:
+        return (self.host_root / path.removeprefix("/")).exists()
+
+    def _cache_program(self) -> Path | None:
+        """Return NVIDIA's program. Raises: NotReady where it is wanted and gone: no container would start."""
+        program = self.cache_program
+        if program is not None and not self._is_on_host(str(program)):
+            remedy = "the operator installs the container toolkit there, or removes --nvidia-cdi-hook"
+            raise NotReady("give containers", str(program), "it does not exist", remedy)
+        return program
 
     def _roll_back(self, plan: Record, cause: Exception) -> None:
         try:

@@ -16,6 +16,7 @@ from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.published import Hardware, MigComputeInstance, MigPartition
 from agent.inventory.vfs.rules import VfRules
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
@@ -33,6 +34,12 @@ class NodeSnapshot:
     gpus: Mapping[GpuUuid, Gpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
     fabric: Fabric = NO_FABRIC
+
+    def has_graphics(self, hardware: Hardware) -> bool:
+        """Whether a MIG device is of a profile with graphics."""
+        name = self.devices.by_hardware.get(hardware)
+        found = None if name is None else self.devices.by_name[name]
+        return isinstance(found, MigPartition | MigComputeInstance) and found.profile.has_graphics
 
     def text_of(self, target: LockTarget) -> str:
         """Return how messages name what is locked."""

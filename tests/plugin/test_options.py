@@ -38,6 +38,7 @@ def test_everything_lies_where_the_kubelet_expects_it() -> None:
         ({"kubelet_dir": Path("relative")}, "--kubelet-dir 'relative': must be absolute"),
         ({"cdi_dir": Path("relative")}, "--cdi-dir 'relative': must be absolute"),
         ({"host_root": Path("host")}, "--host-root 'host': must be absolute"),
+        ({"cdi_hook": Path("hook")}, "--nvidia-cdi-hook 'hook': must be absolute"),
         ({"pod_uid": "../x"}, "--pod-uid '../x': must be 1 to 64 letters, digits and dashes"),
         ({"lock_wait_s": 45.0}, "lock wait '45.0': must lie between 0 and 45 s"),
         ({"holder_wait_s": -1.0}, "holder wait '-1.0': must be at least 0 s"),

@@ -36,13 +36,14 @@ def test_the_document_has_the_nodes_of_driver_gpu_and_instance(bench: Any) -> No
 
     (record,) = bench.records()
     held = record.devices[0]
-    edits = json.loads(bench.document("u1").read_text())["devices"][0]["containerEdits"]
-    paths = [node["path"] for node in edits["deviceNodes"]]
+    document = json.loads(bench.document("u1").read_text())
+    shared, edits = document["containerEdits"], document["devices"][0]["containerEdits"]
+    paths = [node["path"] for node in (*shared["deviceNodes"], *edits["deviceNodes"])]
     capabilities = bench.machine.files.instance_nodes(0, held.gi_id, held.ci_id)
     assert {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"} <= set(paths)
     assert paths[-2:] == [node.path for node in capabilities]
     assert edits["env"] == [f"TANGRAM_DEVICE_GPU_0_MIG_3G_20GB_4_7={held.mig_uuid}"]
-    assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in {mount["containerPath"] for mount in edits["mounts"]}
+    assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in {mount["containerPath"] for mount in shared["mounts"]}
 
 
 def test_four_mig_partitions_of_one_claim_lie_on_one_gpu(bench: Any) -> None:
