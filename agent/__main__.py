@@ -25,6 +25,7 @@ from agent.inventory.model import LinkedGpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
+from agent.publishing.foreign_writes import ForeignWrites
 from agent.publishing.forms import Found
 from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
@@ -33,10 +34,12 @@ from agent.publishing.ownership import Ownership
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
+from agent.publishing.taken_names import TakenNames
 from agent.publishing.withholding import Withholding
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end
+from scheduler_core.publishing.documents import Document
 
 _PROGRAM: Final = "tangram agent"
 _UNREADY: Final = "nothing is published yet"
@@ -114,11 +117,19 @@ def _publications(
     driver, node = options.driver_name, options.node_name
     owner = Owner(cluster.nodes(), node)
     store = cluster.resource_slices(driver, node)
-    told = Ownership(node, metrics, node_events).stored
-    found = [Publication(store, V1Source(metrics, node_events), owner, metrics, clocks, hear=told)]
+    owned = Ownership(node, metrics, node_events)
+    foreign = ForeignWrites(store, driver, metrics, node_events)
+    taken = TakenNames(metrics, node_events).heard
+
+    def told(allocator: str, slices: Sequence[Document]) -> None:
+        owned.stored(allocator, slices)
+        foreign.ask()  # once the node's own slices are there: they do not wait for the answer
+
+    source = V1Source(metrics, node_events)
+    found = [Publication(store, source, owner, metrics, clocks, hear=told, hear_taken=taken)]
     if options.composite:
         store = cluster.composite_slices(driver, node)
-        found.append(Publication(store, CompositeSource(), owner, metrics, clocks))
+        found.append(Publication(store, CompositeSource(), owner, metrics, clocks, hear_taken=taken))
     return found
 
 

@@ -23,6 +23,12 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     ),
     "writes_total": Definition("counter", "Writes to the API server that succeeded, by kind and verb."),
     "failures_total": Definition("counter", "Attempts to publish that failed, by kind."),
+    "foreign_slices_allowed": Definition(
+        "gauge", "1 where no admission policy keeps this agent from writing slices of other nodes."
+    ),
+    "taken_names_total": Definition(
+        "counter", "Slices that got another name because an object of somebody else has the usual one."
+    ),
     "discoveries_total": Definition("counter", "Successful discoveries of this machine's devices."),
     "discovery_failures_total": Definition("counter", "Discoveries that failed."),
     "unforeseen_failures_total": Definition(

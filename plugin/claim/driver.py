@@ -54,6 +54,7 @@ class Driver:
         machine, store = steps.machine, steps.store
         daemons = MpsDaemons(machine.mps, machine.gpus)
         self.name = name
+        self.node_name = steps.node.name
         self.holder_waits = holder_waits
         self.health = HealthReader(machine.readers, steps.node, daemons.gone)
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
@@ -134,7 +135,7 @@ class Driver:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)
                 return
-            with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
+            with self._targets_locked(record.lock_targets, f"unprepare claim {uid}"):
                 self._steps.end(record, self._boot.boot_id())
         self.vf_keeping.look_again()
 
@@ -150,7 +151,7 @@ class Driver:
             if record is None or not found or not is_prepared or record.boot_id != self._boot.boot_id():
                 subject = f"device {device} of claim {record.ref if record else uid}"
                 raise NotReady("bring into a pod", subject, "the claim is not prepared", "it is retried")
-            purpose = f"bring device {device} of claim {record.ref} into a pod"
+            purpose = f"bring device {device} of claim {uid} into a pod"
             with (
                 attributed("bring into a pod a device of", record.ref, uid),
                 self._targets_locked(found.lock_targets, purpose),  # no GPU of the claim: it may be slow
@@ -202,7 +203,7 @@ class Driver:
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier
         targets = plan.record.lock_targets | (earlier.lock_targets if earlier else frozenset())
-        with self._targets_locked(targets, f"prepare claim {preparation.ref}"):
+        with self._targets_locked(targets, f"prepare claim {preparation.uid}"):
             if earlier is not None:
                 if self._steps.keep_or_undo(earlier, plan):
                     return self._answer(self._steps.confirm(earlier, plan))
@@ -234,7 +235,7 @@ class Driver:
             self._steps.remove_files(None, uid)
             self._store.remove(uid)
         elif record.state is not State.COMPLETED or record.boot_id != boot_id:
-            with self._targets_locked(record.lock_targets, f"repair claim {record.ref}"):
+            with self._targets_locked(record.lock_targets, f"repair claim {uid}"):
                 self._steps.end(record, boot_id)
 
     def _locked(self, uid: ClaimUid, purpose: str) -> AbstractContextManager[None]:

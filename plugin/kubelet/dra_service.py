@@ -19,7 +19,7 @@ from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
 from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWait
-from plugin.claim.members import is_of_many_nodes, pools_of
+from plugin.claim.members import pools_of
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.ports import ClaimReader
 from plugin.claim.preparation import Preparation
@@ -55,8 +55,8 @@ class Outcome:
 class _ClaimCall:
     """One claim of one call.
 
-    Shape: ``ours`` its devices of this driver of which the claim's status speaks, empty until its allocation
-           is read.
+    Shape: ``ours`` its devices of this node of which the claim's status speaks, empty until its allocation is
+           read.
     """
 
     attempted: str
@@ -110,8 +110,8 @@ class Service:
         return devices
 
     def _is_told(self, one: AllocatedDevice) -> bool:
-        """Whether the claim's status tells of a device: of one of several nodes each would tell its own."""
-        return one.device.driver == self._driver.name and not is_of_many_nodes(one)
+        """Whether the claim's status tells of a device. Of other nodes' devices their own plugins tell."""
+        return (one.device.driver, one.device.pool) == (self._driver.name, self._driver.node_name)
 
     def _unprepare(self, call: _ClaimCall) -> tuple[PreparedDevice, ...]:
         uid = call.checked_uid()

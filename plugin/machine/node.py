@@ -50,9 +50,9 @@ class NodeSnapshot:
 class Node:
     """The node of one driver.
 
-    Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered, ``split`` those whose
-           GPU instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all
-           as the agent has them.
+    Shape: ``name`` its own and its pool's; ``linked`` the table of partitions, ``modes`` in which the GPUs
+           are offered, ``split`` those whose GPU instances are in parts, ``imex_channels`` how many are
+           offered, ``vfs`` the rules for VFs; all as the agent has them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Node:
         split: SplitGpus | None = None,
     ) -> None:
         self._readers = readers
-        self._name = name
+        self.name = name
         self._driver = driver
         self._linked = linked
         self._modes = modes or GpuModes()
@@ -86,7 +86,7 @@ class Node:
     def read_again(self) -> NodeSnapshot:
         """Read the node anew. Concurrent callers read one after the other."""
         with self._reading:
-            inventory = discover(self._readers, self._name)
+            inventory = discover(self._readers, self.name)
             inventory = replace(
                 inventory,
                 linked=self._linked,

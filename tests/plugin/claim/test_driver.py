@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.hardware.types import Placement
+from plugin.base.errors import ClaimUnusable
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.states import State
 
@@ -81,7 +82,19 @@ def test_unprepare_of_an_unknown_claim_is_a_success(bench: Any) -> None:
 
 
 def test_a_claim_without_devices_of_ours_needs_nothing(bench: Any, claim_of: Callable[..., Any]) -> None:
-    assert bench.driver.prepare(claim_of("u1", "another-node", ["gpu-0"])) == ()
+    foreign = claim_of("u1", bench.node, ["gpu-0"], driver="other.example.com")
+
+    assert bench.driver.prepare(foreign) == ()
+    assert bench.leftovers() == []
+
+
+def test_a_claim_whose_devices_are_on_another_node_is_refused_and_changes_nothing(
+    bench: Any, claim_of: Callable[..., Any]
+) -> None:
+    with pytest.raises(ClaimUnusable, match=f"allocated on another-node, this is {bench.node}") as refused:
+        bench.driver.prepare(claim_of("u1", "another-node", ["gpu-0"]))
+
+    assert not refused.value.retry
     assert bench.leftovers() == []
 
 
