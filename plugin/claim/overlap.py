@@ -16,6 +16,7 @@ from agent.inventory.names import gpu_name
 from agent.inventory.published import Hardware, ImexChannel, InShares, NicFunction, UnderMps, gpus_of
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.members import whole_gpus
+from plugin.claim.quarantined import Quarantined, records_of
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
@@ -24,16 +25,22 @@ from scheduler_core.model.device import DeviceName
 from scheduler_core.model.ownership import MULTI_NODE
 
 
-def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -> None:
-    """Check a plan against all records, whatever their state.
+def refuse_overlap(
+    plan: Record, records: Iterable[Record], node: NodeDevices, quarantined: Iterable[Quarantined] = ()
+) -> None:
+    """Check a plan against all records, whatever their state, and against claims in quarantine.
 
     Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
             devices overlap.
     """
     ledger = copy(node.books)
+    kept = [one for one in quarantined if one.uid != plan.uid and one.may_hold_in(plan.boot_id)]
     others = [record for record in records if record.uid != plan.uid]
     for record in others:
-        _record_all(ledger, record, node)
+        _record_all(ledger, record, f"claim {record.ref} ({record.state})", node)
+    for one in kept:
+        _keep(ledger, one, node)
+    others += records_of(kept, plan.boot_id)
     for device in _own(plan):
         _refuse_held_nic(plan, device, others)
         _refuse_other_interval(plan, device, others)
@@ -101,14 +108,22 @@ def _take(ledger: Ledger, device: Claimed, holder: str, node: NodeDevices) -> No
         ledger.take(name, holder)
 
 
-def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
+def _keep(ledger: Ledger, kept: Quarantined, node: NodeDevices) -> None:
+    """Count what a claim in quarantine may hold."""
+    holder = f"{kept.text}, whose record cannot be believed (tangram plugin release {kept.uid})"
+    if kept.record is not None:
+        _record_all(ledger, kept.record, holder, node)
+    for name in sorted(kept.names_on(node)):
+        ledger.record(name, holder)
+
+
+def _record_all(ledger: Ledger, record: Record, holder: str, node: NodeDevices) -> None:
     """Count a record's devices by their hardware: their names may have changed since.
 
     A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
     for device in _own(record):
         name = node.by_hardware.get(device.hardware)
-        holder = f"claim {record.ref} ({record.state})"
         if name is not None:
             ledger.record(name, holder, _amounts(device))
             continue

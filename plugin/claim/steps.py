@@ -77,13 +77,11 @@ class ClaimSteps:
     def refuse(self, plan: Plan) -> None:
         """Check that a plan can be begun; change nothing.
 
-        Raises: DeviceHeld, PlacementTaken, ClaimUnusable, RecordTooNew; HardwareError.
+        Raises: DeviceHeld, PlacementTaken, ClaimUnusable; HardwareError.
         """
         census = self.store.census()
-        for error in census.too_new:
-            raise error
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
-        refuse_overlap(plan.record, alive, plan.node.devices)
+        refuse_overlap(plan.record, alive, plan.node.devices, census.quarantined)
         self.setup.refuse_occupied(self._context(plan.node, plan.record), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
@@ -94,7 +92,11 @@ class ClaimSteps:
         """
         try:
             write(plan.record)
-            return self._move(self._real(plan.record, plan), Event.DONE)
+            found, injected = self._real(plan.record, plan)
+            completed = self._move(found, Event.DONE)
+            # After that line: a record without it whose claim has a document was cut.
+            self._write_files(completed, injected)
+            return completed
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
             raise
@@ -104,9 +106,10 @@ class ClaimSteps:
 
         Raises: PluginError, HardwareError.
         """
-        found = self._real(record.told_as(plan.record), plan)
+        found, injected = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
+        self._write_files(found, injected)
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -167,11 +170,10 @@ class ClaimSteps:
         except PluginError as error:  # the caller raises why the claim was not prepared: that matters more
             _log.error("claim %s: %s; the next start of the plugin removes it", ref, error)
 
-    def _real(self, record: Record, plan: Plan) -> Record:
-        """Set every device up and write the CDI document; what is so already stays.
+    def _real(self, record: Record, plan: Plan) -> tuple[Record, document.Document]:
+        """Set every device up and return its CDI document, too; what is so already stays.
 
-        Postcondition: every device works, every device node is there or can be made, the document on disk is
-        the one that was meant.
+        Postcondition: every device works, every device node is there or can be made.
         """
 
         def note(devices: Sequence[Claimed]) -> None:
@@ -180,10 +182,14 @@ class ClaimSteps:
         context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices, self.hook)
-        self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
-        self.write_metadata(record.with_devices(devices))
+        injected = document.claim_document(record.driver, found)
         self.setup.refuse_dead(context, devices)
-        return record.with_devices(devices)
+        return record.with_devices(devices), injected
+
+    def _write_files(self, record: Record, injected: document.Document) -> None:
+        """Write what container runtimes read of a claim. Raises: StorageFailed, NotReady, ClaimUnusable."""
+        self.cdi.ensure(record.uid, injected)
+        self.write_metadata(record)
 
     def _roll_back(self, plan: Record, cause: Exception) -> None:
         try:
@@ -197,7 +203,7 @@ class ClaimSteps:
 
     def _context(self, node: NodeSnapshot, record: Record) -> Context:
         def others() -> list[Record]:
-            return [one for one in self.store.census().records if one.uid != record.uid]
+            return [one for one in self.store.census().holding if one.uid != record.uid]
 
         def devices() -> Sequence[Claimed]:
             alive = (one for one in others() if one.boot_id == record.boot_id)
@@ -211,7 +217,7 @@ class ClaimSteps:
             self.waiting,
             devices,
             VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
-            lambda: under_mps(others()),
+            lambda: under_mps(others()) | self.store.census().told_uuids,
             lambda: with_interval(others()),
         )
 
