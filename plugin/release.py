@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -18,12 +18,11 @@ from plugin.assembly import assemble
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, NotQuarantined
 from plugin.cdi.folder import CdiFolder
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record_store import RecordStore
 from plugin.options import Options
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
-_REMEDY: Final = "tangram plugin release lists those that are; other claims end with their pods"
 Write = Callable[[str], object]
 
 
@@ -45,9 +44,7 @@ def run_release(
         _list(store.census().quarantined, write, as_json=as_json)
         return DONE
     claim = _checked(uid)
-    if store.quarantined(claim) is None:
-        reason = f"no record of it in {options.claims_dir} is in quarantine"
-        raise NotQuarantined("release", f"claim {uid}", reason, _REMEDY)
+    store.releasable(claim)
     with opened() as machine:
         driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
         found = driver.release(claim)

@@ -19,7 +19,6 @@ from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import (
     DeviceHeld,
     DeviceUnusable,
-    NotQuarantined,
     NotReady,
     PluginError,
     UnknownDevice,
@@ -31,7 +30,7 @@ from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.members import NO_POOLS, Pools
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.reconcile import Forget, Keep, Repair, ReportForeign, Sweep, Undo, repairs
 from plugin.claim.record import Record
 from plugin.claim.states import Event, State, next_state
@@ -154,15 +153,11 @@ class Driver:
     def release(self, uid: ClaimUid) -> Quarantined:
         """End the quarantine of a claim, as the end of its pod would; return what it was.
 
-        No container may use its devices any more. Raises: NotQuarantined; PluginError, and the next call of
-        this, or of unprepare, goes on from where this one stopped.
+        No container may use its devices any more. Raises: NotQuarantined; PluginError, and the next call goes
+        on from where this one stopped.
         """
         with self._locked(uid, f"release claim {uid}"):
-            found = self._store.quarantined(uid)
-            if found is None:
-                remedy = "the end of its pod releases it" if self._store.load(uid) else "check the UID"
-                reason = f"no record of that claim is in quarantine in {self._store.folder}"
-                raise NotQuarantined("release", f"claim {uid}", reason, remedy)
+            found = self._store.releasable(uid)
             self._end_quarantine(found, self._boot.boot_id())
         self.vf_keeping.look_again()
         return found

@@ -16,7 +16,7 @@ from agent.inventory.names import gpu_name
 from agent.inventory.published import Hardware, ImexChannel, InShares, NicFunction, UnderMps, gpus_of
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.members import whole_gpus
-from plugin.claim.quarantined import Quarantined, records_of
+from plugin.claim.quarantine.quarantined import Quarantined, records_of
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from plugin.claim.census import Census
-from plugin.claim.quarantined import Quarantined, records_of
+from plugin.claim.quarantine.census import Census
+from plugin.claim.quarantine.quarantined import Quarantined, records_of
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed

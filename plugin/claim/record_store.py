@@ -17,13 +17,14 @@ from typing import Final
 
 from plugin.base import files
 from plugin.base.claim_uid import is_uid
-from plugin.base.errors import RecordDamaged, StorageFailed
+from plugin.base.errors import NotQuarantined, RecordDamaged, StorageFailed
 from plugin.cdi.folder import CdiFolder
-from plugin.claim.census import Census
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.census import Census
+from plugin.claim.quarantine.evidence import Evidence
+from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.quarantine.reading import ASIDE, aside_of, read
 from plugin.claim.record import Record
 from plugin.claim.record_format import Corrupt, Reading, decode, encode, seal_of
-from plugin.claim.record_reading import ASIDE, aside_of, read
 from plugin.claim.states import State
 from scheduler_core.model.claim import ClaimUid
 
@@ -88,20 +89,40 @@ class RecordStore:
             found = self.quarantined(uid)
         return self.load(uid) if found is None else self.end_quarantine(found)
 
+    def releasable(self, uid: ClaimUid) -> Quarantined:
+        """Return a claim that an operator may release: in quarantine, or half undone since it was.
+
+        Changes nothing. Raises: NotQuarantined, StorageFailed.
+        """
+        found = self._read(uid)
+        if isinstance(found, Quarantined):
+            return found
+        if found is not None and found.record.state is State.UNDOING:
+            record = found.record
+            known = Evidence(record, frozenset(), record.ref, record.boot_id)
+            return Quarantined(uid=uid, why="it is half undone", known=known)
+        reason = f"no record of it in {self.folder} is in quarantine"
+        remedy = "tangram plugin release lists those that are; other claims end with their pods"
+        raise NotQuarantined("release", f"claim {uid}", reason, remedy)
+
     def end_quarantine(self, found: Quarantined) -> Record | None:
         """Set a file aside that cannot be believed; what its sound lines say is the claim's record again.
 
         The claim is then to be undone, so nobody may use its devices any more. Returns that record, None
-        where no sound line says what the claim has. The caller holds the claim's lock. Raises: StorageFailed.
+        where no sound line says what the claim has. A claim that is half undone keeps its record.
+        The caller holds the claim's lock. Raises: StorageFailed.
         """
+        if self.quarantined(found.uid) is None:
+            return self.load(found.uid)
         path, aside = self._path(found.uid), aside_of(self._path(found.uid))
-        if files.exists(path):
+        record = found.record.in_state(State.UNDOING) if found.record and found.is_undone_at_end else None
+        if files.exists(path) and record is None:
             files.move(path, aside)
+        elif files.exists(path):  # one file is there at any moment
+            files.replace(aside, files.read(path) or b"", _MODE, synced=False)
         _log.warning("%s: its record is now %s (%s); %s", found.text, aside, found.why, found.what_is_left)
-        if found.record is None or not found.is_undone_at_end:
-            return None
-        record = found.record.in_state(State.UNDOING)
-        self.save(record)
+        if record is not None:
+            self.save(record)
         return record
 
     def peek(self, uid: ClaimUid) -> tuple[Record | None, float]:

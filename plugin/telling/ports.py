@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from plugin.base.errors import PluginError
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.quarantined import Quarantined
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from daemon.backoff import Backoff
 from plugin.base.errors import PluginError, ReportFailed
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record_store import RecordStore
 from plugin.telling.ports import ClaimEvents, ClaimWriter
 from plugin.telling.status import Failure, device_statuses, failure_statuses

@@ -12,8 +12,8 @@ from damaged_files import DAMAGES, cut, double, flip, zero
 from devices_of_kinds import example_of
 from records_before_seals import line_before_seals
 
+from plugin.claim.quarantine.evidence import evidence
 from plugin.claim.record import Record
-from plugin.claim.record_evidence import evidence
 from plugin.claim.record_format import START, Corrupt, decode, encode, seal_of
 from plugin.claim.states import State
 from plugin.kinds.kind import PreparableKind

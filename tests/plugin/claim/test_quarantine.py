@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from damaged_files import flip, places
+from damaged_files import DAMAGES, flip, places
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from records_before_seals import line_before_seals
 
 from plugin.base.errors import DeviceHeld, HardwareFailed, NotQuarantined, RecordDamaged
@@ -14,6 +18,8 @@ from scheduler_core.model.claim import ClaimUid
 
 HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-2"
 U1 = ClaimUid("u1")
+WOUNDS = st.tuples(st.sampled_from(sorted(DAMAGES)), st.floats(0, 0.999))
+"""A damage and where, as a part of the file."""
 
 
 def record_file(bench: Any, uid: str = "u1") -> Path:
@@ -158,10 +164,9 @@ def test_a_file_that_an_earlier_version_set_aside_holds_while_its_claim_has_a_do
 def test_only_a_claim_in_quarantine_is_released(bench: Any) -> None:
     bench.prepare("u1", HALF)
 
-    with pytest.raises(NotQuarantined, match="the end of its pod releases it"):
-        bench.driver.release(U1)
-    with pytest.raises(NotQuarantined, match="check the UID"):
-        bench.driver.release(ClaimUid("u9"))
+    for uid in (U1, ClaimUid("u9")):
+        with pytest.raises(NotQuarantined, match="other claims end with their pods"):
+            bench.driver.release(uid)
 
     assert len(bench.instances()) == 1
 
@@ -179,3 +184,29 @@ def test_an_instance_in_use_is_not_destroyed_by_a_release_and_the_next_one_goes_
     bench.unprepare("u1")
 
     assert bench.instances() == ()
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wounds=st.lists(WOUNDS, min_size=1, max_size=6))
+def test_any_number_of_damages_destroys_nothing_gives_nothing_away_and_lets_the_pod_end(
+    bench_in: Callable[[Path], Any], wounds: list[tuple[str, float]]
+) -> None:
+    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        bench = bench_in(Path(name))
+        bench.prepare("u1", HALF, "gpu-1")
+        data = record_file(bench).read_bytes()
+        for damage, part in wounds:
+            if b"\n" in data[int(part * len(data)) :]:
+                data = DAMAGES[damage](data, int(part * len(data)))
+        record_file(bench).write_bytes(data)
+        before = bench.instances()
+
+        bench.restart()
+
+        assert bench.instances() == before
+        for device in (HALF, "gpu-1"):
+            with pytest.raises(DeviceHeld):
+                bench.prepare("u2", device)
+        bench.unprepare("u1")
+        assert bench.records() == ()
+        bench.prepare("u3", "gpu-1")

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
-from plugin.claim.census import Census
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.census import Census
+from plugin.claim.quarantine.evidence import Evidence
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.reconcile import Forget, Keep, ReportForeign, Sweep, Undo, repairs
 from plugin.claim.record import Record
-from plugin.claim.record_evidence import Evidence
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Foreign

@@ -13,8 +13,8 @@ from agent.hardware.types import GpuUuid
 from agent.inventory.model import NodeDevices
 from plugin.base.errors import RecordDamaged, RecordTooNew, RecordUnusable
 from plugin.claim.members import whole_gpus
+from plugin.claim.quarantine.evidence import Evidence
 from plugin.claim.record import Record
-from plugin.claim.record_evidence import Evidence
 from plugin.kinds.claimed import Claimed
 from scheduler_core.model.claim import ClaimUid
 from scheduler_core.model.device import DeviceName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plugin.claim.quarantined import Quarantined
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record import Record
 from scheduler_core.model.claim import ClaimUid
 

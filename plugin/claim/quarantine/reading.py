@@ -13,8 +13,8 @@ from typing import Final
 from plugin.base import files
 from plugin.base.errors import RecordTooNew, StorageFailed
 from plugin.cdi.folder import CdiFolder
-from plugin.claim.quarantined import CUT, Quarantined
-from plugin.claim.record_evidence import evidence
+from plugin.claim.quarantine.evidence import evidence
+from plugin.claim.quarantine.quarantined import CUT, Quarantined
 from plugin.claim.record_format import Corrupt, Reading, decode
 from plugin.claim.states import State
 from scheduler_core.model.claim import ClaimUid
