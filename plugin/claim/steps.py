@@ -95,7 +95,7 @@ class ClaimSteps:
             found, injected = self._real(plan.record, plan)
             completed = self._move(found, Event.DONE)
             # After that line: a record without it whose claim has a document was cut.
-            self._write_files(completed, injected)
+            self._hand_out(completed, injected, plan)
             return completed
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
@@ -109,7 +109,7 @@ class ClaimSteps:
         found, injected = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
-        self._write_files(found, injected)
+        self._hand_out(found, injected, plan)
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -173,7 +173,7 @@ class ClaimSteps:
     def _real(self, record: Record, plan: Plan) -> tuple[Record, document.Document]:
         """Set every device up and return its CDI document, too; what is so already stays.
 
-        Postcondition: every device works, every device node is there or can be made.
+        Postcondition: every device node is there or can be made.
         """
 
         def note(devices: Sequence[Claimed]) -> None:
@@ -183,13 +183,17 @@ class ClaimSteps:
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices, self.hook)
         injected = document.claim_document(record.driver, found)
-        self.setup.refuse_dead(context, devices)
         return record.with_devices(devices), injected
 
-    def _write_files(self, record: Record, injected: document.Document) -> None:
-        """Write what container runtimes read of a claim. Raises: StorageFailed, NotReady, ClaimUnusable."""
+    def _hand_out(self, record: Record, injected: document.Document, plan: Plan) -> None:
+        """Write what container runtimes read of a claim that is set up.
+
+        Postcondition: the document on disk is the one that was meant, and every device works.
+        Raises: StorageFailed, NotReady, ClaimUnusable; HardwareError.
+        """
         self.cdi.ensure(record.uid, injected)
         self.write_metadata(record)
+        self.setup.refuse_dead(self._context(plan.node, record), record.devices)
 
     def _roll_back(self, plan: Record, cause: Exception) -> None:
         try:
