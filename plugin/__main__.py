@@ -1,7 +1,7 @@
 """The plugin as a program: reads the options, opens the machine, serves until a signal comes.
 
 Exit status: 0 after a signal, 1 if it could not start on this node, 2 for wrong options (one message on
-standard error, nothing made).
+standard error, nothing made). ``release`` as the first argument releases a claim and ends.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refu
 from daemon.logs import log_to_standard_error
 from daemon.signals import EndSignal
 from plugin.api import ClusterClaims, NoApiServer
-from plugin.arguments import parser
+from plugin.arguments import RELEASE, parser, release_parser
 from plugin.assembly import assemble
-from plugin.base.errors import PluginError
+from plugin.base.errors import NotQuarantined, PluginError
 from plugin.base.folders import made, refuse_unwritable
+from plugin.cdi.folder import CdiFolder
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.record_store import RecordStore
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
+from plugin.release import run_release
 from plugin.telling.deferred_log import DeferLines
 from plugin.telling.reports import Reports
 
@@ -47,8 +49,11 @@ _MACHINE_MODE: Final = 0o777
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT and return the exit status."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["release"]:
+        return _release(given[1:])
     try:
-        arguments = parser().parse_args(argv)
+        arguments = parser().parse_args(given)
     except SystemExit as end:  # argparse has printed the help, or what is wrong
         return int(end.code or DONE)
     handler = log_to_standard_error()
@@ -66,6 +71,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (PluginError, HardwareError) as error:
         return refuse(_PROGRAM, error, FAILED)
     return DONE
+
+
+def _release(given: Sequence[str]) -> int:
+    """End the quarantine of a claim, or list those in quarantine, and return the exit status."""
+    try:
+        arguments = release_parser().parse_args(given)
+    except SystemExit as end:
+        return int(end.code or DONE)
+    log_to_standard_error()
+    try:
+        chosen = ChosenMachine.of(machine_options.read_options(arguments))
+        options = Options(
+            driver_name=arguments.driver_name,
+            node_name=chosen.node_name or socket.gethostname().lower(),
+            kubelet_dir=arguments.kubelet_dir.absolute(),
+            cdi_dir=arguments.cdi_dir.absolute(),
+            host_root=chosen.options.host_root,
+        )
+        return run_release(arguments.uid, options, chosen.opened, sys.stdout.write, as_json=arguments.json)
+    except (InvalidOption, NotQuarantined, SimulationError) as error:
+        return refuse(RELEASE, error, WRONG_OPTIONS)
+    except (PluginError, HardwareError) as error:
+        return refuse(RELEASE, error, FAILED)
 
 
 def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
@@ -121,7 +149,8 @@ def _machine_folder(options: Options, folder: Path | None) -> Iterator[None]:
 
 def _reports(cluster: ClusterClaims, options: Options) -> Reports:
     """Return the writer of claim statuses; it first writes those of all recorded claims."""
-    reports = Reports(RecordStore(options.claims_dir), cluster, cluster, time.monotonic, time.time)
+    store = RecordStore(options.claims_dir, CdiFolder(options.cdi_dir, options.driver_name))
+    reports = Reports(store, cluster, cluster, time.monotonic, time.time)
     reports.all_again()
     return reports
 

@@ -30,6 +30,29 @@ exit status:
 """
 
 
+RELEASE: Final = "tangram plugin release"
+_RELEASE: Final = """Release a claim whose record is damaged.
+
+A claim whose record cannot be believed is in quarantine: it keeps its devices, no other claim gets them, and
+nothing of it is undone. Its quarantine ends when its pod is deleted. Release it where that does not
+help, once no container uses its devices any more. What sound lines of the record say is undone; the file
+stays beside the others, its name ends with .corrupt. The plugin may run meanwhile."""
+_RELEASE_EXAMPLES: Final = """examples:
+  list the claims in quarantine, and why:
+    tangram plugin release
+  release one, on a node:
+    tangram plugin release 0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11
+  in a pod of the DaemonSet, with the places that the plugin of the pod was given:
+    kubectl --namespace tangram-system exec POD --container plugin -- \\
+        python3 -P -m plugin release 0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11 --host-root /host
+
+exit status:
+  0  it is released, or the list was printed
+  1  it is not released yet: the hardware or the disk refused, or the claim is locked; repeat it
+  2  wrong options, or the claim is not in quarantine; nothing was changed
+"""
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of ``tangram plugin``."""
     found = argparse.ArgumentParser(
@@ -47,6 +70,24 @@ def parser() -> argparse.ArgumentParser:
     imex.add_option(found)
     vf_option.add_option(found)
     split_option.add_option(found)
+    return found
+
+
+def release_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``tangram plugin release``."""
+    found = argparse.ArgumentParser(
+        prog=RELEASE,
+        description=_RELEASE,
+        epilog=_RELEASE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    uid = "UID of the claim, as kubectl get resourceclaim NAME -o yaml shows it; without it: list the claims"
+    found.add_argument("uid", nargs="?", metavar="UID", help=uid)
+    found.add_argument("--json", action="store_true", help="print one JSON value, for machines")
+    name = "of the plugin that prepared the claim; default: %(default)s"
+    found.add_argument("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help=name)
+    _add_places(found)
+    machine_options.add_options(found)
     return found
 
 

@@ -41,6 +41,7 @@ def assemble(
 
 def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
     driver = options.driver_name
+    cdi = CdiFolder(options.cdi_dir, driver)
     return ClaimSteps(
         machine=machine,
         node=Node(
@@ -53,8 +54,8 @@ def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
             vfs=options.vfs,
             split=options.split,
         ),
-        store=RecordStore(options.claims_dir),
-        cdi=CdiFolder(options.cdi_dir, driver),
+        store=RecordStore(options.claims_dir, cdi),
+        cdi=cdi,
         metadata=MetadataFolder(
             options.metadata_dir, options.cdi_dir, driver, is_wanted=options.has_metadata
         ),

@@ -122,10 +122,31 @@ class StorageFailed(PluginError):
     remedy = "the operator checks the disk and its permissions"
 
 
-class RecordTooNew(PluginError):
+class RecordUnusable(PluginError):
+    """A record that cannot be believed. Its claim keeps what it may hold, and nothing is undone by it."""
+
+
+class RecordDamaged(RecordUnusable):
+    """A record of which not every line is sound, or which cannot be read."""
+
+    retry = True
+    remedy = (
+        "its devices stay reserved until its pod is deleted, or the operator releases them, "
+        "once no container uses them"
+    )
+
+
+class RecordTooNew(RecordUnusable):
     """A record written by a newer version of this plugin."""
 
-    remedy = "the operator upgrades the plugin again, or drains the node with the newer version first"
+    remedy = (
+        "the operator upgrades the plugin again, or drains the node with the newer version first, or "
+        "releases its devices, once no container uses them"
+    )
+
+
+class NotQuarantined(PluginError):
+    """A claim that is to be released and has a sound record, or none: the end of its pod releases it."""
 
 
 class InvalidCdi(PluginError):

@@ -83,7 +83,8 @@ class DaemonCare:
                 self.daemons.ensure(daemon)
 
     def _needed(self) -> frozenset[str]:
-        return under_mps(self.store.census().records)
+        census = self.store.census()
+        return under_mps(census.holding) | census.told_uuids
 
     def _tell_once(self, daemon: Daemon, text: str) -> None:
         if self._told.get(daemon.uuid) != text:

@@ -16,7 +16,13 @@ from functools import partial
 from agent.hardware.errors import HardwareError
 from agent.inventory.vfs.rules import VfRules
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import DeviceHeld, DeviceUnusable, NotReady, PluginError, UnknownDevice
+from plugin.base.errors import (
+    DeviceHeld,
+    DeviceUnusable,
+    NotReady,
+    PluginError,
+    UnknownDevice,
+)
 from plugin.base.locks import Locks
 from plugin.claim.attribution import attributed
 from plugin.claim.daemon_care import DaemonCare
@@ -24,7 +30,8 @@ from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.members import NO_POOLS, Pools
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
-from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.reconcile import Forget, Keep, Repair, ReportForeign, Sweep, Undo, repairs
 from plugin.claim.record import Record
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import ClaimSteps
@@ -127,10 +134,11 @@ class Driver:
     def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Undo what was prepared for a claim; a claim that is not known counts as undone.
 
+        The pod is gone, so this is also the end of a quarantine.
         Raises: PluginError; the next call goes on from where this one stopped.
         """
         with attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
-            record = self._store.load(uid)
+            record = self._store.load_to_end(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)
@@ -138,6 +146,22 @@ class Driver:
             with self._targets_locked(record.lock_targets, f"unprepare claim {uid}"):
                 self._steps.end(record, self._boot.boot_id())
         self.vf_keeping.look_again()
+
+    def quarantined(self) -> tuple[Quarantined, ...]:
+        """Return the claims whose records cannot be believed. Raises: StorageFailed."""
+        return self._store.census().quarantined
+
+    def release(self, uid: ClaimUid) -> Quarantined:
+        """End the quarantine of a claim, as the end of its pod would; return what it was.
+
+        No container may use its devices any more. Raises: NotQuarantined; PluginError, and the next call goes
+        on from where this one stopped.
+        """
+        with self._locked(uid, f"release claim {uid}"):
+            found = self._store.releasable(uid)
+            self._end_quarantine(found, self._boot.boot_id())
+        self.vf_keeping.look_again()
+        return found
 
     def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace) -> ClaimRef:
         """Bring a device of a prepared claim into a pod's namespace; where it is there already, it stays.
@@ -221,15 +245,19 @@ class Driver:
         match repair:
             case ReportForeign(found=found):
                 _log.warning("%s: no claim created %s; it stays", found.where, found.what)
-            case SetAside(uid=uid):
-                with self._locked(uid, f"set aside the record of claim {uid}"):
-                    self._store.load(uid)
-            case Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
+            case Keep(uid=uid) | Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
                 with self._locked(uid, f"repair claim {uid}"):
                     self._settle(uid, boot_id)
 
     def _settle(self, uid: ClaimUid, boot_id: str) -> None:
         """Undo a claim that is not complete. Another process may have completed it since the census."""
+        found = self._store.quarantined(uid)
+        if found is not None and (found.is_too_new or found.may_hold_in(boot_id)):
+            _log.error("%s stays as it is: %s", found.text, found.error)
+            return
+        if found is not None:
+            self._end_quarantine(found, boot_id)
+            return
         record = self._store.load(uid)
         if record is None:
             self._steps.remove_files(None, uid)
@@ -237,6 +265,17 @@ class Driver:
         elif record.state is not State.COMPLETED or record.boot_id != boot_id:
             with self._targets_locked(record.lock_targets, f"repair claim {uid}"):
                 self._steps.end(record, boot_id)
+
+    def _end_quarantine(self, found: Quarantined, boot_id: str) -> None:
+        record = self._store.end_quarantine(found)
+        if record is None:
+            self._steps.remove_files(found.known.ref, found.uid)
+            return
+        with (
+            attributed("release", record.ref, found.uid),
+            self._targets_locked(record.lock_targets, f"release claim {record.ref}"),
+        ):
+            self._steps.end(record, boot_id)
 
     def _locked(self, uid: ClaimUid, purpose: str) -> AbstractContextManager[None]:
         return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose)

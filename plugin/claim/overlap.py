@@ -16,6 +16,7 @@ from agent.inventory.names import gpu_name
 from agent.inventory.published import Hardware, ImexChannel, InShares, NicFunction, UnderMps, gpus_of
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.members import whole_gpus
+from plugin.claim.quarantine.quarantined import Quarantined, records_of
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
@@ -24,16 +25,22 @@ from scheduler_core.model.device import DeviceName
 from scheduler_core.model.ownership import MULTI_NODE
 
 
-def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -> None:
-    """Check a plan against all records, whatever their state.
+def refuse_overlap(
+    plan: Record, records: Iterable[Record], node: NodeDevices, quarantined: Iterable[Quarantined] = ()
+) -> None:
+    """Check a plan against all records, whatever their state, and against claims in quarantine.
 
     Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
             devices overlap.
     """
     ledger = copy(node.books)
+    kept = [one for one in quarantined if one.uid != plan.uid and one.may_hold_in(plan.boot_id)]
     others = [record for record in records if record.uid != plan.uid]
     for record in others:
         _record_all(ledger, record, node, _text_of(record, plan))
+    for one in kept:
+        _keep(ledger, one, node, plan)
+    others += records_of(kept, plan.boot_id)
     for device in _own(plan):
         _refuse_held_nic(plan, device, others)
         _refuse_other_interval(plan, device, others)
@@ -109,6 +116,17 @@ def _take(ledger: Ledger, device: Claimed, holder: str, node: NodeDevices) -> No
         return
     for name in whole_gpus(sorted(device.hardware), node):
         ledger.take(name, holder)
+
+
+def _keep(ledger: Ledger, kept: Quarantined, node: NodeDevices, plan: Record) -> None:
+    """Count what a claim in quarantine may hold."""
+    is_foreign = kept.known.ref is not None and kept.known.ref.namespace != plan.namespace
+    text = f"a claim of another namespace (UID {kept.uid})" if is_foreign else kept.text
+    holder = f"{text}, whose record cannot be believed (tangram plugin release {kept.uid})"
+    if kept.record is not None:
+        _record_all(ledger, kept.record, node, holder)
+    for name in sorted(kept.names_on(node)):
+        ledger.record(name, holder)
 
 
 def _record_all(ledger: Ledger, record: Record, node: NodeDevices, holder: str) -> None:

@@ -79,13 +79,11 @@ class ClaimSteps:
     def refuse(self, plan: Plan) -> None:
         """Check that a plan can be begun; change nothing.
 
-        Raises: DeviceHeld, PlacementTaken, ClaimUnusable, RecordTooNew; HardwareError.
+        Raises: DeviceHeld, PlacementTaken, ClaimUnusable; HardwareError.
         """
         census = self.store.census()
-        for error in census.too_new:
-            raise error
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
-        refuse_overlap(plan.record, alive, plan.node.devices)
+        refuse_overlap(plan.record, alive, plan.node.devices, census.quarantined)
         self.setup.refuse_occupied(self._context(plan.node, plan.record), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
@@ -96,7 +94,11 @@ class ClaimSteps:
         """
         try:
             write(plan.record)
-            return self._move(self._real(plan.record, plan, self.cdi.ensure), Event.DONE)
+            found, injected = self._real(plan.record, plan)
+            completed = self._move(found, Event.DONE)
+            # After that line: a record without it whose claim has a document was cut.
+            self._hand_out(completed, injected, plan, self.cdi.ensure)
+            return completed
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
             raise
@@ -107,11 +109,10 @@ class ClaimSteps:
         Its document stays as it is where it may, so that a container that starts again gets the same.
         Raises: PluginError, HardwareError.
         """
-
-        keep = partial(self.cdi.keep, exists=self._is_on_host)
-        found = self._real(record.told_as(plan.record), plan, keep)
+        found, injected = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
+        self._hand_out(found, injected, plan, partial(self.cdi.keep, exists=self._is_on_host))
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -172,11 +173,10 @@ class ClaimSteps:
         except PluginError as error:  # the caller raises why the claim was not prepared: that matters more
             _log.error("claim %s: %s; the next start of the plugin removes it", ref, error)
 
-    def _real(self, record: Record, plan: Plan, write: Callable[[ClaimUid, Document], None]) -> Record:
-        """Set every device up and write the CDI document with ``write``; what is so already stays.
+    def _real(self, record: Record, plan: Plan) -> tuple[Record, Document]:
+        """Set every device up and return its CDI document, too; what is so already stays.
 
-        Postcondition: every device works, every device node is there or can be made, the document on disk is
-        the one that was meant.
+        Postcondition: every device node is there or can be made.
         """
 
         def note(devices: Sequence[Claimed]) -> None:
@@ -185,10 +185,20 @@ class ClaimSteps:
         context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices, self.hook)
-        write(record.uid, claim_document(record.driver, found, self._cache_program()))
-        self.write_metadata(record.with_devices(devices))
-        self.setup.refuse_dead(context, devices)
-        return record.with_devices(devices)
+        injected = claim_document(record.driver, found, self._cache_program())
+        return record.with_devices(devices), injected
+
+    def _hand_out(
+        self, record: Record, injected: Document, plan: Plan, write: Callable[[ClaimUid, Document], None]
+    ) -> None:
+        """Write what container runtimes read of a claim that is set up, its CDI document with ``write``.
+
+        Postcondition: the document on disk is the one that was meant, and every device works.
+        Raises: StorageFailed, NotReady, ClaimUnusable; HardwareError.
+        """
+        write(record.uid, injected)
+        self.write_metadata(record)
+        self.setup.refuse_dead(self._context(plan.node, record), record.devices)
 
     def _is_on_host(self, path: str) -> bool:
         return (self.host_root / path.removeprefix("/")).exists()
@@ -213,7 +223,7 @@ class ClaimSteps:
 
     def _context(self, node: NodeSnapshot, record: Record) -> Context:
         def others() -> list[Record]:
-            return [one for one in self.store.census().records if one.uid != record.uid]
+            return [one for one in self.store.census().holding if one.uid != record.uid]
 
         def devices() -> Sequence[Claimed]:
             alive = (one for one in others() if one.boot_id == record.boot_id)
@@ -227,7 +237,7 @@ class ClaimSteps:
             self.waiting,
             devices,
             VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
-            lambda: under_mps(others()),
+            lambda: under_mps(others()) | self.store.census().told_uuids,
             lambda: with_interval(others()),
         )
 

@@ -109,6 +109,8 @@ def start(
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
         observer = observer or NoObserver()
+        for found in driver.quarantined():
+            observer.kept(found)
         hooks = HookService(driver, observer, paths)
         hooks.begin()
         try:

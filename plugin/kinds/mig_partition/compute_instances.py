@@ -154,9 +154,11 @@ def _is_own(compute: ComputeInstance, instance: GpuInstance, claimed: ClaimedCom
     """Whether a CI is that of a device: by its UUID, or at its place in its GI if no UUID is recorded yet.
 
     The GI's id is recorded before the CI is created, so a device without it has none. No two records are of
-    one place, so what is at the place of a device without a UUID is its own.
+    one place, so what is at the place of a device without a UUID is its own. Where the line with the GI's id
+    was lost, a UUID that was told to containers is proof enough.
     """
-    if claimed.gi_id != instance.gi_id:
+    is_id_lost = claimed.gi_id is None and claimed.mig_uuid is not None
+    if claimed.gi_id != instance.gi_id and not is_id_lost:
         return False
     if claimed.mig_uuid is not None:
         return compute.uuid == claimed.mig_uuid

@@ -28,12 +28,13 @@ def is_ours(instance: GpuInstance, claimed: ClaimedMigDevice) -> bool:
 
     A GI's id is recorded before a CI is created in it. So a GI that has a CI, but no recorded id, was made by
     somebody else. So was one whose CI has another UUID than the recorded one: the driver reused our id.
+    Where the line with the id was lost, a UUID that was told to containers is proof enough.
     """
     if instance.spec != claimed.spec:
         return False
     uuids = {compute.uuid for compute in instance.compute_instances}
     if claimed.gi_id is None:
-        return not uuids
+        return not uuids if claimed.mig_uuid is None else claimed.mig_uuid in uuids
     return instance.gi_id == claimed.gi_id and (
         not uuids or claimed.mig_uuid is None or claimed.mig_uuid in uuids
     )
