@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from agent.hardware.errors import TimedOut
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
@@ -17,6 +18,7 @@ from agent.inventory.discover import discover
 from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.vfs.rules import VfRules
+from plugin.base.in_flight import HUNG_AFTER_S
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -41,7 +43,7 @@ class NodeSnapshot:
 
 
 class Node:
-    """The node of one driver.
+    """The node of one driver. Units: ``reading_s`` how many seconds another's reading is waited for.
 
     Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered, ``split`` those whose
            GPU instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all
@@ -59,6 +61,7 @@ class Node:
         imex_channels: int = 0,
         vfs: VfRules | None = None,
         split: SplitGpus | None = None,
+        reading_s: float = HUNG_AFTER_S,
     ) -> None:
         self._readers = readers
         self._name = name
@@ -68,6 +71,7 @@ class Node:
         self._imex_channels = imex_channels
         self._vfs = vfs
         self._split = split
+        self._reading_s = reading_s
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -77,8 +81,14 @@ class Node:
         return self._snapshot or self.read_again()
 
     def read_again(self) -> NodeSnapshot:
-        """Read the node anew. Concurrent callers read one after the other."""
-        with self._reading:
+        """Read the node anew. Concurrent callers read one after the other.
+
+        Raises: HardwareError; TimedOut where another's reading does not end.
+        """
+        if not self._reading.acquire(timeout=self._reading_s):
+            reason = f"another reading has not come to its end for {self._reading_s:g} s"
+            raise TimedOut("reading", f"node {self._name}", reason)
+        try:
             inventory = discover(self._readers, self._name)
             inventory = replace(
                 inventory,
@@ -95,3 +105,5 @@ class Node:
                 inventory.fabric,
             )
             return self._snapshot
+        finally:
+            self._reading.release()
