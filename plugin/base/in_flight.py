@@ -13,20 +13,21 @@ from dataclasses import dataclass
 from typing import Final
 
 HUNG_AFTER_S: Final = 10.0
-"""Longer than any call takes that returns: the slowest, a change of the MIG mode, resets the GPU."""
+"""Longer than a call to a GPU driver takes: the slowest, a change of the MIG mode, resets the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallInFlight:
-    """A call that was made. Shape: ``what`` for messages. Units: ``age_s`` seconds."""
+    """A call that was made. Shape: ``what`` for messages. Units: seconds."""
 
     what: str
     age_s: float
+    hung_after_s: float
 
     @property
     def is_hung(self) -> bool:
         """Whether it is not to be waited for."""
-        return self.age_s >= HUNG_AFTER_S
+        return self.age_s >= self.hung_after_s
 
     def __str__(self) -> str:
         return f"{self.what} has not returned for {self.age_s:.0f} s"
@@ -37,13 +38,16 @@ class CallsInFlight:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._began: dict[int, tuple[str, float]] = {}
+        self._began: dict[int, tuple[float, str, float]] = {}
 
     @contextmanager
-    def noted(self, what: str) -> Iterator[None]:
-        """Note the call that this thread makes in the block."""
+    def noted(self, what: str, hung_after_s: float = HUNG_AFTER_S) -> Iterator[None]:
+        """Note the call that this thread makes in the block.
+
+        Units: ``hung_after_s`` after how many seconds it counts as hung.
+        """
         thread = threading.get_ident()
-        self._began[thread] = (what, self._clock())
+        self._began[thread] = (self._clock(), what, hung_after_s)
         try:
             yield
         finally:
@@ -52,10 +56,11 @@ class CallsInFlight:
     def of_thread(self, thread: int) -> CallInFlight | None:
         """Return the call that a thread is in, None where it is in none."""
         found = self._began.get(thread)
-        return None if found is None else CallInFlight(found[0], self._clock() - found[1])
+        return None if found is None else self._in_flight(*found)
 
     def all(self) -> tuple[CallInFlight, ...]:
         """Return every call, the oldest first."""
-        now = self._clock()
-        found = sorted(self._began.copy().values(), key=lambda call: call[1])
-        return tuple(CallInFlight(what, now - began) for what, began in found)
+        return tuple(self._in_flight(*call) for call in sorted(self._began.copy().values()))
+
+    def _in_flight(self, began_at: float, what: str, hung_after_s: float) -> CallInFlight:
+        return CallInFlight(what, self._clock() - began_at, hung_after_s)

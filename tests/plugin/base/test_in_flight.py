@@ -45,6 +45,16 @@ def test_a_call_hangs_once_it_takes_longer_than_any_that_returns(
     assert found.is_hung is is_hung
 
 
+def test_a_call_may_be_known_to_take_longer(calls: CallsInFlight, clock: Any) -> None:
+    with calls.noted("the call set_vf_count of the kernel", 60.0):
+        clock.now += 59.0
+        (young,) = calls.all()
+        clock.now += 1.0
+        (old,) = calls.all()
+
+    assert (young.is_hung, old.is_hung) == (False, True)
+
+
 def test_the_oldest_call_of_all_threads_is_named_first(calls: CallsInFlight, clock: Any) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
