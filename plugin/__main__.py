@@ -1,13 +1,15 @@
 """The plugin as a program: reads the options, opens the machine, serves until a signal comes.
 
-Exit status: 0 after a signal, 1 if it could not start on this node, 2 for wrong options (one message on
-standard error, nothing made). ``release`` as the first argument releases a claim and ends.
+Exit status: 0 after a signal, also where a call that hangs is cut off; 1 if it could not start on this node;
+2 for wrong options (one message on standard error, nothing made). ``release`` as the first argument releases
+a claim and ends.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import logging
 import socket
 import sys
 import threading
@@ -27,6 +29,7 @@ from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
+from daemon.end_within import EndWithin
 from daemon.logs import log_to_standard_error
 from daemon.signals import EndSignal
 from plugin.api import ClusterClaims, NoApiServer
@@ -34,6 +37,7 @@ from plugin.arguments import RELEASE, parser, release_parser
 from plugin.assembly import assemble
 from plugin.base.errors import NotQuarantined, PluginError
 from plugin.base.folders import made, refuse_unwritable
+from plugin.base.in_flight import CallsInFlight
 from plugin.cdi.folder import CdiFolder
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.record_store import RecordStore
@@ -45,6 +49,8 @@ from plugin.telling.reports import Reports
 
 _PROGRAM: Final = "tangram plugin"
 _MACHINE_MODE: Final = 0o777
+_LONGER: Final = 1.25
+_log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -109,6 +115,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
         cdi_hook=arguments.nvidia_cdi_hook,
+        grace_s=arguments.grace_period,
         modes=read_gpu_modes(arguments.gpu_modes),
         imex_channels=read_imex_channels(arguments.imex_channels),
         vfs=read_vf_rules(arguments.vfs),
@@ -118,11 +125,12 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
 
 def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path) -> None:
     """Serve until a signal comes. Shape: ``claims`` is a folder of claims, used where there is no cluster."""
-    ended = EndSignal()
-    with ExitStack() as opened:
+    ended, calls = EndSignal(), CallsInFlight(time.monotonic)
+    last_resort = EndWithin(options.grace_s * _LONGER, lambda: _tell_cut_off(calls))
+    with last_resort, ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
             machine = opened.enter_context(chosen.opened())
-            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep, calls=calls)
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
             else:
@@ -157,6 +165,11 @@ def _reports(cluster: ClusterClaims, options: Options) -> Reports:
 
 def _told_in_the_log(_reason: str, _text: str) -> None:
     """Do nothing more where there is no API server."""
+
+
+def _tell_cut_off(calls: CallsInFlight) -> None:
+    hanging = "; ".join(str(call) for call in calls.all()) or "a thread does not end"
+    _log.error("the plugin ends before its work does: %s; its next start goes on", hanging)
 
 
 def _freeze_startup_objects() -> None:

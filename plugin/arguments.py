@@ -12,6 +12,7 @@ from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
+from plugin.options import GRACE_S
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:
@@ -109,6 +110,11 @@ def _add_names(found: argparse.ArgumentParser) -> None:
     add("--pod-uid", metavar="UID", help=pod)
     metadata = "give containers a file with the facts of their devices, for each request (KEP-5304)"
     add("--device-metadata", action="store_true", help=metadata)
+    grace = (
+        "how long calls may go on after SIGTERM; a quarter of that later the process ends, whatever hangs; "
+        "keep both below the pod's terminationGracePeriodSeconds; default: %(default)g"
+    )
+    add("--grace-period", type=float, default=GRACE_S, metavar="SECONDS", help=grace)
 
 
 def _add_places(found: argparse.ArgumentParser) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.hardware.ports import Machine
+from plugin.base.budget import Budgets
+from plugin.base.in_flight import CallsInFlight
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.driver import Driver
-from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.claim.steps import ClaimSteps
 from plugin.kinds.setup import DeviceSetup
@@ -22,19 +23,30 @@ from plugin.machine.libraries import RememberedFiles
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
+from plugin.machine.watched import watched
 from plugin.options import Options
 
 
 def assemble(
-    machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
+    machine: Machine,
+    options: Options,
+    *,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    calls: CallsInFlight | None = None,
 ) -> Driver:
-    """Return the driver of a machine. Units: ``clock`` and ``sleep`` use seconds."""
-    machine = replace(machine, files=RememberedFiles(machine.files))
+    """Return the driver of a machine.
+
+    Shape: ``calls`` notes the calls into hardware that have not returned. Units: ``clock`` and ``sleep`` use
+    seconds.
+    """
+    calls, wait_s = calls or CallsInFlight(clock), options.call_wait_s
+    machine = watched(replace(machine, files=RememberedFiles(machine.files)), calls)
     return Driver(
         name=options.driver_name,
         steps=_steps(machine, options, Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep)),
-        locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
-        holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        locks=Locks(path=options.lock_file, wait_s=wait_s, clock=clock, sleep=sleep, calls=calls),
+        budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         vf_rules=options.vfs,
     )
 

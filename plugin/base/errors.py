@@ -115,6 +115,19 @@ class LockTimeout(PluginError):
     remedy = "it is retried"
 
 
+class CallerGone(PluginError):
+    """A call whose caller gave up waiting: nothing more is begun for it, and nobody reads the answer."""
+
+    retry = True
+
+
+class HardwareHangs(PluginError):
+    """A piece of hardware on which a call of this process has not returned for long."""
+
+    retry = True
+    remedy = "it is retried; if it persists, the operator checks the kernel's log, then resets or reboots"
+
+
 class StorageFailed(PluginError):
     """A durable file could not be read, written or removed."""
 

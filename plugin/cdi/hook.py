@@ -24,7 +24,7 @@ JOINING: Final = "createRuntime"
 """When a device is brought in: the pod's namespaces exist, and the host's files are seen."""
 
 PROGRAM: Final = "bring-in.sh"
-_ANSWER_S: Final = 20
+ANSWER_S: Final = 20
 _RUNTIME_S: Final = 30
 """Later than the hook gives up by itself: what a runtime says of a hook that it ended has no reason in it."""
 
@@ -47,7 +47,7 @@ class HookProgram:
 
     def call(self, uid: ClaimUid, device: str) -> Hook:
         """Return the call that brings a device of a claim into the pod."""
-        args = (PROGRAM, str(self.folder), uid, device, str(_ANSWER_S))
+        args = (PROGRAM, str(self.folder), uid, device, str(ANSWER_S))
         path = str(self.folder / PROGRAM)  # some runtimes say nothing else of a hook that failed
         return Hook(hook_name=JOINING, path=path, args=args, timeout=_RUNTIME_S)
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
-from agent.hardware.errors import HardwareError
+from agent.hardware.errors import GpuLost, HardwareError, ResetRequired
 from agent.hardware.ports import Machine
+from plugin.base.budget import Budget
 from plugin.base.errors import NotReady, PluginError
+from plugin.base.groups import groups_of
 from plugin.cdi.document import Document, claim_document
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
@@ -39,6 +42,8 @@ from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
+LOST: Final = (GpuLost, ResetRequired)
+"""The errors of a GPU on which nothing can be done until it is reset, which leaves nothing on it."""
 _log = logging.getLogger(__name__)
 
 
@@ -61,6 +66,10 @@ class ClaimSteps:
     host_root: Path
     waiting: Waiting
     made_vfs: MadeVfStore
+
+    def within(self, budget: Budget | None) -> ClaimSteps:
+        """Return the steps of a call: what they wait for the machine counts into its budget."""
+        return self if budget is None else replace(self, waiting=self.waiting.within(budget))
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -128,11 +137,12 @@ class ClaimSteps:
         """Undo a claim of this boot and remove its record.
 
         The CDI document goes first, so that no container starts with devices that are about to vanish.
-        Raises: HardwareError, StorageFailed. A second call goes on from there.
+        Raises: HardwareError, StorageFailed. A second call goes on from there. With an error of ``LOST`` the
+                record holds no more than what is on lost GPUs.
         """
         undoing = self._move(record, event)
         self.remove_files(record.ref, record.uid)
-        self.setup.take_down(self._context(self.node.snapshot, record), record.devices)
+        self._take_down(undoing)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent", record.ref, record.uid)
@@ -210,6 +220,31 @@ class ClaimSteps:
             remedy = "the operator installs the container toolkit there, or removes --nvidia-cdi-hook"
             raise NotReady("give containers", str(program), "it does not exist", remedy)
         return program
+
+    def _take_down(self, record: Record) -> None:
+        """Undo all devices; those on a lost GPU keep no others, which somebody may want meanwhile."""
+        context = self._context(self.node.snapshot, record)
+        try:
+            self.setup.take_down(context, record.devices)
+        except LOST:
+            self._take_down_in_parts(context, record)
+
+    def _take_down_in_parts(self, context: Context, record: Record) -> None:
+        """Undo devices that share hardware together, and each of these groups for itself."""
+        left: set[str] = set()
+        why: HardwareError | None = None
+        for group in reversed(groups_of([device.lock_targets for device in record.devices])):
+            devices = [record.devices[place] for place in group]
+            try:
+                self.setup.take_down(context, devices)
+            except LOST as error:
+                left |= {device.device for device in devices}
+                why = error
+        if why is not None:
+            if len(left) < len(record.devices):
+                held = [device for device in record.devices if device.device in left]
+                self.store.note(record.with_devices(held))
+            raise why
 
     def _roll_back(self, plan: Record, cause: Exception) -> None:
         try:

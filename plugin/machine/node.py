@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from agent.hardware.errors import TimedOut
 from agent.hardware.ports import Readers
 from agent.hardware.types import Gpu, GpuInstance, GpuUuid
 from agent.inventory.describe import describe
@@ -18,6 +19,7 @@ from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, Sp
 from agent.inventory.modes import GpuModes
 from agent.inventory.published import Hardware, MigComputeInstance, MigPartition
 from agent.inventory.vfs.rules import VfRules
+from plugin.base.in_flight import HUNG_AFTER_S
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
 
@@ -48,7 +50,7 @@ class NodeSnapshot:
 
 
 class Node:
-    """The node of one driver.
+    """The node of one driver. Units: ``reading_s`` how many seconds another's reading is waited for.
 
     Shape: ``name`` its own and its pool's; ``linked`` the table of partitions, ``modes`` in which the GPUs
            are offered, ``split`` those whose GPU instances are in parts, ``imex_channels`` how many are
@@ -66,6 +68,7 @@ class Node:
         imex_channels: int = 0,
         vfs: VfRules | None = None,
         split: SplitGpus | None = None,
+        reading_s: float = HUNG_AFTER_S,
     ) -> None:
         self._readers = readers
         self.name = name
@@ -75,6 +78,7 @@ class Node:
         self._imex_channels = imex_channels
         self._vfs = vfs
         self._split = split
+        self._reading_s = reading_s
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -84,8 +88,14 @@ class Node:
         return self._snapshot or self.read_again()
 
     def read_again(self) -> NodeSnapshot:
-        """Read the node anew. Concurrent callers read one after the other."""
-        with self._reading:
+        """Read the node anew. Concurrent callers read one after the other.
+
+        Raises: HardwareError; TimedOut where another's reading does not end.
+        """
+        if not self._reading.acquire(timeout=self._reading_s):
+            reason = f"another reading has not come to its end for {self._reading_s:g} s"
+            raise TimedOut("reading", f"node {self.name}", reason)
+        try:
             inventory = discover(self._readers, self.name)
             inventory = replace(
                 inventory,
@@ -102,3 +112,5 @@ class Node:
                 inventory.fabric,
             )
             return self._snapshot
+        finally:
+            self._reading.release()

@@ -21,10 +21,14 @@ class Caller:
     """One call of the kubelet. ``answered`` runs what waits for the answer."""
 
     hung_up: bool = False
+    remaining_s: float | None = 45.0
     waiting: list[Callable[[], None]] = field(default_factory=list)
 
     def is_active(self) -> bool:
         return not self.hung_up
+
+    def time_remaining(self) -> float | None:
+        return self.remaining_s
 
     def add_callback(self, action: Callable[[], None]) -> bool:
         self.waiting.append(action)
