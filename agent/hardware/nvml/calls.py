@@ -51,7 +51,7 @@ _REFUSALS: Final[dict[int, type[HardwareError]]] = {
 _REMEDIES: Final[dict[int, str]] = {
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the operator must install a newer driver",
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
-        "the operator must reboot the node or reload the driver: its library and its kernel module differ"
+        "it is looked at again; if it stays so, the operator reloads the driver: library and module differ"
     ),
 }
 
