@@ -11,7 +11,8 @@ import os
 import socket
 import struct
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from threading import Thread
 from typing import Final
 
 CLONE_NEWNET: Final = 0x40000000
@@ -32,14 +33,21 @@ def why_not() -> str | None:
 def in_own_network(work: Callable[[Events], None]) -> None:
     """Do work in a thread whose network namespace is its own, and that of the threads that it starts."""
 
-    def in_thread() -> None:
-        if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "unshare")
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, KOBJECT_UEVENT) as channel:
-            work(Events(channel))
+    ended: Future[None] = Future()
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(in_thread).result()
+    def in_thread() -> None:
+        try:
+            if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), "unshare")
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, KOBJECT_UEVENT) as channel:
+                work(Events(channel))
+        except BaseException as error:  # noqa: BLE001 - it is the test's
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    Thread(target=in_thread, daemon=True).start()  # a listener that hears nothing must not keep the suite
+    ended.result(60)
 
 
 class Events:
