@@ -98,6 +98,10 @@ class DriverMissing(HardwareError):
     remedy = "the operator must install or load the driver, if the node has such devices"
 
 
+class LibraryMissing(DriverMissing):
+    """The driver's library cannot be loaded: on most nodes without such devices it does not exist."""
+
+
 class FabricUnavailable(HardwareError):
     """The fabric manager, or its library, does not answer."""
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import pynvml
 
-from agent.hardware.errors import DriverMissing, HardwareError, InUse, InvalidArgument, NotSupported
+from agent.hardware.errors import HardwareError, InUse, InvalidArgument, LibraryMissing, NotSupported
 from agent.hardware.nvml.boards import (
     read_architecture,
     read_compute_mode,
@@ -229,7 +229,7 @@ def _load(library: Path) -> None:
     try:
         CDLL(os.fspath(library), mode=RTLD_GLOBAL)
     except OSError as error:
-        raise DriverMissing("load", str(library), str(error)) from error
+        raise LibraryMissing("load", str(library), str(error)) from error
 
 
 def _fill(instance: Any, subject: str) -> ComputeInstance:

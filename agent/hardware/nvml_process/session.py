@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from _ctypes import dlclose
 from collections.abc import Callable
+from ctypes import CDLL
 from pathlib import Path
 from typing import Final
 
-from agent.hardware.errors import DriverLetGo
+from agent.hardware.errors import DriverLetGo, LibraryMissing
 from agent.hardware.nvml_process import calls
 from agent.hardware.nvml_process.calls import Answered, Call
 from agent.hardware.nvml_process.process import Interruption, Process, Wait, wait_for_answer
@@ -28,6 +30,7 @@ from agent.hardware.types import (
 
 LET_GO_S: Final = 30.0
 """Long enough to unload a driver, short enough that nobody takes the node for broken."""
+_LIBRARY: Final = "libnvidia-ml.so.1"
 _NODE: Final = "this node"
 _log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class NvmlProcesses:
         self._let_go_s = let_go_s
         self._wait = wait
         self._let_go_at: float | None = None
+        self._missing: LibraryMissing | None = None
 
     def open(self, library: Path | None = None) -> NvmlProcess:
         """Start a process and open NVML in it, with the library as it is on disk now.
@@ -61,12 +65,16 @@ class NvmlProcesses:
         if self._let_go_at is not None and self._clock() - self._let_go_at < self._let_go_s:
             reason = f"this program was asked to let go of the driver less than {self._let_go_s:g} s ago"
             raise DriverLetGo("open NVML", _NODE, reason)
+        if self._missing is not None and not _can_be_loaded(library):
+            raise _again(self._missing)
         session = NvmlProcess(Process(self._interruption, self._hear_end, self._wait))
         try:
             session.begin(library)
-        except BaseException:
+        except BaseException as error:
             session.process.kill()
+            self._missing = error if isinstance(error, LibraryMissing) else None
             raise
+        self._missing = None
         _log.info("NVML is open in process %d", session.process.pid)
         return session
 
@@ -154,6 +162,24 @@ class NvmlProcess:
 
     def _ask(self, call: Call[Answered], subject: str, *arguments: object) -> Answered:
         return self.process.ask(call, subject, *arguments)
+
+
+def _again(error: LibraryMissing) -> LibraryMissing:
+    """Return an error anew: one that is raised twice keeps the tracebacks of both."""
+    return LibraryMissing(error.attempted, error.subject, error.reason)
+
+
+def _can_be_loaded(library: Path | None) -> bool:
+    """Whether the library can be loaded now.
+
+    On a node without a driver that is asked every few seconds, and a process costs far more than this.
+    """
+    try:
+        handle = CDLL(_LIBRARY if library is None else str(library))._handle
+    except OSError:
+        return False
+    dlclose(handle)  # whoever keeps it mapped keeps it after an upgrade
+    return True
 
 
 def _of(gpu: GpuUuid) -> str:

@@ -276,6 +276,43 @@ def test_an_answer_that_is_no_text_is_a_fault_of_one_gpu(opened: Opened) -> None
     assert len(opened.sessions) == 1
 
 
+@pytest.fixture
+def without_a_driver(machine: NvmlMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVML processes find no library, as on a node without GPUs."""
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a driver")
+    monkeypatch.delenv("FAKE_NVML_NODE")
+
+
+@pytest.mark.usefixtures("without_a_driver")
+def test_on_a_node_without_a_driver_one_process_is_started_and_no_more(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **b: (started.append(a), start(*a, **b))[1])
+
+    reasons = set()
+    for _ in range(3):
+        with pytest.raises(DriverMissing, match="LIBRARY_NOT_FOUND") as refusal:
+            opened.gpus.gpus()
+        reasons.add(str(refusal.value))
+
+    assert len(started) == len(reasons) == 1
+
+
+@pytest.mark.usefixtures("without_a_driver")
+def test_a_library_that_comes_later_is_found_by_the_next_call(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DriverMissing):
+        opened.gpus.gpus()
+    opened.machine.enter(monkeypatch)
+    monkeypatch.setattr("agent.hardware.nvml_process.session._LIBRARY", "libc.so.6")  # any that is there
+
+    assert len(opened.gpus.gpus()) == 2
+
+
 PARENT = """
 import os, sys
 from agent.hardware.nvml_process.process import Interruption
