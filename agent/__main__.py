@@ -16,8 +16,8 @@ from typing import Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
 from agent.api import Cluster
-from agent.hardware.errors import HardwareError
-from agent.hardware.open import ChosenMachine, SimulationError
+from agent.hardware.errors import GivenUp, HardwareError
+from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
 from agent.inventory import discover
 from agent.inventory.describer import Describer
@@ -75,7 +75,7 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     opened.callback(node_events.close)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     agent = Agent(
-        discover=_discovery(machine.readers, options, linked, gpus_of_pools),
+        discover=_discovery(machine.readers, options, linked, gpus_of_pools, chosen.interruption),
         publications=_publications(options, cluster, metrics, clocks, node_events),
         node=cluster.own_node(options.node_name),
         gpus_of_pools=gpus_of_pools,
@@ -85,19 +85,31 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
         resync_s=options.resync_s,
         hear=Withholding(metrics, node_events).discovered,
     )
-    on_end(agent.stop)
+
+    def end() -> None:
+        agent.stop()
+        chosen.interruption.come()  # a discovery that waits for the driver ends, too
+
+    on_end(end)
     _serve(options, metrics, agent, opened)
     agent.run()
 
 
 def _discovery(
-    readers: Readers, options: Options, linked: LinkedGpus | None, gpus_of_pools: GpusOfPools
+    readers: Readers,
+    options: Options,
+    linked: LinkedGpus | None,
+    gpus_of_pools: GpusOfPools,
+    interruption: Interruption,
 ) -> Callable[[], Found]:
     describer, seen = Describer(options.driver_name), LinksSeen()
 
     def found() -> Found:
+        read = discover(readers, options.node_name)
+        if interruption.has_come:  # what could not be read any more is not gone
+            raise GivenUp("read the machine", "this node", "the program ends")
         inventory = replace(
-            seen.completed(discover(readers, options.node_name)),
+            seen.completed(read),
             linked=linked,
             modes=options.modes,
             imex_channels=options.imex_channels,
@@ -140,7 +152,8 @@ def _serve(options: Options, metrics: Metrics, agent: Agent, opened: ExitStack) 
 
     answers = status_server.answers_of(metrics, agent.idle_s, lambda: agent.is_ready, _UNREADY)
     if options.metrics is not None:
-        opened.enter_context(status_server.serving((options.metrics.host, options.metrics.port), answers))
+        address = (options.metrics.host, options.metrics.port)
+        opened.enter_context(status_server.served_when_free(address, answers))
     if options.probe_socket is not None:
         opened.enter_context(status_server.serving_probes(options.probe_socket, answers))
 

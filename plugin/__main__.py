@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -71,10 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     try:
-        _serve(chosen, options, cluster, arguments.claims)
+        _serve(chosen, options, cluster, arguments.claims, arguments.probe_socket)
     except SimulationError as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
-    except (PluginError, HardwareError) as error:
+    except (PluginError, HardwareError, OSError) as error:
         return refuse(_PROGRAM, error, FAILED)
     return DONE
 
@@ -123,8 +123,14 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
     )
 
 
-def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path) -> None:
-    """Serve until a signal comes. Shape: ``claims`` is a folder of claims, used where there is no cluster."""
+def _serve(
+    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, probed: Path | None
+) -> None:
+    """Serve until a signal comes.
+
+    Shape: ``claims`` is a folder of claims, used where there is no cluster; ``probed`` the socket of a
+           liveness probe, None without one.
+    """
     ended, calls = EndSignal(), CallsInFlight(time.monotonic)
     last_resort = EndWithin(options.grace_s * _LONGER, lambda: _tell_cut_off(calls))
     with last_resort, ExitStack() as opened:
@@ -139,10 +145,20 @@ def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | Non
                 running = start(driver, cluster, options, reports)
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
-        with running, closing(driver.vf_keeping) as keeping:
+        with running, _probed(probed, options), closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             ended.wait()
+
+
+def _probed(probe_socket: Path | None, options: Options) -> AbstractContextManager[None]:
+    """Answer a liveness probe while the block runs. Raises: OSError."""
+    if probe_socket is None:
+        return nullcontext()
+    from daemon.status_server import serving_probes  # noqa: PLC0415 - only who is probed loads a server
+    from plugin.kubelet.liveness import liveness_of  # noqa: PLC0415
+
+    return serving_probes(probe_socket, liveness_of(options.dra_socket))
 
 
 @contextmanager

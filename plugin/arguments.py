@@ -65,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
+    probe_socket = "answer /healthz on this unix socket, for a liveness probe of this plugin"
+    found.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
     machine_options.add_options(found)
     table_files.add_options(found)
     mode_option.add_option(found)

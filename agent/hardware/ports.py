@@ -35,18 +35,11 @@ from agent.hardware.types import (
 )
 
 
-class GpuReader(Protocol):
-    """Reads GPUs and their MIG instances."""
+class GpuFacts(Protocol):
+    """Reads what is known of a GPU by its UUID."""
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions."""
-        ...
-
-    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
-        """Return every GPU by index; one that cannot be read is an ``Unreadable``.
-
-        Shape: empty if the node has no GPU. Raises: DriverMissing.
-        """
         ...
 
     def minor(self, gpu: GpuUuid) -> int:
@@ -73,6 +66,17 @@ class GpuReader(Protocol):
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs by id, also those without a CI; empty with MIG off."""
+        ...
+
+
+class GpuReader(GpuFacts, Protocol):
+    """Reads GPUs and their MIG instances."""
+
+    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
+        """Return every GPU by index; one that cannot be read is an ``Unreadable``.
+
+        Shape: empty if the node has no GPU. Raises: DriverMissing.
+        """
         ...
 
 

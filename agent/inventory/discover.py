@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.errors import DriverMissing, HardwareError, TimedOut
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.fabric.types import FabricMode
 from agent.hardware.nics.ports import NicReader
@@ -42,7 +42,7 @@ def _gpus(readers: Readers, unreadable: list[Unreadable]) -> tuple[list[GpuEntry
     try:
         found = readers.gpus.gpus()
         versions = readers.gpus.versions() if found else None
-    except DriverMissing as error:
+    except (DriverMissing, TimedOut) as error:  # a driver that hangs stops no NIC
         unreadable.append(Unreadable("GPUs", str(error)))
         return [], None
     entries = []
