@@ -12,10 +12,10 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
 from agent.hardware import machine_options
@@ -84,6 +84,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         imex_channels=read_imex_channels(arguments.imex_channels),
         vfs=read_vf_rules(arguments.vfs),
         split=read_split_gpus(arguments.compute_instances),
+        machine_dir=chosen.options.folder,
     )
 
 
@@ -93,7 +94,8 @@ def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | Non
     with ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
             machine = opened.enter_context(chosen.opened())
-            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+            published = _no_slices if cluster is None else cluster.published
+            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep, published=published)
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
             else:
@@ -123,6 +125,11 @@ def _reports(cluster: ClusterClaims, options: Options) -> Reports:
     reports = Reports(RecordStore(options.claims_dir), cluster, cluster, time.monotonic, time.time)
     reports.all_again()
     return reports
+
+
+def _no_slices() -> tuple[Mapping[str, Any], ...]:
+    """Return nothing: without an API server nothing is published."""
+    return ()
 
 
 def _told_in_the_log(_reason: str, _text: str) -> None:

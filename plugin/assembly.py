@@ -5,10 +5,15 @@ Takes a machine, options and the process's clock and sleep; returns a driver. No
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from agent.hardware.ports import Machine
+from agent.inventory.numbers import in_slices
+from agent.inventory.numbers.kept import KeptNumbers
+from agent.inventory.numbers.number_file import NumberFile
+from agent.inventory.numbers.numbering import Numbering, Witness
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
@@ -17,6 +22,7 @@ from plugin.claim.driver import Driver
 from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.claim.steps import ClaimSteps
+from plugin.kinds.numbers import witnesses_in
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.libraries import RememberedFiles
 from plugin.machine.made_vfs import MadeVfStore
@@ -24,22 +30,51 @@ from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from plugin.options import Options
 
+Published = Callable[[], Iterable[Mapping[str, Any]]]
+
 
 def assemble(
-    machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
+    machine: Machine,
+    options: Options,
+    *,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    published: Published = tuple,
 ) -> Driver:
-    """Return the driver of a machine. Units: ``clock`` and ``sleep`` use seconds."""
+    """Return the driver of a machine.
+
+    Shape: ``published`` returns the slices of the node at the API server; it is asked only where the numbers
+           of the GPUs are lost, and may raise NumbersUnknown.
+    Units: ``clock`` and ``sleep`` use seconds.
+    """
     machine = replace(machine, files=RememberedFiles(machine.files))
     return Driver(
         name=options.driver_name,
-        steps=_steps(machine, options, Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep)),
+        steps=_steps(
+            machine,
+            options,
+            Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
+            _numbering(options, published),
+        ),
         locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
         holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         vf_rules=options.vfs,
     )
 
 
-def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
+def _numbering(options: Options, published: Published) -> KeptNumbers:
+    """Return who numbers the GPUs, as the agent does; where no file says it, as records and slices do."""
+    store = RecordStore(options.claims_dir)
+
+    def witnesses() -> Iterator[Witness]:
+        records = store.census().records
+        yield from witnesses_in((device for one in records for device in one.devices), options.node_name)
+        yield from in_slices.witnesses_in(published(), options.driver_name)
+
+    return KeptNumbers(NumberFile(options.gpu_numbers_dir, options.node_name), witnesses)
+
+
+def _steps(machine: Machine, options: Options, waiting: Waiting, numbering: Numbering) -> ClaimSteps:
     driver = options.driver_name
     return ClaimSteps(
         machine=machine,
@@ -52,6 +87,7 @@ def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
             imex_channels=options.imex_channels,
             vfs=options.vfs,
             split=options.split,
+            numbering=numbering,
         ),
         store=RecordStore(options.claims_dir),
         cdi=CdiFolder(options.cdi_dir, driver),
