@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.codec.gpu_numbers import numbers_in
 from scheduler_core.codec.members import Members
+from scheduler_core.frontends.partitions.gpu_numbers import numbers_in
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.names import qualified
 from scheduler_core.publishing.documents import Document

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from agent.hardware.types import normal_bdf
 from agent.inventory.numbers.numbering import Witness
 from plugin.kinds.claimed import Claimed
-from scheduler_core.codec.gpu_numbers import numbers_in
+from scheduler_core.frontends.partitions.gpu_numbers import numbers_in
 
 
 def witnesses_in(devices: Iterable[Claimed], pool: str) -> Iterator[Witness]:

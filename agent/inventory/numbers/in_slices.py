@@ -11,7 +11,7 @@ from typing import Any
 from agent.hardware.types import GpuUuid, normal_bdf
 from agent.inventory.numbers.numbering import Witness
 from agent.inventory.topology import PCI_BUS_ID
-from scheduler_core.codec.gpu_numbers import numbers_in
+from scheduler_core.frontends.partitions.gpu_numbers import numbers_in
 from scheduler_core.model.names import qualified
 
 

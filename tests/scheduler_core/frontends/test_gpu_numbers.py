@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_core.codec.gpu_numbers import numbers_in
+from scheduler_core.frontends.partitions.gpu_numbers import numbers_in
 
 
 @pytest.mark.parametrize(
