@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
@@ -22,6 +22,10 @@ from agent.hardware.ports import Readers
 from agent.inventory import discover
 from agent.inventory.describer import Describer
 from agent.inventory.model import LinkedGpus
+from agent.inventory.numbers.in_slices import witnesses_in
+from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown
+from agent.inventory.numbers.number_file import NumberFile, folder_of
+from agent.inventory.numbers.numbering import Numbering, Witness
 from agent.inventory.table_files import BadTable, read_table
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
@@ -35,6 +39,7 @@ from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
 from agent.publishing.taken_names import TakenNames
+from agent.publishing.unlisted import Unlisted
 from agent.publishing.withholding import Withholding
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
@@ -75,7 +80,14 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     opened.callback(node_events.close)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     agent = Agent(
-        discover=_discovery(machine.readers, options, linked, gpus_of_pools, chosen.interruption),
+        discover=_discovery(
+            machine.readers,
+            options,
+            linked,
+            gpus_of_pools,
+            _numbering(options, cluster, node_events),
+            interruption=chosen.interruption,
+        ),
         publications=_publications(options, cluster, metrics, clocks, node_events),
         node=cluster.own_node(options.node_name),
         gpus_of_pools=gpus_of_pools,
@@ -83,7 +95,7 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,
-        hear=Withholding(metrics, node_events).discovered,
+        hear=_heard(metrics, node_events),
     )
 
     def end() -> None:
@@ -95,17 +107,30 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     agent.run()
 
 
+def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
+    """Return what tells people of devices that no claim can have."""
+    tellers = (Withholding(metrics, node_events), Unlisted(metrics, node_events))
+
+    def hear(found: Found) -> None:
+        for one in tellers:
+            one.discovered(found)
+
+    return hear
+
+
 def _discovery(
     readers: Readers,
     options: Options,
     linked: LinkedGpus | None,
     gpus_of_pools: GpusOfPools,
+    numbering: Numbering,
+    *,
     interruption: Interruption,
 ) -> Callable[[], Found]:
     describer, seen = Describer(options.driver_name), LinksSeen()
 
     def found() -> Found:
-        read = discover(readers, options.node_name)
+        read = discover(readers, options.node_name, numbering)
         if interruption.has_come:  # what could not be read any more is not gone
             raise GivenUp("read the machine", "this node", "the program ends")
         inventory = replace(
@@ -121,6 +146,20 @@ def _discovery(
         return Found.of(inventory, describer.devices(inventory))
 
     return found
+
+
+def _numbering(options: Options, cluster: Cluster, node_events: NodeEvents) -> Numbering:
+    """Return who numbers the GPUs, as the plugin does; where no file says it, as the published slices do."""
+    driver, node = options.driver_name, options.node_name
+
+    def published() -> Iterable[Witness]:
+        try:
+            return witnesses_in(cluster.published(driver, node), driver)
+        except ServerError as error:
+            raise NumbersUnknown("read the numbers of GPUs", f"slices of node {node}", str(error)) from error
+
+    folder = folder_of(options.kubelet_dir, driver, options.machine.folder)
+    return KeptNumbers(NumberFile(folder, node), published, node_events.warn)
 
 
 def _publications(

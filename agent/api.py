@@ -65,6 +65,12 @@ class Cluster:
         """Return the ResourceSlices of a driver on a node."""
         return ApiSliceStore(self._api, RESOURCE_SLICES, f"spec.driver={driver},spec.nodeName={node}")
 
+    def published(self, driver: str, node: str) -> tuple[Document, ...]:
+        """Return the ResourceSlices of a driver on a node as the server has them now. Raises: ServerError."""
+        fields = f"spec.driver={driver},spec.nodeName={node}"
+        found = _asked(lambda: self._api.list(RESOURCE_SLICES, field_selector=fields))
+        return tuple(one.document for one in found.items)
+
     def composite_slices(self, driver: str, node: str) -> ApiSliceStore:
         """Return the CompositeResourceSlices of a driver on a node."""
         # A slice that selects a node per device has no spec.nodeName; its pool has the node's name.

@@ -14,10 +14,10 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
 from agent.hardware import machine_options
@@ -120,6 +120,7 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         imex_channels=read_imex_channels(arguments.imex_channels),
         vfs=read_vf_rules(arguments.vfs),
         split=read_split_gpus(arguments.compute_instances),
+        machine_dir=chosen.options.folder,
     )
 
 
@@ -136,7 +137,15 @@ def _serve(
     with last_resort, ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
             machine = opened.enter_context(chosen.opened())
-            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep, calls=calls)
+            published = _no_slices if cluster is None else cluster.published
+            driver = assemble(
+                machine,
+                options,
+                clock=time.monotonic,
+                sleep=time.sleep,
+                calls=calls,
+                published=published,
+            )
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
             else:
@@ -177,6 +186,11 @@ def _reports(cluster: ClusterClaims, options: Options) -> Reports:
     reports = Reports(store, cluster, cluster, time.monotonic, time.time)
     reports.all_again()
     return reports
+
+
+def _no_slices() -> tuple[Mapping[str, Any], ...]:
+    """Return nothing: without an API server nothing is published."""
+    return ()
 
 
 def _told_in_the_log(_reason: str, _text: str) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.numbers.number_file import folder_of
 from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
@@ -34,6 +35,7 @@ class Options:
            many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are offered;
            ``imex_channels`` how many of them are offered;
            ``cdi_hook`` NVIDIA's program that updates loaders' caches, as the host names it, None for none;
+           ``machine_dir`` the folder of a simulated machine, None for this machine;
            ``has_metadata`` whether containers find metadata files of their devices.
     Units: ``call_wait_s`` how many seconds a call may wait for everything together, unless its caller waits
            less long: below the kubelet's 45 s. Of these ``holder_wait_s`` for devices that another claim is
@@ -59,6 +61,7 @@ class Options:
     imex_channels: int = 0
     vfs: VfRules | None = None
     split: SplitGpus | None = None
+    machine_dir: Path | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -121,6 +124,11 @@ class Options:
     def made_vfs_dir(self) -> Path:
         """Return the folder that says which VFs were made."""
         return self.data_dir / "made-vfs"
+
+    @property
+    def gpu_numbers_dir(self) -> Path:
+        """Return the folder of the numbers of the GPUs, which the agent uses too."""
+        return folder_of(self.kubelet_dir, self.driver_name, self.machine_dir)
 
     @property
     def lock_file(self) -> Path:

@@ -151,6 +151,10 @@ class PciReader(Protocol):
         """Return one function with its PCIe path and NUMA node. Raises: NotFound."""
         ...
 
+    def gpus(self) -> tuple[PciFunction | Unreadable, ...]:
+        """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs."""
+        ...
+
     def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
         """Return the NICs that are PCI functions, with their VFs, by BDF."""
         ...

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import Inventory, NodeDevices
+from agent.inventory.numbers.unlisted import with_unlisted
 from agent.publishing.fixed import fixed_pool, without
 from agent.publishing.owned import marked
 from agent.publishing.turns import by_turns
@@ -85,9 +86,11 @@ class Found:
 def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
     """Return the node's v1 slices in a form, with the mark of its allocator. Raises: CannotProject."""
     if verdict.form is Form.FIXED:
-        pool = without(fixed_pool(found.devices, found.instances), verdict.lost)
+        fixed = with_unlisted(fixed_pool(found.devices, found.instances), found.devices.unlisted)
+        pool = without(fixed, verdict.lost)
         return v1.encode_pool(_marked(pool, found, verdict), Layout.SEPARATE)
-    pool = without(project(with_groups(found.devices.pool)), verdict.lost)
+    projected = with_unlisted(project(with_groups(found.devices.pool)), found.devices.unlisted)
+    pool = without(projected, verdict.lost)
     pool = by_turns(pool) if GROUPS in verdict.lost else pool
     return v1.encode_pool(_marked(pool, found, verdict), Layout(verdict.form.value))
 

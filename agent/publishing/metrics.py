@@ -15,6 +15,9 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "withheld_devices": Definition(
         "gauge", "Devices that are not offered because they cannot be prepared, by type and reason."
     ),
+    "unlisted_gpus": Definition(
+        "gauge", "GPUs that PCI shows and the driver does not list, by reason. No claim can have them."
+    ),
     "allocator": Definition(
         "gauge", "1 for who allocates this node's devices: controller or kube-scheduler."
     ),

@@ -202,7 +202,7 @@ class Driver:
         A repair that fails is logged and left to the next call for its claim: it never stops the start.
         """
         boot_id = self._boot.boot_id()
-        snapshot = self._node.read_again()
+        snapshot = self._node.read_for_repairs()
         foreign = partial(self._steps.setup.foreign, snapshot)
         documents = self._steps.cdi.claims() | self._steps.metadata.claims()
         found = repairs(self._store.census(), foreign, documents, boot_id)

@@ -160,7 +160,7 @@ def _remaining(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
         return set()
     uuids = {hardware.gpu} if isinstance(hardware, InShares | UnderMps) else hardware
     return {
-        gpu_name(gpu.minor)
+        gpu_name(gpu.number)
         for published in node.by_name.values()
         for gpu in gpus_of(published)
         if gpu.uuid in uuids

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from agent.inventory.model import NodeDevices
+from agent.inventory.names import gpu_name
 from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
@@ -261,4 +262,5 @@ def _share(
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
     told = [sentence for sentence in node.left_out if sentence.startswith(f"{name}: ")]
     withheld = [str(one) for one in node.withheld if one.device == name]
-    return next(iter((*told, *withheld)), "this node has no such device")
+    unlisted = [str(one) for one in node.unlisted if gpu_name(one.number) == name]
+    return next(iter((*unlisted, *told, *withheld)), "this node has no such device")

@@ -6,22 +6,28 @@ the claim names a device that the last snapshot lacks.
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from agent.hardware.errors import TimedOut
 from agent.hardware.ports import Readers
-from agent.hardware.types import Gpu, GpuInstance, GpuUuid
+from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.numbers.kept import NumbersUnknown
+from agent.inventory.numbers.numbering import NumberedGpu, Numbering, in_pci_order
 from agent.inventory.published import Hardware, MigComputeInstance, MigPartition
 from agent.inventory.vfs.rules import VfRules
 from plugin.base.in_flight import HUNG_AFTER_S
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class NodeSnapshot:
     """
 
     devices: NodeDevices
-    gpus: Mapping[GpuUuid, Gpu]
+    gpus: Mapping[GpuUuid, NumberedGpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
     fabric: Fabric = NO_FABRIC
 
@@ -54,7 +60,8 @@ class Node:
 
     Shape: ``name`` its own and its pool's; ``linked`` the table of partitions, ``modes`` in which the GPUs
            are offered, ``split`` those whose GPU instances are in parts, ``imex_channels`` how many are
-           offered, ``vfs`` the rules for VFs; all as the agent has them.
+           offered, ``vfs`` the rules for VFs, ``numbering`` gives the GPUs their numbers; all as the agent
+           has them.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class Node:
         vfs: VfRules | None = None,
         split: SplitGpus | None = None,
         reading_s: float = HUNG_AFTER_S,
+        numbering: Numbering = in_pci_order,
     ) -> None:
         self._readers = readers
         self.name = name
@@ -79,6 +87,7 @@ class Node:
         self._vfs = vfs
         self._split = split
         self._reading_s = reading_s
+        self._numbering = numbering
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -90,27 +99,47 @@ class Node:
     def read_again(self) -> NodeSnapshot:
         """Read the node anew. Concurrent callers read one after the other.
 
-        Raises: HardwareError; TimedOut where another's reading does not end.
+        Raises: NumbersUnknown while nobody can say which GPU has which name; HardwareError; TimedOut where
+                another's reading does not end.
         """
+        with self._alone():
+            self._snapshot = self._read(self._numbering)
+            return self._snapshot
+
+    def read_for_repairs(self) -> NodeSnapshot:
+        """Read the node anew, for who finds devices by UUIDs and addresses: names may be unknown yet.
+
+        Raises: HardwareError.
+        """
+        try:
+            return self.read_again()
+        except NumbersUnknown as error:
+            _log.warning("%s; no claim is prepared before", error)
+            return self._read(in_pci_order)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other readings away. Raises: TimedOut."""
         if not self._reading.acquire(timeout=self._reading_s):
             reason = f"another reading has not come to its end for {self._reading_s:g} s"
             raise TimedOut("reading", f"node {self.name}", reason)
         try:
-            inventory = discover(self._readers, self.name)
-            inventory = replace(
-                inventory,
-                linked=self._linked,
-                modes=self._modes,
-                split=self._split,
-                imex_channels=self._imex_channels,
-                vfs=self._vfs,
-            )
-            self._snapshot = NodeSnapshot(
-                describe(inventory, self._driver),
-                {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
-                {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
-                inventory.fabric,
-            )
-            return self._snapshot
+            yield
         finally:
             self._reading.release()
+
+    def _read(self, numbering: Numbering) -> NodeSnapshot:
+        inventory = replace(
+            discover(self._readers, self.name, numbering),
+            linked=self._linked,
+            modes=self._modes,
+            split=self._split,
+            imex_channels=self._imex_channels,
+            vfs=self._vfs,
+        )
+        return NodeSnapshot(
+            describe(inventory, self._driver),
+            {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
+            {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+            inventory.fabric,
+        )
