@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 from agent.hardware.ports import Machine
@@ -51,13 +50,12 @@ class _WatchedPort:
         self._hung_after_s = hung_after_s
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._port, name)
+        getattr(self._port, name)  # a port has no more methods than it has
         what = f"the call {name} of {self._whom}"
 
-        @wraps(method)
         def noted(*arguments: Any, **more: Any) -> Any:
             with self._calls.noted(what, self._hung_after_s):
-                return method(*arguments, **more)
+                return getattr(self._port, name)(*arguments, **more)
 
         # The next use finds it without coming here.
         setattr(self, name, noted)
