@@ -156,6 +156,8 @@ def _too_new(version: int, uid: ClaimUid) -> RecordTooNew:
 
 def _is_complete(rest: bytes) -> bool:
     """Whether what stands behind the last newline has a whole JSON object, so that it was not cut off."""
+    if not rest:
+        return False
     try:
         json.JSONDecoder().raw_decode(rest.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
