@@ -9,7 +9,7 @@ from typing import Any
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
-from agent.hardware.ports import BootReader, DriverFiles, GpuReader, Machine, PciReader
+from agent.hardware.ports import BootReader, DriverFiles, GpuFacts, GpuReader, Machine, PciReader
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
@@ -40,7 +40,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, FabricReader, GpuReader, MpsReader, NicReader, PciReader)
+_READERS = (BootReader, DriverFiles, FabricReader, GpuFacts, GpuReader, MpsReader, NicReader, PciReader)
 READING = {name for port in _READERS for name in vars(port)} | {"read", "find", "refuse_taken"}
 """The methods of a machine that change nothing."""
 

@@ -40,8 +40,12 @@ def named(value: object) -> str | None:
 
 
 @pytest.fixture
-def folder(used_folder: Path) -> Path:
-    return used_folder
+def folder(folder: Path, request: pytest.FixtureRequest) -> Path:
+    """Where the machine of the test's kind is; a new place for tests without a kind."""
+    if "kind" not in request.fixturenames:
+        return folder
+    used: Path = request.getfixturevalue("used_folder")
+    return used
 
 
 @pytest.fixture
