@@ -30,9 +30,11 @@ from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
 from agent.publishing.ownership import Ownership
+from agent.publishing.patience import Patience
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
+from agent.publishing.unreadable import UnreadableDevices
 from agent.publishing.withholding import Withholding
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
@@ -80,7 +82,7 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,
-        hear=Withholding(metrics, node_events).discovered,
+        hear=_tellers(metrics, node_events),
     )
     on_end(agent.stop)
     _serve(options, metrics, agent, opened)
@@ -90,11 +92,11 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
 def _discovery(
     readers: Readers, options: Options, linked: LinkedGpus | None, gpus_of_pools: GpusOfPools
 ) -> Callable[[], Found]:
-    describer, seen = Describer(options.driver_name), LinksSeen()
+    describer, seen, patience = Describer(options.driver_name), LinksSeen(), Patience()
 
     def found() -> Found:
         inventory = replace(
-            seen.completed(discover(readers, options.node_name)),
+            seen.completed(patience.completed(discover(readers, options.node_name))),
             linked=linked,
             modes=options.modes,
             imex_channels=options.imex_channels,
@@ -106,6 +108,16 @@ def _discovery(
         return Found.of(inventory, describer.devices(inventory))
 
     return found
+
+
+def _tellers(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
+    withholding, unreadable = Withholding(metrics, node_events), UnreadableDevices(metrics, node_events)
+
+    def hear(found: Found) -> None:
+        withholding.discovered(found)
+        unreadable.discovered(found.devices)
+
+    return hear
 
 
 def _publications(

@@ -1,18 +1,22 @@
-"""Reads the whole node into one inventory. A device that cannot be read does not affect the others."""
+"""Reads the whole node into one inventory.
+
+A device that cannot be read does not affect the others. A fault of all GPUs or all NICs does not affect
+the other part.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.hardware.errors import DriverMissing, HardwareError
+from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.fabric.types import FabricMode
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.ports import GpuReader, PciReader, Readers
 from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
 from agent.inventory.fabric.joining import fabric_in, fabric_without_answer
-from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory
+from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory, Part
 from agent.inventory.nic_facts import FunctionFacts, facts_of_all
 
 
@@ -21,20 +25,29 @@ def discover(readers: Readers, node: str) -> Inventory:
 
     Shape: a device that cannot be read is in ``unreadable`` with the reason, and nowhere else.
     """
-    unreadable: list[Unreadable] = []
-    gpus, versions = _gpus(readers, unreadable)
-    nics = _nics(readers.pci, unreadable)
-    functions = _functions(nics, readers.nics, unreadable)
+    of_gpus: list[Unreadable] = []
+    of_nics: list[Unreadable] = []
+    gpus, versions = _gpus(readers, of_gpus)
+    has_imex = bool(gpus) and _has_imex(readers, of_gpus)
+    fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
+    nics = _nics(readers.pci, of_nics)
+    functions = _functions(nics, readers.nics, of_nics)
+    unread = {
+        Part.GPUS: bool(of_gpus),
+        Part.NICS: bool(of_nics) or any(facts.problem for facts in functions.values()),
+        Part.FABRIC: fabric.is_unread,
+    }
     return Inventory(
         node=node,
         boot_id=readers.boot.boot_id(),
         versions=versions,
         gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.minor)),
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
-        unreadable=tuple(unreadable),
-        fabric=_fabric(readers.fabric) if gpus else NO_FABRIC,
-        has_imex=bool(gpus) and readers.files.has_imex_channels(),
+        unreadable=(*of_gpus, *of_nics),
+        fabric=fabric,
+        has_imex=has_imex,
         functions=functions,
+        unread=frozenset(part for part, is_unread in unread.items() if is_unread),
     )
 
 
@@ -42,7 +55,7 @@ def _gpus(readers: Readers, unreadable: list[Unreadable]) -> tuple[list[GpuEntry
     try:
         found = readers.gpus.gpus()
         versions = readers.gpus.versions() if found else None
-    except DriverMissing as error:
+    except HardwareError as error:
         unreadable.append(Unreadable("GPUs", str(error)))
         return [], None
     entries = []
@@ -74,6 +87,14 @@ def _function(gpu: Gpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunc
     except HardwareError as error:
         unreadable.append(Unreadable(f"topology of GPU {gpu.minor}", str(error)))
         return None
+
+
+def _has_imex(readers: Readers, unreadable: list[Unreadable]) -> bool:
+    try:
+        return readers.files.has_imex_channels()
+    except HardwareError as error:
+        unreadable.append(Unreadable("IMEX channels", str(error)))
+        return False
 
 
 def _fabric(reader: FabricReader) -> Fabric:

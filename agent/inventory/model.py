@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 from agent.hardware.fabric.types import FabricMode, FabricPartition
@@ -12,6 +13,7 @@ from agent.hardware.types import (
     DriverVersions,
     Gpu,
     GpuInstance,
+    GpuUuid,
     MigProfile,
     PciFunction,
     PhysicalFunction,
@@ -54,12 +56,13 @@ class Fabric:
     """How the node's GPUs are joined.
 
     Shape: ``partitions`` by id, those of Shared NVSwitch mode; ``problem`` says why no whole GPU can be
-           prepared, None where one can.
+           prepared, None where one can; ``is_unread`` where the fabric manager did not answer.
     """
 
     mode: FabricMode = FabricMode.NONE
     partitions: tuple[FabricPartition, ...] = ()
     problem: Reason | None = None
+    is_unread: bool = False
 
     @property
     def is_in_the_way(self) -> bool:
@@ -96,6 +99,14 @@ class SplitGpus:
         return self.minors is None or minor in self.minors
 
 
+class Part(StrEnum):
+    """A part of a node that is read by itself, so that its faults touch no other part."""
+
+    GPUS = "GPUs"
+    NICS = "NICs"
+    FABRIC = "fabric"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
@@ -107,7 +118,9 @@ class Inventory:
            ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
            somebody judged it; ``pools_of_gpus`` which GPUs, by minor, belong to pools of several nodes, and
            to which; ``multus_resource`` the name under which Multus finds VFs, None for none;
-           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
+           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered;
+           ``unread`` are the parts of which something could not be read; ``remembered`` are the GPUs and the
+           functions of NICs that are here as an earlier look found them.
     """
 
     node: str
@@ -127,6 +140,8 @@ class Inventory:
     withheld: tuple[Withheld, ...] = ()
     multus_resource: str | None = None
     pools_of_gpus: Mapping[int, str] = field(default_factory=dict)
+    unread: frozenset[Part] = frozenset()
+    remembered: frozenset[GpuUuid | Bdf] = frozenset()
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""
@@ -157,7 +172,8 @@ class NodeDevices:
 
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
-           each beginning with the device's name; ``withheld`` are devices that exist and are not offered.
+           each beginning with the device's name; ``withheld`` are devices that exist and are not offered;
+           ``remembered`` are devices that could not be read now and are as an earlier look found them.
     """
 
     shared: tuple[Mixin, ...]
@@ -166,6 +182,7 @@ class NodeDevices:
     pool: Pool
     left_out: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    remembered: frozenset[DeviceName] = frozenset()
 
     @cached_property
     def books(self) -> Ledger:
