@@ -41,6 +41,8 @@ class Refusals:
 
     def without(self, slices: Sequence[Document]) -> tuple[Document, ...]:
         """Return slices without what was refused as it is now."""
+        if not self._known:
+            return tuple(slices)
         present = contents_of(slices, self._known.keys())
         return without_entries(
             slices, {key for key, content in present.items() if self._known[key] == content}
@@ -48,6 +50,8 @@ class Refusals:
 
     def settle(self, slices: Sequence[Document]) -> None:
         """Forget what all the wanted slices no longer have, or have with another content."""
+        if not self._known:
+            return
         present = contents_of(slices, self._known.keys())
         self._known = {key: content for key, content in self._known.items() if present.get(key) == content}
         self._count()
