@@ -9,19 +9,23 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
 from agent.api import Cluster
-from agent.hardware.errors import HardwareError
-from agent.hardware.open import ChosenMachine, SimulationError
+from agent.hardware.errors import GivenUp, HardwareError
+from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
 from agent.inventory import discover
 from agent.inventory.describer import Describer
 from agent.inventory.model import LinkedGpus
+from agent.inventory.numbers.in_slices import witnesses_in
+from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown
+from agent.inventory.numbers.number_file import NumberFile, folder_of
+from agent.inventory.numbers.numbering import Numbering, Witness
 from agent.inventory.table_files import BadTable, read_table
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
@@ -29,16 +33,20 @@ from agent.publishing.forms import Found
 from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ownership import Ownership
 from agent.publishing.patience import Patience
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
-from agent.publishing.unreadable import UnreadableDevices
-from agent.publishing.withholding import Withholding
+from agent.publishing.telling.foreign_writes import ForeignWrites
+from agent.publishing.telling.ownership import Ownership
+from agent.publishing.telling.taken_names import TakenNames
+from agent.publishing.telling.unlisted import Unlisted
+from agent.publishing.telling.unreadable import UnreadableDevices
+from agent.publishing.telling.withholding import Withholding
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end
+from scheduler_core.publishing.documents import Document
 
 _PROGRAM: Final = "tangram agent"
 _UNREADY: Final = "nothing is published yet"
@@ -74,7 +82,14 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     opened.callback(node_events.close)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     agent = Agent(
-        discover=_discovery(machine.readers, options, linked, gpus_of_pools),
+        discover=_discovery(
+            machine.readers,
+            options,
+            linked,
+            gpus_of_pools,
+            _numbering(options, cluster, node_events),
+            interruption=chosen.interruption,
+        ),
         publications=_publications(options, cluster, metrics, clocks, node_events),
         node=cluster.own_node(options.node_name),
         gpus_of_pools=gpus_of_pools,
@@ -82,21 +97,48 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,
-        hear=_tellers(metrics, node_events),
+        hear=_heard(metrics, node_events),
     )
-    on_end(agent.stop)
+
+    def end() -> None:
+        agent.stop()
+        chosen.interruption.come()  # a discovery that waits for the driver ends, too
+
+    on_end(end)
     _serve(options, metrics, agent, opened)
     agent.run()
 
 
+def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
+    """Return what tells people of devices that no claim can have."""
+    withholding, unlisted = Withholding(metrics, node_events), Unlisted(metrics, node_events)
+    unreadable = UnreadableDevices(metrics, node_events)
+
+    def hear(found: Found) -> None:
+        withholding.discovered(found)
+        unlisted.discovered(found)
+        unreadable.discovered(found.devices)
+
+    return hear
+
+
 def _discovery(
-    readers: Readers, options: Options, linked: LinkedGpus | None, gpus_of_pools: GpusOfPools
+    readers: Readers,
+    options: Options,
+    linked: LinkedGpus | None,
+    gpus_of_pools: GpusOfPools,
+    numbering: Numbering,
+    *,
+    interruption: Interruption,
 ) -> Callable[[], Found]:
     describer, seen, patience = Describer(options.driver_name), LinksSeen(), Patience()
 
     def found() -> Found:
+        read = discover(readers, options.node_name, numbering)
+        if interruption.has_come:  # what could not be read any more is not gone
+            raise GivenUp("read the machine", "this node", "the program ends")
         inventory = replace(
-            seen.completed(patience.completed(discover(readers, options.node_name))),
+            seen.completed(patience.completed(read)),
             linked=linked,
             modes=options.modes,
             imex_channels=options.imex_channels,
@@ -110,14 +152,18 @@ def _discovery(
     return found
 
 
-def _tellers(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
-    withholding, unreadable = Withholding(metrics, node_events), UnreadableDevices(metrics, node_events)
+def _numbering(options: Options, cluster: Cluster, node_events: NodeEvents) -> Numbering:
+    """Return who numbers the GPUs, as the plugin does; where no file says it, as the published slices do."""
+    driver, node = options.driver_name, options.node_name
 
-    def hear(found: Found) -> None:
-        withholding.discovered(found)
-        unreadable.discovered(found.devices)
+    def published() -> Iterable[Witness]:
+        try:
+            return witnesses_in(cluster.published(driver, node), driver)
+        except ServerError as error:
+            raise NumbersUnknown("read the numbers of GPUs", f"slices of node {node}", str(error)) from error
 
-    return hear
+    folder = folder_of(options.kubelet_dir, driver, options.machine.folder)
+    return KeptNumbers(NumberFile(folder, node), published, node_events.warn)
 
 
 def _publications(
@@ -126,11 +172,19 @@ def _publications(
     driver, node = options.driver_name, options.node_name
     owner = Owner(cluster.nodes(), node)
     store = cluster.resource_slices(driver, node)
-    told = Ownership(node, metrics, node_events).stored
-    found = [Publication(store, V1Source(metrics, node_events), owner, metrics, clocks, hear=told)]
+    owned = Ownership(node, metrics, node_events)
+    foreign = ForeignWrites(store, driver, metrics, node_events)
+    taken = TakenNames(metrics, node_events).heard
+
+    def told(allocator: str, slices: Sequence[Document]) -> None:
+        owned.stored(allocator, slices)
+        foreign.ask()  # once the node's own slices are there: they do not wait for the answer
+
+    source = V1Source(metrics, node_events)
+    found = [Publication(store, source, owner, metrics, clocks, hear=told, hear_taken=taken)]
     if options.composite:
         store = cluster.composite_slices(driver, node)
-        found.append(Publication(store, CompositeSource(), owner, metrics, clocks))
+        found.append(Publication(store, CompositeSource(), owner, metrics, clocks, hear_taken=taken))
     return found
 
 
@@ -141,7 +195,8 @@ def _serve(options: Options, metrics: Metrics, agent: Agent, opened: ExitStack) 
 
     answers = status_server.answers_of(metrics, agent.idle_s, lambda: agent.is_ready, _UNREADY)
     if options.metrics is not None:
-        opened.enter_context(status_server.serving((options.metrics.host, options.metrics.port), answers))
+        address = (options.metrics.host, options.metrics.port)
+        opened.enter_context(status_server.served_when_free(address, answers))
     if options.probe_socket is not None:
         opened.enter_context(status_server.serving_probes(options.probe_socket, answers))
 

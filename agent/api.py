@@ -39,7 +39,7 @@ from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import composite
 from scheduler_core.codec.members import members_of
 from scheduler_core.model.ownership import OWNER, POOL_LABEL
-from scheduler_core.publishing.documents import Document, name_of
+from scheduler_core.publishing.documents import Document, has_fields, name_of
 
 COMPOSITE_SLICES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
 _log = logging.getLogger("agent")
@@ -64,6 +64,12 @@ class Cluster:
     def resource_slices(self, driver: str, node: str) -> ApiSliceStore:
         """Return the ResourceSlices of a driver on a node."""
         return ApiSliceStore(self._api, RESOURCE_SLICES, f"spec.driver={driver},spec.nodeName={node}")
+
+    def published(self, driver: str, node: str) -> tuple[Document, ...]:
+        """Return the ResourceSlices of a driver on a node as the server has them now. Raises: ServerError."""
+        fields = f"spec.driver={driver},spec.nodeName={node}"
+        found = _asked(lambda: self._api.list(RESOURCE_SLICES, field_selector=fields))
+        return tuple(one.document for one in found.items)
 
     def composite_slices(self, driver: str, node: str) -> ApiSliceStore:
         """Return the CompositeResourceSlices of a driver on a node."""
@@ -112,10 +118,22 @@ class ApiSliceStore:
 
     def create(self, document: Document, *, dry_run: bool = False) -> Document:
         """Create an object and return it as the server stored it."""
-        stored = _asked(lambda: self._api.create(self._resource, document, dry_run=dry_run))
+        try:
+            stored = self._api.create(self._resource, document, dry_run=dry_run)
+        except AlreadyExists as error:
+            raise self._why_taken(name_of(document), error) from error
+        except KubeApiError as error:
+            raise _translated(error) from error
         if not dry_run:
             self._store.wrote(stored)
         return stored.document
+
+    def _why_taken(self, name: str, error: AlreadyExists) -> errors.ServerError:
+        """Return whether a name is taken by an object of this node, which the watch will report, or not."""
+        found = _asked(lambda: self._api.list(self._resource, field_selector=f"metadata.name={name}")).items
+        if all(has_fields(one.document, self._fields) for one in found):
+            return errors.Outdated(str(error))
+        return errors.NameTaken(self.kind, found[0].document)
 
     def replace(self, document: Document) -> Document:
         """Replace an object if it still has the version that the document names."""

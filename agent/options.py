@@ -69,7 +69,8 @@ class Options:
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
            ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
            parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None where it
-           does not; ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
+           does not; ``kubelet_dir`` the kubelet's folder, where the numbers of the GPUs are kept;
+           ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
            have, None where nobody makes any.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
@@ -91,11 +92,13 @@ class Options:
     vfs: VfRules | None = None
     split: SplitGpus | None = None
     multus_resource: str | None = None
+    kubelet_dir: Path = Path("/var/lib/kubelet")
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
         rule = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
         require(is_driver(self.node_name), "--node-name", self.node_name, rule)
+        require(self.kubelet_dir.is_absolute(), "--kubelet-dir", self.kubelet_dir, "must be absolute")
         require(self.resync_s >= 1, "--resync", self.resync_s, "must be at least 1 second")
 
 
@@ -119,6 +122,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         vfs=vf_option.read_vf_rules(given.vfs),
         split=split_option.read_split_gpus(given.compute_instances),
         multus_resource=multus.read_multus_resource(given.multus_resource),
+        kubelet_dir=given.kubelet_dir.absolute(),
     )
 
 
@@ -140,6 +144,9 @@ def parser() -> argparse.ArgumentParser:
     _add_listening(made)
     resync = "discover devices again this often even without an event; default: %(default)g"
     add("--resync", type=float, default=300.0, metavar="SECONDS", help=resync)
+    kubelet_dir = "the kubelet's folder; the numbers of the GPUs are kept in the plugin's part of it; %s"
+    given = "agent and plugin of a node need the same value; default: %(default)s"
+    add("--kubelet-dir", type=Path, default=Path("/var/lib/kubelet"), metavar="DIR", help=kubelet_dir % given)
     no_composite = "publish ResourceSlices only, no CompositeResourceSlices"
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)

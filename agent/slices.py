@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.inventory.model import Group, NodeDevices
+from agent.inventory.numbers.unlisted import with_unlisted
 from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import composite_encoding, v1
@@ -78,7 +79,8 @@ def composite_packed(devices: NodeDevices, before: CompositePacked | None = None
 
 def v1_slices(devices: NodeDevices, layout: Layout = Layout.SEPARATE) -> tuple[dict[str, Any], ...]:
     """Return the pool's slices as ``resource.k8s.io/v1`` objects. Raises: CannotProject."""
-    return v1.encode_pool(project(with_groups(devices.pool)), layout)
+    pool = with_unlisted(project(with_groups(devices.pool)), devices.unlisted)
+    return v1.encode_pool(pool, layout)
 
 
 def encoded(slices: Sequence[CompositeSlice]) -> tuple[dict[str, Any], ...]:

@@ -67,7 +67,8 @@ class Unreachable(Exception):
 class Followed:
     """Objects of one kind, kept by a watch.
 
-    Shape: ``kind`` as messages name it; a cluster need not have a kind that ``is_optional``.
+    Shape: ``kind`` as messages name it; a cluster need not have a kind that ``is_optional``; the store gets
+           the text of objects ``as_text``.
     """
 
     def __init__(
@@ -78,11 +79,13 @@ class Followed:
         fields: str = "",
         *,
         is_optional: bool = False,
+        as_text: bool = False,
     ) -> None:
         self._api = api
         self._resource = resource
         self._fields = fields
         self._is_optional = is_optional
+        self._as_text = as_text
         self._is_missing = False
         self.store = store
 
@@ -103,7 +106,12 @@ class Followed:
     def follow(self, stop: Event) -> Iterator[str]:
         """Keep the store up to date until ``stop`` is set; yield what went wrong, empty for an event."""
         found = self._api.follow(
-            self._resource, self.store, field_selector=self._fields, page=_PAGE, stop=stop
+            self._resource,
+            self.store,
+            field_selector=self._fields,
+            page=_PAGE,
+            as_text=self._as_text,
+            stop=stop,
         )
         for event in found:
             match event:
@@ -129,7 +137,8 @@ class Cluster:
         self.pods = Followed(api, PODS, self._pods)
         self.nodes = Followed(api, NODES, _store(reading.node))
         self.claims = Followed(api, RESOURCE_CLAIMS, self._claims)
-        self.slices = Followed(api, RESOURCE_SLICES, _store(reading.resource_slice), f"spec.driver={driver}")
+        slices = Store[Any](lambda one: reading.slice_text(one.text))
+        self.slices = Followed(api, RESOURCE_SLICES, slices, f"spec.driver={driver}", as_text=True)
         self.classes = Followed(api, DEVICE_CLASSES, _store(reading.device_class))
         self._resource_classes = _store(_as_it_is)
         self.resource_classes = Followed(api, RESOURCE_CLASSES, self._resource_classes, is_optional=True)

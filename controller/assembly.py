@@ -201,7 +201,7 @@ class Program:
         answers = status_server.answers_of(self._metrics, loop.idle_s, lambda: loop.is_ready, _UNREADY)
         if options.metrics is not None:
             address = (options.metrics.host, options.metrics.port)
-            self._opened.enter_context(status_server.serving(address, answers))
+            self._opened.enter_context(status_server.served_when_free(address, answers))
         if options.probe_socket is not None:
             self._opened.enter_context(status_server.serving_probes(options.probe_socket, answers))
 

@@ -14,7 +14,8 @@ from controller.gangs.seen import PodGroupSeen, key_of_group, read_pod_group
 from controller.model.claims import ClaimSeen, named_devices, read_claim
 from controller.model.nodes import ClusterNode, read_node
 from controller.model.pods import Pod, PodRef, read_pod
-from controller.model.slices import SliceSeen, read_slice
+from controller.model.slice_text import parse
+from controller.model.slices import SliceSeen, read_slice, read_slice_text
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.model.claim import ClaimRef, DeviceClass
@@ -45,6 +46,14 @@ def node(document: Document) -> ClusterNode:
 def resource_slice(document: Document) -> SliceSeen:
     """Read a slice."""
     return _read(read_slice, lambda one, why: SliceSeen(one["metadata"]["name"], "", None, why), document)
+
+
+def slice_text(text: bytes) -> SliceSeen:
+    """Read a slice from its text."""
+    try:
+        return read_slice_text(text)
+    except Exception:  # noqa: BLE001 - the document says which object it is
+        return resource_slice(parse(text))
 
 
 def pod_group(document: Document) -> PodGroupSeen:

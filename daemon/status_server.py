@@ -6,19 +6,32 @@ So a kubelet's probe asks over a unix socket in a folder of the pod, where only 
 
 from __future__ import annotations
 
+import logging
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from random import random
 from socket import AF_INET, AF_INET6
 from socketserver import ThreadingMixIn, UnixStreamServer
-from typing import Final
+from typing import Any, Final
 
+from daemon.backoff import Backoff
+from daemon.connections import LONGEST_S, Connections
 from daemon.metrics import Registry
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 _STUCK_S: Final = 300.0  # long, because one slow device must not get the program killed
+_ENDS_S: Final = 5.0
+_TAKEN: Final = (
+    "it is tried again and everything else goes on; the operator frees the address, "
+    "or gives another one with --metrics-address"
+)
+_RETRIES: Final = Backoff(first=1.0, most=60.0)
+_log = logging.getLogger(__name__)
 
 Answer = tuple[int, str]
 """HTTP status and body."""
@@ -45,31 +58,63 @@ def answers_of(
     }
 
 
-class _AddressServer(ThreadingHTTPServer):
+class _Bounded(ThreadingMixIn):
+    """A thread for each connection, a bounded number of them, none for long.
+
+    Whatever clients do, it is neither a thread too many nor a line in the log.
+    """
+
     daemon_threads = True
+    answers: Answers
+    connections: Connections
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give a connection a thread."""
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection that is served, or could not be."""
+        self.connections.remove(request)
+        super().shutdown_request(request)  # type: ignore[misc]  # the server that this is mixed into has it
+
+    def service_actions(self) -> None:
+        """Close connections whose time is over. Called several times a second."""
+        self.connections.drop_overdue()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as the base has it
+        """Log an answer that failed; a client that went away or was closed is no news."""
+        if not isinstance(sys.exception(), OSError):
+            _log.exception("a question about this program was not answered")
+
+
+class _AddressServer(_Bounded, HTTPServer):
     allow_reuse_port = True  # during a rolling update two pods share the host's address for a moment
 
     def __init__(self, address: tuple[str, int], answers: Answers) -> None:
         self.answers = answers
+        self.connections = Connections(time.monotonic)
         self.address_family = AF_INET6 if ":" in address[0] else AF_INET
         super().__init__(address, _Handler)
 
 
-class _SocketServer(ThreadingMixIn, UnixStreamServer):
-    daemon_threads = True
-
+class _SocketServer(_Bounded, UnixStreamServer):
     def __init__(self, path: Path, answers: Answers) -> None:
         self.answers = answers
+        self.connections = Connections(time.monotonic)
         super().__init__(str(path), _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _AddressServer | _SocketServer
-    timeout = 10
+    timeout = LONGEST_S
 
     def do_GET(self) -> None:
         """Answer one request."""
-        status, text = self.server.answers.get(self.path.partition("?")[0], _unknown)()
+        self.server.connections.answering(self.connection)
+        answers = self.server.answers
+        answer = answers.get(self.path.partition("?")[0])
+        status, text = answer() if answer else (404, f"known paths are {', '.join(sorted(answers))}\n")
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", _PLAIN)
@@ -81,16 +126,49 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: probes come every few seconds."""
 
 
-def _unknown() -> Answer:
-    return 404, "known paths are /metrics, /healthz and /readyz\n"
-
-
 @contextmanager
 def serving(address: tuple[str, int], answers: Answers) -> Iterator[int]:
     """Serve on an address while the block runs, and hand out the port. Raises: OSError if it is in use."""
     server = _AddressServer(address, answers)
     with _running(server):
         yield server.server_address[1]
+
+
+@contextmanager
+def served_when_free(
+    address: tuple[str, int], answers: Answers, pause: Callable[[float], object] | None = None
+) -> Iterator[None]:
+    """Serve on an address while the block runs. While it cannot be had, it is logged and tried again.
+
+    Nothing that the program is for waits for its metrics.
+    Shape: ``pause`` waits between two attempts; None for the time itself. Units: seconds.
+    """
+    ended = threading.Event()
+    work = (address, answers, ended, pause or ended.wait)
+    thread = threading.Thread(target=_serve_when_free, args=work, name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_ENDS_S)
+
+
+def _serve_when_free(
+    address: tuple[str, int], answers: Answers, ended: threading.Event, pause: Callable[[float], object]
+) -> None:
+    shown, told, backoff = f"{address[0] or '*'}:{address[1]}", "", _RETRIES
+    while not ended.is_set():
+        try:
+            with serving(address, answers):
+                if told:
+                    _log.info("metrics are served on %s now", shown)
+                ended.wait()
+        except OSError as error:
+            if told != str(error):
+                _log.warning("serve metrics on %s: %s; %s", shown, error, _TAKEN)
+            told, backoff = str(error), backoff.failed()
+            pause(backoff.wait(random()))  # noqa: S311 - spreads retries, nothing secret
 
 
 @contextmanager
@@ -105,6 +183,7 @@ def serving_probes(path: Path, answers: Answers) -> Iterator[None]:
         raise OSError(f"listen for probes on {path}: {error}; {remedy}") from error
     try:
         with _running(server):
+            _log.info("answers probes on %s", path)
             yield
     finally:
         path.unlink(missing_ok=True)

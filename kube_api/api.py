@@ -17,6 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection, on_object, once
+from kube_api.decoding import read_object, read_text
 from kube_api.documents import ask_deletion, ask_document, ask_object, ask_stored
 from kube_api.errors import Conflict
 from kube_api.listing import list_all
@@ -134,16 +135,20 @@ class KubeApi:
         label_selector: str = "",
         field_selector: str = "",
         page: int = _PAGE,
+        as_text: bool = False,
         stop: Event,
     ) -> Iterator[Changed[V] | Unreadable | Disconnected]:
         """Keep a store as the server has it until ``stop`` is set; yield what each event changed in it.
 
         Shape:  of each object only what the store keeps stays in memory, also during a list. The store is as
-                old as the last event that was asked for: iterate in a thread that does nothing slow.
+                old as the last event that was asked for: iterate in a thread that does nothing slow;
+                ``as_text``: the store gets objects with their text in the place of a document, which is
+                faster where it parses little of them.
         Raises: Invalid for selectors that cannot be right; every other failure is a Disconnected.
         """
         selection = _selection(resource, namespace, label_selector, field_selector)
-        for event in Watch(self._caller, selection, page, store.entry, stop).events():
+        read = read_text if as_text else read_object
+        for event in Watch(self._caller, selection, page, store.entry, stop, read=read).events():
             changed = store.take(event)
             yield event if isinstance(event, Unreadable | Disconnected) else changed
 

@@ -6,7 +6,7 @@ cannot be read spoils no other: it becomes an Unreadable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -18,6 +18,8 @@ from kube_api.resources import Resource
 
 _Value = TypeVar("_Value")
 _NESTED: Final = "it is nested too deeply"
+Reader = Callable[["bytes | msgspec.Raw", Resource], Object]
+"""Reads one object of a kind. Raises: Malformed."""
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
@@ -37,12 +39,19 @@ class _Page(msgspec.Struct, rename="camel"):
     kind: str | None = None
 
 
+class _Frame(msgspec.Struct, rename="camel"):
+    metadata: Metadata = Metadata()
+    api_version: str | None = None
+    kind: str | None = None
+
+
 class _Line(msgspec.Struct):
     type: str
     object: msgspec.Raw
 
 
 _pages: Final = msgspec.json.Decoder(_Page)
+_frames: Final = msgspec.json.Decoder(_Frame)
 _lines: Final = msgspec.json.Decoder(_Line)
 _documents: Final = msgspec.json.Decoder(dict[str, Any])
 
@@ -72,6 +81,16 @@ def read_document(text: bytes | msgspec.Raw) -> dict[str, Any]:
 def read_object(text: bytes | msgspec.Raw, resource: Resource) -> Object:
     """Read one object of a kind. Raises: Malformed, also for another kind."""
     return to_object(read_document(text), resource)
+
+
+def read_text(text: bytes | msgspec.Raw, resource: Resource) -> Object:
+    """Read the metadata of one object of a kind; the rest stays text. Raises: Malformed, as ``read_object``.
+
+    Shape: the document is empty.
+    """
+    frame = _decoded(_frames, text)
+    check_kind(resource, frame.api_version, frame.kind)
+    return Object(frame.metadata, {}, bytes(text))
 
 
 def to_object(document: dict[str, Any], resource: Resource, *, is_any_kind: bool = False) -> Object:
@@ -109,11 +128,11 @@ def read_page(body: bytes, resource: Resource) -> Page:
     return Page(page.items or (), page.metadata.resource_version, page.metadata.continue_)
 
 
-def read_items(page: Page, resource: Resource) -> Iterator[Object | Unreadable]:
+def read_items(page: Page, resource: Resource, read: Reader = read_object) -> Iterator[Object | Unreadable]:
     """Read the objects of a page one by one, each of its own."""
     for text in page.items:
         try:
-            yield read_object(text, resource)
+            yield read(text, resource)
         except Malformed as problem:
             yield unreadable(bytes(text), problem)
 

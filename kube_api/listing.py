@@ -12,7 +12,7 @@ from typing import TypeVar
 from kube_api.answers import not_as_promised
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection
-from kube_api.decoding import Malformed, Page, read_items, read_page
+from kube_api.decoding import Malformed, Page, Reader, read_items, read_object, read_page
 from kube_api.errors import Expired
 from kube_api.objects import Listing, Object, Unreadable
 
@@ -25,22 +25,31 @@ def list_all(
     selection: Selection,
     page: int,
     keep: Callable[[Object], T],
+    *,
     attempts: int | None = None,
+    read: Reader = read_object,
 ) -> Listing[T]:
     """Read all pages; where the server forgot the list's version half-way, read the list in one piece.
 
-    Shape:  ``keep`` says what to keep of an object; the rest of it is dropped before the next one is read.
+    Shape:  ``keep`` says what to keep of an object; the rest of it is dropped before the next one is read;
+            ``read`` reads it.
     Raises: ApiError; BadReply for a continue token that comes twice.
     """
     try:
-        return _read(caller, selection, page, keep, attempts)
+        return _read(caller, selection, page, keep, attempts=attempts, read=read)
     except Expired:
         # The pages took longer than the server keeps versions (five minutes): smaller pages would not help.
-        return _read(caller, selection, _WHOLE, keep, attempts)
+        return _read(caller, selection, _WHOLE, keep, attempts=attempts, read=read)
 
 
 def _read(
-    caller: Caller, selection: Selection, page: int, keep: Callable[[Object], T], attempts: int | None
+    caller: Caller,
+    selection: Selection,
+    page: int,
+    keep: Callable[[Object], T],
+    *,
+    attempts: int | None,
+    read: Reader,
 ) -> Listing[T]:
     items: list[T] = []
     unreadable: list[Unreadable] = []
@@ -48,7 +57,7 @@ def _read(
     while True:
         call = selection.call("list", **{"limit": str(page or ""), "continue": following})
         found = _decoded(call, caller.send(call, attempts))
-        for one in read_items(found, selection.resource):
+        for one in read_items(found, selection.resource, read):
             if isinstance(one, Unreadable):
                 unreadable.append(one)
             else:

@@ -53,8 +53,8 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 class Object:
     """One stored object.
 
-    Shape: ``document`` is the whole JSON, always with ``apiVersion`` and ``kind``; ``text`` is what a
-           server answered that was asked for this object alone, else empty.
+    Shape: ``document`` is the whole JSON, always with ``apiVersion`` and ``kind``, empty where only the text
+           was asked for; ``text`` is what the server sent for this object alone, else empty.
     """
 
     metadata: Metadata

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from kube_api.answers import broken_off, not_as_promised
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection
-from kube_api.decoding import Line, Malformed, read_document, read_line, read_object, unreadable
+from kube_api.decoding import Line, Malformed, Reader, read_document, read_line, read_object, unreadable
 from kube_api.errors import ApiError, BadReply, Expired, Invalid, Unavailable
 from kube_api.listing import list_all
 from kube_api.objects import Object, Unreadable
@@ -73,14 +73,26 @@ class Watch(Generic[T]):
     """One watch with its place in the server's history. For one thread."""
 
     def __init__(
-        self, caller: Caller, selection: Selection, page: int, keep: Callable[[Object], T], stop: Event
+        self,
+        caller: Caller,
+        selection: Selection,
+        page: int,
+        keep: Callable[[Object], T],
+        stop: Event,
+        *,
+        read: Reader = read_object,
     ) -> None:
-        """Shape: ``keep`` says what to keep of an object; the rest is dropped before the next one is read."""
+        """Begin before the first list.
+
+        Shape: ``keep`` says what to keep of an object; the rest is dropped before the next one is read;
+               ``read`` reads it.
+        """
         self._caller = caller
         self._selection = selection
         self._page = page
         self._keep = keep
         self._stop = stop
+        self._read = read
         self._backoff: Backoff = caller.backoff(caller.limits.watch_longest_delay_s)
         self._version = ""
         self._has_moved = False  # an event came since the last list
@@ -110,7 +122,7 @@ class Watch(Generic[T]):
 
     def _list(self) -> Synced[T]:
         """Read everything, in one attempt: this watch repeats it, and can be stopped meanwhile."""
-        listing = list_all(self._caller, self._selection, self._page, self._keep, attempts=1)
+        listing = list_all(self._caller, self._selection, self._page, self._keep, attempts=1, read=self._read)
         self._version = listing.resource_version
         self._has_moved = False
         self._bad_replies = 0
@@ -170,7 +182,7 @@ class Watch(Generic[T]):
     def _object(self, line: Line) -> Object | Unreadable:
         """Read the object of a line. Raises: Malformed where not even its name and version can be read."""
         try:
-            return read_object(line.object, self._selection.resource)
+            return self._read(line.object, self._selection.resource)
         except Malformed as problem:
             found = unreadable(bytes(line.object), problem, is_gone=line.type == "DELETED")
             if not (found.metadata.name and found.metadata.resource_version):

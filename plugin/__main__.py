@@ -1,21 +1,23 @@
 """The plugin as a program: reads the options, opens the machine, serves until a signal comes.
 
-Exit status: 0 after a signal, 1 if it could not start on this node, 2 for wrong options (one message on
-standard error, nothing made).
+Exit status: 0 after a signal, also where a call that hangs is cut off; 1 if it could not start on this node;
+2 for wrong options (one message on standard error, nothing made). ``release`` as the first argument releases
+a claim and ends.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import logging
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
 from agent.hardware import machine_options
@@ -27,28 +29,37 @@ from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
+from daemon.end_within import EndWithin
 from daemon.logs import log_to_standard_error
 from daemon.signals import EndSignal
 from plugin.api import ClusterClaims, NoApiServer
-from plugin.arguments import parser
+from plugin.arguments import RELEASE, parser, release_parser
 from plugin.assembly import assemble
-from plugin.base.errors import PluginError
+from plugin.base.errors import NotQuarantined, PluginError
 from plugin.base.folders import made, refuse_unwritable
+from plugin.base.in_flight import CallsInFlight
+from plugin.cdi.folder import CdiFolder
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.record_store import RecordStore
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
+from plugin.release import run_release
 from plugin.telling.deferred_log import DeferLines
 from plugin.telling.reports import Reports
 
 _PROGRAM: Final = "tangram plugin"
 _MACHINE_MODE: Final = 0o777
+_LONGER: Final = 1.25
+_log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT and return the exit status."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["release"]:
+        return _release(given[1:])
     try:
-        arguments = parser().parse_args(argv)
+        arguments = parser().parse_args(given)
     except SystemExit as end:  # argparse has printed the help, or what is wrong
         return int(end.code or DONE)
     handler = log_to_standard_error()
@@ -60,12 +71,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     try:
-        _serve(chosen, options, cluster, arguments.claims)
+        _serve(chosen, options, cluster, arguments.claims, arguments.probe_socket)
     except SimulationError as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
-    except (PluginError, HardwareError) as error:
+    except (PluginError, HardwareError, OSError) as error:
         return refuse(_PROGRAM, error, FAILED)
     return DONE
+
+
+def _release(given: Sequence[str]) -> int:
+    """End the quarantine of a claim, or list those in quarantine, and return the exit status."""
+    try:
+        arguments = release_parser().parse_args(given)
+    except SystemExit as end:
+        return int(end.code or DONE)
+    log_to_standard_error()
+    try:
+        chosen = ChosenMachine.of(machine_options.read_options(arguments))
+        options = Options(
+            driver_name=arguments.driver_name,
+            node_name=chosen.node_name or socket.gethostname().lower(),
+            kubelet_dir=arguments.kubelet_dir.absolute(),
+            cdi_dir=arguments.cdi_dir.absolute(),
+            host_root=chosen.options.host_root,
+        )
+        return run_release(arguments.uid, options, chosen.opened, sys.stdout.write, as_json=arguments.json)
+    except (InvalidOption, NotQuarantined, SimulationError) as error:
+        return refuse(RELEASE, error, WRONG_OPTIONS)
+    except (PluginError, HardwareError) as error:
+        return refuse(RELEASE, error, FAILED)
 
 
 def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
@@ -80,20 +114,38 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
         host_root=chosen.options.host_root,
         linked=read_table(arguments.partitions, arguments.partition_policy),
         has_metadata=arguments.device_metadata,
+        cdi_hook=arguments.nvidia_cdi_hook,
+        grace_s=arguments.grace_period,
         modes=read_gpu_modes(arguments.gpu_modes),
         imex_channels=read_imex_channels(arguments.imex_channels),
         vfs=read_vf_rules(arguments.vfs),
         split=read_split_gpus(arguments.compute_instances),
+        machine_dir=chosen.options.folder,
     )
 
 
-def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path) -> None:
-    """Serve until a signal comes. Shape: ``claims`` is a folder of claims, used where there is no cluster."""
-    ended = EndSignal()
-    with ExitStack() as opened:
+def _serve(
+    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, probed: Path | None
+) -> None:
+    """Serve until a signal comes.
+
+    Shape: ``claims`` is a folder of claims, used where there is no cluster; ``probed`` the socket of a
+           liveness probe, None without one.
+    """
+    ended, calls = EndSignal(), CallsInFlight(time.monotonic)
+    last_resort = EndWithin(options.grace_s * _LONGER, lambda: _tell_cut_off(calls))
+    with last_resort, ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
             machine = opened.enter_context(chosen.opened())
-            driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+            published = _no_slices if cluster is None else cluster.published
+            driver = assemble(
+                machine,
+                options,
+                clock=time.monotonic,
+                sleep=time.sleep,
+                calls=calls,
+                published=published,
+            )
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
             else:
@@ -102,10 +154,20 @@ def _serve(chosen: ChosenMachine, options: Options, cluster: ClusterClaims | Non
                 running = start(driver, cluster, options, reports)
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
-        with running, closing(driver.vf_keeping) as keeping:
+        with running, _probed(probed, options), closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             ended.wait()
+
+
+def _probed(probe_socket: Path | None, options: Options) -> AbstractContextManager[None]:
+    """Answer a liveness probe while the block runs. Raises: OSError."""
+    if probe_socket is None:
+        return nullcontext()
+    from daemon.status_server import serving_probes  # noqa: PLC0415 - only who is probed loads a server
+    from plugin.kubelet.liveness import liveness_of  # noqa: PLC0415
+
+    return serving_probes(probe_socket, liveness_of(options.dra_socket))
 
 
 @contextmanager
@@ -120,13 +182,24 @@ def _machine_folder(options: Options, folder: Path | None) -> Iterator[None]:
 
 def _reports(cluster: ClusterClaims, options: Options) -> Reports:
     """Return the writer of claim statuses; it first writes those of all recorded claims."""
-    reports = Reports(RecordStore(options.claims_dir), cluster, cluster, time.monotonic, time.time)
+    store = RecordStore(options.claims_dir, CdiFolder(options.cdi_dir, options.driver_name))
+    reports = Reports(store, cluster, cluster, time.monotonic, time.time)
     reports.all_again()
     return reports
 
 
+def _no_slices() -> tuple[Mapping[str, Any], ...]:
+    """Return nothing: without an API server nothing is published."""
+    return ()
+
+
 def _told_in_the_log(_reason: str, _text: str) -> None:
     """Do nothing more where there is no API server."""
+
+
+def _tell_cut_off(calls: CallsInFlight) -> None:
+    hanging = "; ".join(str(call) for call in calls.all()) or "a thread does not end"
+    _log.error("the plugin ends before its work does: %s; its next start goes on", hanging)
 
 
 def _freeze_startup_objects() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from agent.inventory.numbers.kept import NumbersUnknown
 from kube_api import (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -112,6 +113,17 @@ class ClusterClaims:
             raise ClaimUnreadable(
                 "read", subject, str(error), "the administrator creates the pool anew"
             ) from error
+
+    def published(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the slices of this node and driver as they are now. Raises: NumbersUnknown."""
+        try:
+            found = self.api.list(
+                RESOURCE_SLICES, field_selector=f"spec.driver={self.driver},spec.nodeName={self.node}"
+            )
+        except ApiError as error:
+            subject = f"slices of node {self.node}"
+            raise NumbersUnknown("read the numbers of GPUs", subject, _reason(error)) from error
+        return tuple(one.document for one in found.items)
 
     def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
         """Make this driver's part of ``status.devices`` what is given. Raises: ReportFailed."""

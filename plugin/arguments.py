@@ -12,6 +12,7 @@ from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
+from plugin.options import GRACE_S
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:
@@ -30,6 +31,29 @@ exit status:
 """
 
 
+RELEASE: Final = "tangram plugin release"
+_RELEASE: Final = """Release a claim whose record is damaged.
+
+A claim whose record cannot be believed is in quarantine: it keeps its devices, no other claim gets them, and
+nothing of it is undone. Its quarantine ends when its pod is deleted. Release it where that does not
+help, once no container uses its devices any more. What sound lines of the record say is undone; the file
+stays beside the others, its name ends with .corrupt. The plugin may run meanwhile."""
+_RELEASE_EXAMPLES: Final = """examples:
+  list the claims in quarantine, and why:
+    tangram plugin release
+  release one, on a node:
+    tangram plugin release 0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11
+  in a pod of the DaemonSet, with the places that the plugin of the pod was given:
+    kubectl --namespace tangram-system exec POD --container plugin -- \\
+        python3 -P -m plugin release 0b7a0f6e-51f9-4a34-9f4a-5a3a2c2f7d11 --host-root /host
+
+exit status:
+  0  it is released, or the list was printed
+  1  it is not released yet: the hardware or the disk refused, or the claim is locked; repeat it
+  2  wrong options, or the claim is not in quarantine; nothing was changed
+"""
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of ``tangram plugin``."""
     found = argparse.ArgumentParser(
@@ -41,12 +65,32 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
+    probe_socket = "answer /healthz on this unix socket, for a liveness probe of this plugin"
+    found.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
     machine_options.add_options(found)
     table_files.add_options(found)
     mode_option.add_option(found)
     imex.add_option(found)
     vf_option.add_option(found)
     split_option.add_option(found)
+    return found
+
+
+def release_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``tangram plugin release``."""
+    found = argparse.ArgumentParser(
+        prog=RELEASE,
+        description=_RELEASE,
+        epilog=_RELEASE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    uid = "UID of the claim, as kubectl get resourceclaim NAME -o yaml shows it; without it: list the claims"
+    found.add_argument("uid", nargs="?", metavar="UID", help=uid)
+    found.add_argument("--json", action="store_true", help="print one JSON value, for machines")
+    name = "of the plugin that prepared the claim; default: %(default)s"
+    found.add_argument("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help=name)
+    _add_places(found)
+    machine_options.add_options(found)
     return found
 
 
@@ -68,9 +112,19 @@ def _add_names(found: argparse.ArgumentParser) -> None:
     add("--pod-uid", metavar="UID", help=pod)
     metadata = "give containers a file with the facts of their devices, for each request (KEP-5304)"
     add("--device-metadata", action="store_true", help=metadata)
+    grace = (
+        "how long calls may go on after SIGTERM; a quarter of that later the process ends, whatever hangs; "
+        "keep both below the pod's terminationGracePeriodSeconds; default: %(default)g"
+    )
+    add("--grace-period", type=float, default=GRACE_S, metavar="SECONDS", help=grace)
 
 
 def _add_places(found: argparse.ArgumentParser) -> None:
     add = found.add_argument
     add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
     add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
+    hook = (
+        "NVIDIA's nvidia-cdi-hook as the host names it: it tells the loader's cache of containers about the "
+        "driver's libraries, for programs that look there; default: loaders find the libraries without it"
+    )
+    add("--nvidia-cdi-hook", type=Path, metavar="FILE", help=hook)

@@ -5,42 +5,83 @@ Takes a machine, options and the process's clock and sleep; returns a driver. No
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from agent.hardware.ports import Machine
+from agent.inventory.numbers import in_slices
+from agent.inventory.numbers.kept import KeptNumbers
+from agent.inventory.numbers.number_file import NumberFile
+from agent.inventory.numbers.numbering import Numbering, Witness
+from plugin.base.budget import Budgets
+from plugin.base.in_flight import CallsInFlight
 from plugin.base.locks import Locks
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.driver import Driver
-from plugin.claim.holder_wait import HolderWaits
 from plugin.claim.record_store import RecordStore
 from plugin.claim.steps import ClaimSteps
+from plugin.kinds.numbers import witnesses_in
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.libraries import RememberedFiles
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
+from plugin.machine.watched import watched
 from plugin.options import Options
+
+Published = Callable[[], Iterable[Mapping[str, Any]]]
 
 
 def assemble(
-    machine: Machine, options: Options, *, clock: Callable[[], float], sleep: Callable[[float], None]
+    machine: Machine,
+    options: Options,
+    *,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    calls: CallsInFlight | None = None,
+    published: Published = tuple,
 ) -> Driver:
-    """Return the driver of a machine. Units: ``clock`` and ``sleep`` use seconds."""
-    machine = replace(machine, files=RememberedFiles(machine.files))
+    """Return the driver of a machine.
+
+    Shape: ``calls`` notes the calls into hardware that have not returned; ``published`` returns the slices of
+           the node at the API server; it is asked only where the numbers of the GPUs are lost, and may raise
+           NumbersUnknown.
+    Units: ``clock`` and ``sleep`` use seconds.
+    """
+    calls, wait_s = calls or CallsInFlight(clock), options.call_wait_s
+    machine = watched(replace(machine, files=RememberedFiles(machine.files)), calls)
     return Driver(
         name=options.driver_name,
-        steps=_steps(machine, options, Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep)),
-        locks=Locks(path=options.lock_file, wait_s=options.lock_wait_s, clock=clock, sleep=sleep),
-        holder_waits=HolderWaits(wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
+        steps=_steps(
+            machine,
+            options,
+            Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
+            _numbering(options, published),
+        ),
+        locks=Locks(path=options.lock_file, wait_s=wait_s, clock=clock, sleep=sleep, calls=calls),
+        budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         vf_rules=options.vfs,
     )
 
 
-def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
+def _numbering(options: Options, published: Published) -> KeptNumbers:
+    """Return who numbers the GPUs, as the agent does; where no file says it, as records and slices do."""
+    store = RecordStore(options.claims_dir, CdiFolder(options.cdi_dir, options.driver_name))
+
+    def witnesses() -> Iterator[Witness]:
+        records = store.census().records
+        yield from witnesses_in((device for one in records for device in one.devices), options.node_name)
+        yield from in_slices.witnesses_in(published(), options.driver_name)
+
+    return KeptNumbers(NumberFile(options.gpu_numbers_dir, options.node_name), witnesses)
+
+
+def _steps(machine: Machine, options: Options, waiting: Waiting, numbering: Numbering) -> ClaimSteps:
     driver = options.driver_name
+    cdi = CdiFolder(options.cdi_dir, driver)
     return ClaimSteps(
         machine=machine,
         node=Node(
@@ -52,13 +93,15 @@ def _steps(machine: Machine, options: Options, waiting: Waiting) -> ClaimSteps:
             imex_channels=options.imex_channels,
             vfs=options.vfs,
             split=options.split,
+            numbering=numbering,
         ),
-        store=RecordStore(options.claims_dir),
-        cdi=CdiFolder(options.cdi_dir, driver),
+        store=RecordStore(options.claims_dir, cdi),
+        cdi=cdi,
         metadata=MetadataFolder(
             options.metadata_dir, options.cdi_dir, driver, is_wanted=options.has_metadata
         ),
         hook=HookProgram(options.hook_dir),
+        cache_program=options.cdi_hook,
         setup=DeviceSetup(),
         host_root=options.host_root,
         waiting=waiting,

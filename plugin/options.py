@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.numbers.number_file import folder_of
 from agent.inventory.vfs.rules import VfRules
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
@@ -18,6 +20,9 @@ from plugin.kubelet import sockets
 from plugin.kubelet.sockets import PATH_BYTES
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
+
+GRACE_S: Final = 20.0
+"""Below the 30 s that a pod has by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +34,13 @@ class Options:
            node's table of partitions, ``split`` the GPUs whose GPU instances claims may share, ``vfs`` how
            many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are offered;
            ``imex_channels`` how many of them are offered;
+           ``cdi_hook`` NVIDIA's program that updates loaders' caches, as the host names it, None for none;
+           ``machine_dir`` the folder of a simulated machine, None for this machine;
            ``has_metadata`` whether containers find metadata files of their devices.
-    Units: ``lock_wait_s`` how many seconds to wait for a lock, ``holder_wait_s`` for devices that another
-           claim is about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later;
-           together below the kubelet's 45 s for a call.
+    Units: ``call_wait_s`` how many seconds a call may wait for everything together, unless its caller waits
+           less long: below the kubelet's 45 s. Of these ``holder_wait_s`` for devices that another claim is
+           about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later.
+           ``grace_s`` how many seconds calls may go on after the signal that ends the plugin.
     Raises: InvalidOption naming the option, the value and the rule.
     """
 
@@ -40,17 +48,20 @@ class Options:
     node_name: str
     kubelet_dir: Path = Path("/var/lib/kubelet")
     cdi_dir: Path = Path("/var/run/cdi")
-    lock_wait_s: float = 30.0
+    call_wait_s: float = 40.0
     holder_wait_s: float = 5.0
     device_wait_s: float = 5.0
+    grace_s: float = GRACE_S
     pod_uid: str | None = None
     host_root: Path = Path("/")
     linked: LinkedGpus | None = None
     has_metadata: bool = False
+    cdi_hook: Path | None = None
     modes: GpuModes = field(default_factory=GpuModes)
     imex_channels: int = 0
     vfs: VfRules | None = None
     split: SplitGpus | None = None
+    machine_dir: Path | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -62,13 +73,13 @@ class Options:
         for name in ("kubelet_dir", "cdi_dir", "host_root"):
             path, option = getattr(self, name), f"--{name.replace('_', '-')}"
             require(path.is_absolute(), option, path, "must be absolute")
-        require(0 < self.lock_wait_s < 45, "lock wait", self.lock_wait_s, "must lie between 0 and 45 s")
-        left_s = 45 - self.lock_wait_s
-        rule = f"must be at least 0 s, and less than the {left_s:g} s that the lock wait leaves of 45 s"
-        require(0 <= self.holder_wait_s < left_s, "holder wait", self.holder_wait_s, rule)
-        left_s -= self.holder_wait_s
-        rule = f"must be at least 0 s, and less than the {left_s:g} s that the other waits leave of 45 s"
-        require(0 <= self.device_wait_s < left_s, "device wait", self.device_wait_s, rule)
+        is_usable = self.cdi_hook is None or self.cdi_hook.is_absolute()
+        require(is_usable, "--nvidia-cdi-hook", self.cdi_hook, "must be absolute")
+        require(0 < self.call_wait_s < 45, "call wait", self.call_wait_s, "must lie between 0 and 45 s")
+        rule = f"must be at least 0 s, and at most the {self.call_wait_s:g} s that a call may wait"
+        require(0 <= self.holder_wait_s <= self.call_wait_s, "holder wait", self.holder_wait_s, rule)
+        require(0 <= self.device_wait_s <= self.call_wait_s, "device wait", self.device_wait_s, rule)
+        require(0 < self.grace_s <= 3600, "--grace-period", self.grace_s, "must lie between 0 and 3600 s")
         for socket in (self.dra_socket, self.registration_socket):
             size = len(os.fsencode(socket))
             rule = f"has {size} bytes; the path of a unix socket has at most {PATH_BYTES}"
@@ -113,6 +124,11 @@ class Options:
     def made_vfs_dir(self) -> Path:
         """Return the folder that says which VFs were made."""
         return self.data_dir / "made-vfs"
+
+    @property
+    def gpu_numbers_dir(self) -> Path:
+        """Return the folder of the numbers of the GPUs, which the agent uses too."""
+        return folder_of(self.kubelet_dir, self.driver_name, self.machine_dir)
 
     @property
     def lock_file(self) -> Path:

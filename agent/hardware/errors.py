@@ -7,6 +7,8 @@ object, ``reason`` why it failed, ``remedy`` who must do what; ``retry`` whether
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class HardwareError(Exception):
     """The base of every error that reading or changing the machine raises."""
@@ -96,6 +98,10 @@ class DriverMissing(HardwareError):
     remedy = "the operator must install or load the driver, if the node has such devices"
 
 
+class LibraryMissing(DriverMissing):
+    """The driver's library cannot be loaded: on most nodes without such devices it does not exist."""
+
+
 class FabricUnavailable(HardwareError):
     """The fabric manager, or its library, does not answer."""
 
@@ -105,5 +111,37 @@ class FabricUnavailable(HardwareError):
 
 class HardwareFault(HardwareError):
     """The driver or the kernel failed for a reason that has no class of its own."""
+
+    retry = True
+
+
+class Unanswered(TimedOut):
+    """A call into the driver did not return in its time. The process that made it is ended.
+
+    Shape: ``has_ended`` tells whether that process is gone: one that waits inside the kernel stays.
+    """
+
+    remedy = "it is asked again with growing waits, once the process that still asks is gone"
+
+    def __init__(self, attempted: str, subject: str, reason: str, has_ended: Callable[[], bool]) -> None:
+        self.has_ended = has_ended
+        super().__init__(attempted, subject, reason)
+
+
+class SessionEnded(HardwareFault):
+    """The process that speaks with the driver ended before it answered."""
+
+    remedy = "it is retried with a new process"
+
+
+class DriverLetGo(HardwareError):
+    """Somebody asked this program to let go of the driver; it is not opened again for a while."""
+
+    retry = True
+    remedy = "it is retried"
+
+
+class GivenUp(HardwareError):
+    """The program ends; it waits for the driver no longer."""
 
     retry = True

@@ -1,18 +1,21 @@
-"""GPUs of a node whose driver may be loaded later, be replaced, or never exist.
+"""GPUs of a node whose driver may be loaded later, be replaced, hang, or never exist.
 
-Takes a function that opens the driver; returns a ``Gpus``. While there is no driver, every call raises
-``DriverMissing`` and the next call tries to open it again. Only the open driver is kept.
+Takes a function that opens a session with the driver; returns a ``Gpus``. A session that ended, or whose
+driver is gone, is dropped, and the next call opens another one. What hangs is remembered: calls about it fail
+at once until it is time to ask again, calls about other GPUs go on.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from agent.hardware.errors import DriverMissing, HardwareError
-from agent.hardware.ports import Gpus
+from agent.hardware.errors import DriverMissing, GivenUp, HardwareError, Unanswered
+from agent.hardware.hung import NODE, OPENING, HungCalls
+from agent.hardware.ports import ComputeModeWriter, GpuFacts, MigWriter
 from agent.hardware.types import (
     ComputeInstance,
     ComputeMode,
@@ -31,8 +34,21 @@ from agent.hardware.types import (
 _Answer = TypeVar("_Answer")
 
 
-class OpenGpus(Gpus, Protocol):
-    """An open session with the driver."""
+class OpenGpus(GpuFacts, MigWriter, ComputeModeWriter, Protocol):
+    """An open session with the driver, which is asked for one GPU at a time."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the session ended by itself; then it answers nothing any more."""
+        ...
+
+    def count(self) -> int:
+        """Return how many GPUs the driver lists. Raises: DriverMissing."""
+        ...
+
+    def gpu(self, index: int) -> Gpu:
+        """Return one GPU."""
+        ...
 
     def close(self) -> None:
         """End the session."""
@@ -40,10 +56,20 @@ class OpenGpus(Gpus, Protocol):
 
 
 class LateGpus:
-    """Implements ``Gpus``. ``open_driver`` raises DriverMissing while there is no driver."""
+    """Implements ``Gpus``. ``open_driver`` raises DriverMissing while there is no driver.
 
-    def __init__(self, open_driver: Callable[[], OpenGpus]) -> None:
+    Units: ``clock`` seconds, for what hangs; ``wall_clock`` seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        open_driver: Callable[[], OpenGpus],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         self._open_driver = open_driver
+        self._hung = HungCalls(clock, wall_clock)
         self._changing = Lock()
         self._driver: OpenGpus | None = None
 
@@ -52,73 +78,110 @@ class LateGpus:
         with self._changing:
             driver, self._driver = self._driver, None
         if driver is not None:
-            with suppress(HardwareError):
-                driver.close()
+            _end(driver)
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.versions())
+        return self._ask(NODE, lambda driver: driver.versions())
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
         """Return every GPU by index. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.gpus())
+        count = self._ask(NODE, lambda driver: driver.count())
+        return tuple(self._gpu(index) for index in range(count))
 
     def minor(self, gpu: GpuUuid) -> int:
         """Return the number of a GPU's device node. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.minor(gpu))
+        return self._ask(gpu, lambda driver: driver.minor(gpu))
 
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.mig_mode(gpu))
+        return self._ask(gpu, lambda driver: driver.mig_mode(gpu))
 
     def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
         """Return the compute mode. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.compute_mode(gpu))
+        return self._ask(gpu, lambda driver: driver.compute_mode(gpu))
 
     def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
         """Set the compute mode. Raises: DriverMissing."""
-        self._ask(lambda driver: driver.set_compute_mode(gpu, mode))
+        self._ask(gpu, lambda driver: driver.set_compute_mode(gpu, mode))
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the profiles. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.profiles(gpu))
+        return self._ask(gpu, lambda driver: driver.profiles(gpu))
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.gpu_instances(gpu))
+        return self._ask(gpu, lambda driver: driver.gpu_instances(gpu))
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Ask for the mode. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.set_mig_mode(gpu, enabled))
+        return self._ask(gpu, lambda driver: driver.set_mig_mode(gpu, enabled))
 
     def create_gpu_instance(self, spec: MigSpec) -> int:
         """Create a GI. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.create_gpu_instance(spec))
+        return self._ask(spec.parent, lambda driver: driver.create_gpu_instance(spec))
 
     def create_compute_instance(
         self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
     ) -> ComputeInstance:
         """Create a CI. Raises: DriverMissing."""
-        return self._ask(lambda driver: driver.create_compute_instance(gpu, gi_id, place))
+        return self._ask(gpu, lambda driver: driver.create_compute_instance(gpu, gi_id, place))
 
     def destroy_compute_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> None:
         """Destroy a CI. Raises: DriverMissing."""
-        self._ask(lambda driver: driver.destroy_compute_instance(gpu, gi_id, ci_id))
+        self._ask(gpu, lambda driver: driver.destroy_compute_instance(gpu, gi_id, ci_id))
 
     def destroy_gpu_instance(self, gpu: GpuUuid, gi_id: int) -> None:
         """Destroy a GI. Raises: DriverMissing."""
-        self._ask(lambda driver: driver.destroy_gpu_instance(gpu, gi_id))
+        self._ask(gpu, lambda driver: driver.destroy_gpu_instance(gpu, gi_id))
 
-    def _ask(self, question: Callable[[Gpus], _Answer]) -> _Answer:
+    def _gpu(self, index: int) -> Gpu | Unreadable:
+        """Read one GPU. One that hangs, or ends the session, keeps no other from being read."""
+        try:
+            return self._ask(str(index), lambda driver: driver.gpu(index))
+        except (DriverMissing, GivenUp):
+            raise
+        except HardwareError as error:
+            return Unreadable(f"GPU {index}", str(error))
+
+    def _ask(self, about: str, question: Callable[[OpenGpus], _Answer]) -> _Answer:
+        self._hung.refuse(about)
         driver = self._opened()
         try:
-            return question(driver)
+            answer = question(driver)
         except DriverMissing:
-            self.close()  # it was unloaded: the next call opens it again
+            if self._drop(driver):  # it was unloaded: the next call opens it again
+                _end(driver)
             raise
+        except Unanswered as error:
+            self._drop(driver)
+            self._hung.add(about, error)
+            raise
+        self._hung.forget(about)
+        return answer
 
     def _opened(self) -> OpenGpus:
         with self._changing:
-            if self._driver is None:
-                self._driver = self._open_driver()
+            if self._driver is None or self._driver.has_ended:
+                self._hung.refuse(OPENING)
+                self._driver = None
+                try:
+                    self._driver = self._open_driver()
+                except Unanswered as error:
+                    self._hung.add(OPENING, error)
+                    raise
+                self._hung.forget(OPENING)
             return self._driver
+
+    def _drop(self, driver: OpenGpus) -> bool:
+        """Leave a session to those that still wait for its answers; return whether it was the present one."""
+        with self._changing:
+            is_present = self._driver is driver
+            if is_present:
+                self._driver = None
+            return is_present
+
+
+def _end(driver: OpenGpus) -> None:
+    with suppress(HardwareError):
+        driver.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Protocol, Self
@@ -31,7 +31,8 @@ from agent.hardware.nics.sysfs_files import SysfsFiles
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.nics.vf_settings import PfSettings
 from agent.hardware.nvidia_smi import NvidiaSmi
-from agent.hardware.nvml import Nvml
+from agent.hardware.nvml_process.process import Interruption
+from agent.hardware.nvml_process.session import NvmlProcesses
 from agent.hardware.ports import Machine, Readers
 from agent.hardware.procfs import ProcBoot
 from agent.hardware.simulated import NodeFile, SimulatedMachine, SimulationError, load_node
@@ -42,7 +43,7 @@ from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Bdf
 from agent.hardware.uevents import Uevents
 
-__all__ = ["ChosenMachine", "Events", "SimulationError", "simulated_hardware", "this_machine"]
+__all__ = ["ChosenMachine", "Events", "Interruption", "SimulationError", "simulated_hardware", "this_machine"]
 
 
 class Events(Protocol):
@@ -55,10 +56,15 @@ class Events(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChosenMachine:
-    """A machine that the options name, not opened yet. Shape: ``node`` is None for this machine."""
+    """A machine that the options name, not opened yet.
+
+    Shape: ``node`` is None for this machine; ``interruption`` ends all waiting for the driver, for the end of
+           the program.
+    """
 
     options: MachineOptions
     node: NodeFile | None
+    interruption: Interruption = field(default_factory=Interruption)
 
     @classmethod
     def of(cls, options: MachineOptions) -> Self:
@@ -78,7 +84,8 @@ class ChosenMachine:
             return
         files = DriverRoot.installed(self.options.driver_root, self.options.host_root)
         is_elsewhere = files.root != Path("/")
-        gpus = LateGpus(lambda: Nvml.open(files.management_library() if is_elsewhere else None))
+        processes = NvmlProcesses(self.interruption)
+        gpus = LateGpus(lambda: processes.open(files.management_library() if is_elsewhere else None))
         try:
             nics = _nics(
                 SysfsNics(self.options.host_root, eswitch_mode),
@@ -91,6 +98,7 @@ class ChosenMachine:
             sysfs, fabric = Sysfs(self.options.host_root), _fabric(files)
             yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices)
         finally:
+            self.interruption.come()  # before a session is closed, nobody waits in it
             gpus.close()
 
     def events(self) -> Events:
@@ -121,7 +129,8 @@ def this_machine() -> Readers:
     """Return the readers of the machine that this process runs on; the process's end closes them."""
     nics = SysfsNics(ask_eswitch=eswitch_mode)
     files = DriverRoot()
-    return Readers(LateGpus(Nvml.open), Sysfs(), ProcBoot(), nics, _fabric(files), files)
+    gpus = LateGpus(NvmlProcesses(Interruption()).open)
+    return Readers(gpus, Sysfs(), ProcBoot(), nics, _fabric(files), files)
 
 
 def _fabric(files: DriverRoot) -> Nvfm:

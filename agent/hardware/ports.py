@@ -35,18 +35,11 @@ from agent.hardware.types import (
 )
 
 
-class GpuReader(Protocol):
-    """Reads GPUs and their MIG instances."""
+class GpuFacts(Protocol):
+    """Reads what is known of a GPU by its UUID."""
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions."""
-        ...
-
-    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
-        """Return every GPU by index; one that cannot be read is an ``Unreadable``.
-
-        Shape: empty if the node has no GPU. Raises: DriverMissing.
-        """
         ...
 
     def minor(self, gpu: GpuUuid) -> int:
@@ -73,6 +66,17 @@ class GpuReader(Protocol):
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs by id, also those without a CI; empty with MIG off."""
+        ...
+
+
+class GpuReader(GpuFacts, Protocol):
+    """Reads GPUs and their MIG instances."""
+
+    def gpus(self) -> tuple[Gpu | Unreadable, ...]:
+        """Return every GPU by index; one that cannot be read is an ``Unreadable``.
+
+        Shape: empty if the node has no GPU. Raises: DriverMissing.
+        """
         ...
 
 
@@ -147,6 +151,10 @@ class PciReader(Protocol):
         """Return one function with its PCIe path and NUMA node. Raises: NotFound."""
         ...
 
+    def gpus(self) -> tuple[PciFunction | Unreadable, ...]:
+        """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs."""
+        ...
+
     def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
         """Return the NICs that are PCI functions, with their VFs, by BDF."""
         ...
@@ -160,8 +168,18 @@ class DriverFiles(Protocol):
         ...
 
     def control_nodes(self) -> tuple[DeviceNode, ...]:
-        """Return the nodes that every consumer of a GPU needs (``/dev/nvidiactl`` and, where they
-        exist, uvm, uvm-tools, modeset). Raises: NotFound without ``nvidiactl``."""
+        """Return ``/dev/nvidiactl``, and modeset where it exists. Raises: NotFound without ``nvidiactl``."""
+        ...
+
+    def compute_nodes(self) -> tuple[DeviceNode, ...]:
+        """Return the nodes of uvm and uvm-tools, by their numbers where the host has none.
+
+        Raises: NotFound where their numbers are unknown, too.
+        """
+        ...
+
+    def graphics_nodes(self, bdf: Bdf) -> tuple[DeviceNode, ...]:
+        """Return the DRM nodes of a GPU, none where its driver has none for graphics."""
         ...
 
     def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
@@ -185,7 +203,14 @@ class DriverFiles(Protocol):
         ...
 
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
-        """Return the driver's libraries and tools of this version, by path in the container."""
+        """Return the driver's libraries, tools and settings of this version, by path in the container.
+
+        Raises: NotFound if no library has this version.
+        """
+        ...
+
+    def sockets(self) -> tuple[HostFile, ...]:
+        """Return the sockets of the driver's services that run now, by path in the container."""
         ...
 
 

@@ -26,6 +26,8 @@ from agent.hardware.types import (
 )
 from agent.hardware.vital_product_data import SERIAL, product_data
 
+_NVIDIA: Final = "10de"
+_GPU_CLASSES: Final = ("0300", "0302")  # VGA and 3D controllers
 _NIC_CLASSES: Final = ("0200", "0207")  # Ethernet and InfiniBand controllers
 VF_LINK: Final = re.compile(r"virtfn(\d+)")
 """The name of a PF's link to one of its VFs."""
@@ -72,6 +74,21 @@ class Sysfs:
         """Return every bridge above a function. Raises: NotFound."""
         return Chain.of(self._folder(bdf).parts)
 
+    def gpus(self) -> tuple[PciFunction | Unreadable, ...]:
+        """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs.
+
+        Raises: NoPermission, HardwareFault if sysfs as a whole cannot be listed.
+        """
+        found: list[PciFunction | Unreadable] = []
+        for bdf in self.addresses():
+            try:
+                if self._is_gpu(bdf):
+                    found.append(self.function(bdf))
+            except HardwareError as error:
+                if self._is_there(bdf):
+                    found.append(Unreadable(f"PCI function {bdf}", str(error), (bdf,)))
+        return tuple(found)
+
     def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
         """Return the NICs that are PCI functions, with their VFs, by BDF.
 
@@ -105,6 +122,13 @@ class Sysfs:
         if not self._is_there(bdf):
             raise NotFound("read", f"PCI function {bdf}", f"{self._functions / bdf} does not exist")
         return attributes.resolved(self._functions / bdf)
+
+    def _is_gpu(self, bdf: Bdf) -> bool:
+        folder = self._functions / bdf
+        if _identifier(folder, bdf, "vendor") != _NVIDIA:
+            return False
+        is_class = _identifier(folder, bdf, "class").startswith(_GPU_CLASSES)
+        return is_class and not (folder / "physfn").is_symlink()
 
     def _is_nic(self, bdf: Bdf) -> bool:
         folder = self._folder(bdf)

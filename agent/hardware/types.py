@@ -163,6 +163,11 @@ class MigProfile:
     placements: tuple[Placement, ...]
     narrower: tuple[ComputeProfile, ...] = ()
 
+    @property
+    def has_graphics(self) -> bool:
+        """Whether its instances can draw. Source: NVIDIA MIG User Guide, profiles with ``+gfx``."""
+        return self.name.endswith("+gfx")
+
 
 @dataclass(frozen=True, slots=True)
 class MigSpec:
@@ -290,10 +295,14 @@ class DeviceNode:
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A driver file that a container needs: ``path`` in it, ``host_path`` as this process sees it."""
+    """A driver file that a container needs: ``path`` in it, ``host_path`` as this process sees it.
+
+    Shape: ``is_socket`` whether programs talk to a service of the host through it.
+    """
 
     path: str
     host_path: Path
+    is_socket: bool = False
 
 
 @dataclass(frozen=True, slots=True)

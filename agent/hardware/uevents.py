@@ -1,7 +1,8 @@
 """Events about devices that are added, removed or changed, through libudev.
 
 Returns a short text about each event. If udevd runs, its events are used, because device names are final by
-then; in a container without udevd, the kernel's own events are used.
+then; in a container without udevd, the kernel's own events are used. Where events were lost, that is an event
+too: whoever hears it looks at the machine.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent.hardware.errors import NotSupported
+from daemon.backoff import Backoff
 
 SUBSYSTEMS: Final = ("pci", "drm", "nvidia", "net", "infiniband")
 _DRIVER_MODULE: Final = "module"  # loading a driver gives no event for each GPU
 _MODULES: Final = ("nvidia", "mlx", "vfio")
 _POLL_S: Final = 1.0  # how long after the end it may still listen
+_RETRIES: Final = Backoff(first=0.1, most=60.0)
 
 
 class Uevents:
@@ -28,17 +31,33 @@ class Uevents:
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set.
 
+        A burst may be more than the kernel keeps for us (ENOBUFS), and nobody knows what was in it. So it
+        listens anew at once, and then tells that events were lost: what happens from then on is heard.
         Raises: NotSupported without libudev.
         """
+        what, retries = "listening has begun", _RETRIES
+        while not stop.is_set():
+            try:
+                monitor = self._listening()
+                hear(what)
+                while not stop.is_set():
+                    event = monitor.poll(timeout=_POLL_S)
+                    retries = _RETRIES
+                    if event is not None and is_news(event.subsystem, event.device_path):
+                        hear(f"{event.action} {event.subsystem} {event.sys_name}")
+            except OSError as error:
+                what = f"events were lost: {error}"
+                if retries.failures:
+                    stop.wait(retries.wait())
+                retries = retries.failed()
+
+    def _listening(self) -> Any:
+        """Return a monitor that listens already. Raises: OSError."""
         monitor = self._monitor()
         for subsystem in (*SUBSYSTEMS, _DRIVER_MODULE):
             monitor.filter_by(subsystem)
         monitor.start()
-        hear("listening has begun")
-        while not stop.is_set():
-            event = monitor.poll(timeout=_POLL_S)
-            if event is not None and is_news(event.subsystem, event.device_path):
-                hear(f"{event.action} {event.subsystem} {event.sys_name}")
+        return monitor
 
     def _monitor(self) -> Any:
         try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agent.hardware.types import ComputeProfile, Gpu, MigProfile, Placement
+from agent.hardware.types import ComputeProfile, MigProfile, Placement
 from agent.inventory.names import (
     compute_instance_name,
     gpu_name,
@@ -20,6 +20,7 @@ from agent.inventory.names import (
     product_label,
     profile_label,
 )
+from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.published import MigComputeInstance, PublishedDevice
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
@@ -43,7 +44,7 @@ class ComputeInstances:
     left_out: list[str]
 
     def split_up(
-        self, gpu: Gpu, found: Iterable[Cut], product: _Attributes, parent: Mixin
+        self, gpu: NumberedGpu, found: Iterable[Cut], product: _Attributes, parent: Mixin
     ) -> tuple[list[CompositeDevice], list[CompositeDevice]]:
         """Return MIG partitions, those to be split with compute slices, and what is cut from them.
 
@@ -65,7 +66,7 @@ class ComputeInstances:
                 partitions.append(whole)
                 leaves += self._cut_from(gpu, whole, (profile, placement), product, parent.name)
         self.left_out.extend(
-            f"compute instances of {gpu_name(gpu.minor)}: none in {name}, whose devices would have {size} "
+            f"compute instances of {gpu_name(gpu.number)}: none in {name}, whose devices would have {size} "
             f"attributes and capacities; {limits.PROPERTIES} are allowed"
             for name, size in too_large.items()
         )
@@ -85,7 +86,7 @@ class ComputeInstances:
 
     def _cut_from(
         self,
-        gpu: Gpu,
+        gpu: NumberedGpu,
         partition: CompositeDevice,
         at: tuple[MigProfile, Placement],
         product: _Attributes,
@@ -99,7 +100,7 @@ class ComputeInstances:
             own = self._profile(gpu, profile, narrower)
             for start in narrower.starts:
                 place = Placement(start, narrower.width)
-                name = compute_instance_name(gpu.minor, profile.name, placement, place)
+                name = compute_instance_name(gpu.number, profile.name, placement, place)
                 self.by_name[name] = MigComputeInstance(gpu, profile, placement, place)
                 yield CompositeDevice(
                     name=name,
@@ -107,7 +108,7 @@ class ComputeInstances:
                     sources=(partition.name,),
                 )
 
-    def _profile(self, gpu: Gpu, profile: MigProfile, narrower: ComputeProfile) -> str:
+    def _profile(self, gpu: NumberedGpu, profile: MigProfile, narrower: ComputeProfile) -> str:
         full = f"{narrower.width}c.{profile.name}"
         name = f"{product_label(gpu.product_name)}-{profile_label(full)}"
         attributes = {"profile": full, "parentProfile": profile.name}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from agent.hardware.types import DriverVersions
+from agent.hardware.types import DriverVersions, Unreadable
 from agent.inventory.fabric.imex import ImexDescriber
 from agent.inventory.fabric.joining import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
@@ -14,6 +14,7 @@ from agent.inventory.model import GpuEntry, Group, Inventory, NodeDevices, Split
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.names import gpu_name
 from agent.inventory.nics import NicDescriber
+from agent.inventory.numbers.in_tables import with_numbers
 from agent.inventory.partitions import PartitionDescriber
 from agent.inventory.published import PublishedDevice, gpus_of, hardware_ids
 from agent.inventory.sound.entries import SoundEntries, sound_entries, without_rejected
@@ -33,23 +34,38 @@ def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:
     """Return every device that can be cut from the node's hardware, one pool for GPUs and NICs.
 
     Compute instances of a GPU are left out, with the reason, where v1 cannot say what they exclude.
-    Shape: GPUs by minor, each before its MIG partitions, then their compute instances, and then in shares;
+    Shape: GPUs by number, each before its MIG partitions, then their compute instances, and then in shares;
            then NVLink partitions, small ones first; then IMEX channels; then NICs by address, each before
            its VFs; none that the inventory or the fabric manager withholds.
     """
-    inventory = as_fabric_allows(inventory)
+    inventory = as_fabric_allows(_with_numbers(inventory))
     found = _described(inventory, driver)
     if inventory.split is None:
         return found
     problems = nested_counters_of(found.pool).problems
     if not problems:
         return found
-    known = frozenset(entry.gpu.minor for entry in inventory.gpus)
-    named = known if inventory.split.minors is None else inventory.split.minors
-    sayable = SplitGpus(frozenset(minor for minor in named if gpu_name(minor) not in problems))
+    known = frozenset(entry.gpu.number for entry in inventory.gpus)
+    named = known if inventory.split.numbers is None else inventory.split.numbers
+    sayable = SplitGpus(frozenset(number for number in named if gpu_name(number) not in problems))
     told = [f"compute instances of {root}: none, {'; '.join(why)}" for root, why in problems.items()]
     rest = _described(replace(inventory, split=sayable), driver)
     return replace(rest, left_out=(*rest.left_out, *told))
+
+
+def _with_numbers(inventory: Inventory) -> Inventory:
+    """Return the inventory with a table that names GPUs by their numbers; what it names in vain is told."""
+    if inventory.linked is None:
+        return inventory
+    gpus = [entry.gpu for entry in inventory.gpus]
+    missing = {one.function.bdf: one.number for one in inventory.unlisted}
+    table, problems = with_numbers(inventory.linked.table, gpus, missing)
+    told = (Unreadable("a partition of GPUs", problem) for problem in problems)
+    return replace(
+        inventory,
+        linked=replace(inventory.linked, table=table),
+        unreadable=(*inventory.unreadable, *told),
+    )
 
 
 def _described(inventory: Inventory, driver: str) -> NodeDevices:
@@ -65,8 +81,8 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         left_out += [*odd, *told_of_versions(inventory.versions)]
         gpus = _describer_of_gpus(inventory, inventory.versions, driver)
         for entry in _single(inventory):
-            group = gpus.describe(entry, inventory.modes.of(entry.gpu.minor))
-            groups.append(_offered(group, is_whole=gpu_name(entry.gpu.minor) in gpus.by_name))
+            group = gpus.describe(entry, inventory.modes.of(entry.gpu.number))
+            groups.append(_offered(group, is_whole=gpu_name(entry.gpu.number) in gpus.by_name))
         shared |= gpus.shared
         by_name |= gpus.by_name
         left_out += [*gpus.left_out, *_not_offered(inventory, gpus), *_not_split(inventory)]
@@ -87,6 +103,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         left_out=(*left_out, *entries.left_out, *_unmet_vf_rules(inventory)),
         withheld=(*inventory.withheld, *links.withheld),
         remembered=_remembered(inventory, by_name),
+        unlisted=inventory.unlisted,
     )
 
 
@@ -142,31 +159,31 @@ def _one_slice(node: str, driver: str, entries: SoundEntries) -> CompositeSlice:
 
 def _not_offered(inventory: Inventory, gpus: GpuDescriber) -> list[str]:
     """Return a sentence for each GPU that has modes of its own and is missing, or has none of them."""
-    known = {entry.gpu.minor for entry in inventory.gpus} | inventory.pools_of_gpus.keys()
-    offered = {gpu.minor for device in gpus.by_name.values() for gpu in gpus_of(device)}
-    missing = {minor: f"GPU {minor} is missing" for minor in inventory.modes.by_minor.keys() - known}
+    known = {entry.gpu.number for entry in inventory.gpus} | inventory.pools_of_gpus.keys()
+    offered = {gpu.number for device in gpus.by_name.values() for gpu in gpus_of(device)}
+    missing = {number: f"GPU {number} is missing" for number in inventory.modes.by_number.keys() - known}
     none = "it can be used in none of the modes that it is offered in"
     unoffered = known - offered - inventory.pools_of_gpus.keys()
-    empty = {minor: none for minor in unoffered if inventory.modes.of(minor) != ModesOfGpu()}
-    return [f"{gpu_name(minor)}: {reason}" for minor, reason in sorted((missing | empty).items())]
+    empty = {number: none for number in unoffered if inventory.modes.of(number) != ModesOfGpu()}
+    return [f"{gpu_name(number)}: {reason}" for number, reason in sorted((missing | empty).items())]
 
 
 def _not_split(inventory: Inventory) -> list[str]:
     """Return a sentence for each GPU whose GPU instances were to be offered in parts and that is missing."""
-    if inventory.split is None or inventory.split.minors is None:
+    if inventory.split is None or inventory.split.numbers is None:
         return []
-    known = {entry.gpu.minor for entry in inventory.gpus} | inventory.pools_of_gpus.keys()
-    missing = sorted(inventory.split.minors - known)
-    return [f"compute instances of {gpu_name(minor)}: GPU {minor} is missing" for minor in missing]
+    known = {entry.gpu.number for entry in inventory.gpus} | inventory.pools_of_gpus.keys()
+    missing = sorted(inventory.split.numbers - known)
+    return [f"compute instances of {gpu_name(number)}: GPU {number} is missing" for number in missing]
 
 
 def _single(inventory: Inventory) -> tuple[GpuEntry, ...]:
     """Return the GPUs; under an honored table, those that it lacks offer only their MIG partitions."""
     if inventory.linked is None or not inventory.linked.is_honored:
         return inventory.gpus
-    allowed = {minor for one in inventory.linked.table.by_size.get(1, ()) for minor in one.minors}
+    allowed = {number for one in inventory.linked.table.by_size.get(1, ()) for number in one.minors}
     return tuple(
-        entry if entry.gpu.minor in allowed else replace(entry, offers_whole=False)
+        entry if entry.gpu.number in allowed else replace(entry, offers_whole=False)
         for entry in inventory.gpus
     )
 

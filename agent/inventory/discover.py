@@ -6,7 +6,7 @@ the other part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from agent.hardware.errors import HardwareError
@@ -18,16 +18,23 @@ from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, Physical
 from agent.inventory.fabric.joining import fabric_in, fabric_without_answer
 from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory, Part
 from agent.inventory.nic_facts import FunctionFacts, facts_of_all
+from agent.inventory.numbers.numbering import GpusSeen, NumberedGpu, Numbering, Numbers, in_pci_order
+from agent.inventory.numbers.unlisted import UnlistedGpu, why_unlisted
 
 
-def discover(readers: Readers, node: str) -> Inventory:
+def discover(readers: Readers, node: str, numbering: Numbering = in_pci_order) -> Inventory:
     """Read the whole node.
 
-    Shape: a device that cannot be read is in ``unreadable`` with the reason, and nowhere else.
+    Shape: a device that cannot be read is in ``unreadable`` with the reason, and nowhere else; a GPU of which
+           PCI has something to say is in ``unlisted`` too. ``numbering`` gives the GPUs their numbers.
+    Raises: HardwareError where the numbers are unknown.
     """
     of_gpus: list[Unreadable] = []
     of_nics: list[Unreadable] = []
-    gpus, versions = _gpus(readers, of_gpus)
+    listed, versions = _listed(readers.gpus, of_gpus)
+    shown = _shown(readers.pci, of_gpus)
+    numbers = numbering(_seen(listed, shown))
+    gpus = _entries(listed, numbers, readers, of_gpus)
     has_imex = bool(gpus) and _has_imex(readers, of_gpus)
     fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
     nics = _nics(readers.pci, of_nics)
@@ -41,9 +48,10 @@ def discover(readers: Readers, node: str) -> Inventory:
         node=node,
         boot_id=readers.boot.boot_id(),
         versions=versions,
-        gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.minor)),
+        gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.number)),
+        unlisted=_unlisted(shown, {entry.gpu.bdf for entry in gpus}, numbers, of_gpus),
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
-        unreadable=(*of_gpus, *of_nics),
+        unreadable=tuple(dict.fromkeys((*of_gpus, *of_nics))),
         fabric=fabric,
         has_imex=has_imex,
         functions=functions,
@@ -51,26 +59,49 @@ def discover(readers: Readers, node: str) -> Inventory:
     )
 
 
-def _gpus(readers: Readers, unreadable: list[Unreadable]) -> tuple[list[GpuEntry], DriverVersions | None]:
+def _listed(reader: GpuReader, unreadable: list[Unreadable]) -> tuple[list[Gpu], DriverVersions | None]:
+    """Return the GPUs that the driver lists and reads."""
     try:
-        found = readers.gpus.gpus()
-        versions = readers.gpus.versions() if found else None
-    except HardwareError as error:
+        found = reader.gpus()
+        versions = reader.versions() if found else None
+    except HardwareError as error:  # a driver that fails or hangs stops no NIC
         unreadable.append(Unreadable("GPUs", str(error)))
         return [], None
+    unreadable.extend(gpu for gpu in found if isinstance(gpu, Unreadable))
+    return [gpu for gpu in found if isinstance(gpu, Gpu)], versions
+
+
+def _shown(pci: PciReader, unreadable: list[Unreadable]) -> list[PciFunction]:
+    """Return the GPUs that PCI shows, by address."""
+    try:
+        found = pci.gpus()
+    except HardwareError as error:
+        unreadable.append(Unreadable("GPUs on PCI", str(error)))
+        return []
+    unreadable.extend(gpu for gpu in found if isinstance(gpu, Unreadable))
+    return [gpu for gpu in found if isinstance(gpu, PciFunction)]
+
+
+def _seen(listed: Iterable[Gpu], shown: Iterable[PciFunction]) -> GpusSeen:
+    by_uuid = {gpu.uuid: gpu.bdf for gpu in listed}
+    return GpusSeen(frozenset((*by_uuid.values(), *(function.bdf for function in shown))), by_uuid)
+
+
+def _entries(
+    listed: Iterable[Gpu], numbers: Numbers, readers: Readers, unreadable: list[Unreadable]
+) -> list[GpuEntry]:
     entries = []
-    for gpu in found:
-        if isinstance(gpu, Unreadable):
-            unreadable.append(gpu)
-            continue
+    for gpu in listed:
+        numbered = NumberedGpu.of(gpu, numbers[gpu.bdf])
         try:
-            entries.append(_entry(gpu, readers.gpus, readers.pci, unreadable))
+            entries.append(_entry(numbered, readers.gpus, readers.pci, unreadable))
         except HardwareError as error:
-            unreadable.append(Unreadable(f"GPU {gpu.minor} ({gpu.uuid})", str(error)))
-    return entries, versions
+            subject = f"GPU {numbered.number} ({gpu.uuid})"
+            unreadable.append(Unreadable(subject, str(error), (gpu.uuid, gpu.bdf)))
+    return entries
 
 
-def _entry(gpu: Gpu, gpus: GpuReader, pci: PciReader, unreadable: list[Unreadable]) -> GpuEntry:
+def _entry(gpu: NumberedGpu, gpus: GpuReader, pci: PciReader, unreadable: list[Unreadable]) -> GpuEntry:
     has_mig = gpu.mig is not None
     return GpuEntry(
         gpu=gpu,
@@ -80,12 +111,12 @@ def _entry(gpu: Gpu, gpus: GpuReader, pci: PciReader, unreadable: list[Unreadabl
     )
 
 
-def _function(gpu: Gpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunction | None:
+def _function(gpu: NumberedGpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunction | None:
     """Return a GPU's PCI function; if that cannot be read, the GPU is kept without its topology."""
     try:
         return pci.function(gpu.bdf)
     except HardwareError as error:
-        unreadable.append(Unreadable(f"topology of GPU {gpu.minor}", str(error)))
+        unreadable.append(Unreadable(f"topology of GPU {gpu.number}", str(error)))
         return None
 
 
@@ -95,6 +126,19 @@ def _has_imex(readers: Readers, unreadable: list[Unreadable]) -> bool:
     except HardwareError as error:
         unreadable.append(Unreadable("IMEX channels", str(error)))
         return False
+
+
+def _unlisted(
+    shown: Iterable[PciFunction], known: Collection[Bdf], numbers: Numbers, unreadable: Iterable[Unreadable]
+) -> tuple[UnlistedGpu, ...]:
+    """Return the GPUs that PCI shows and the driver does not list, by number."""
+    problems = {hint: one.reason for one in unreadable for hint in one.hints}
+    found = (
+        UnlistedGpu(numbers[one.bdf], one, why_unlisted(one, problems.get(one.bdf, "")))
+        for one in shown
+        if one.bdf not in known
+    )
+    return tuple(sorted(found, key=lambda one: one.number))
 
 
 def _fabric(reader: FabricReader) -> Fabric:

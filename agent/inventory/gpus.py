@@ -22,6 +22,7 @@ from agent.inventory.names import (
     product_label,
     profile_label,
 )
+from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.published import MigPartition, PublishedDevice, WholeGpu
 from agent.inventory.shared_gpus import (
     SHARING_MODES,
@@ -71,7 +72,7 @@ class GpuDescriber:
 
         So a claim that can have another device of the GPU gets that one.
         """
-        gpu, name = entry.gpu, gpu_name(entry.gpu.minor)
+        gpu, name = entry.gpu, gpu_name(entry.gpu.number)
         self._share_product(entry)
         own = self._whole_attributes(entry, modes)
         mixins = [Mixin(name=name, attributes=own, capacity=self._share_of(entry, shares_of(entry, modes)))]
@@ -90,7 +91,7 @@ class GpuDescriber:
         if partitions:
             parent = self._parent_attributes(entry, self._mode(GpuMode.MIG, modes))
             mixins.append(Mixin(name=f"{name}-mig", attributes=parent, capacity=self._share_of(entry, 1)))
-            if self._split is not None and self._split.has(entry.gpu.minor):
+            if self._split is not None and self._split.has(entry.gpu.number):
                 cut = list(zip(partitions, places, strict=True))
                 partitions, leaves = self._split_up(entry, modes, cut, mixins)
         shared = self._shared(entry, modes, has_partitions=bool(partitions))
@@ -107,7 +108,7 @@ class GpuDescriber:
 
         Beside modes that are in use side by side there are none: groups do not tell them from other devices.
         """
-        name, parent = gpu_name(entry.gpu.minor), mixins[-1].attributes
+        name, parent = gpu_name(entry.gpu.number), mixins[-1].attributes
         if modes.is_side_by_side:
             self.left_out.append(f"compute instances of {name}: none, its modes are in use side by side")
             return [partition for partition, _ in cut], []
@@ -136,7 +137,7 @@ class GpuDescriber:
 
     def _shared_device(self, entry: GpuEntry, mode: SharingMode, percent: int) -> CompositeDevice:
         gpu, driver = entry.gpu, self.driver
-        gpu_itself = gpu_name(gpu.minor)
+        gpu_itself = gpu_name(gpu.number)
         capacity = shared_capacity(self.shared[self._share_product(entry)].capacity, driver, percent)
         attributes = self._product_attributes(gpu, mode.device_type)
         mixin = Mixin(
@@ -147,7 +148,7 @@ class GpuDescriber:
         )
         product = share(self.shared, mixin, gpu_itself)
         drawn = self._share_of(entry, 1)
-        name = mode.name(gpu.minor)
+        name = mode.name(gpu.number)
         self.by_name[name] = mode.published(gpu)
         return CompositeDevice(
             name=name,
@@ -164,7 +165,7 @@ class GpuDescriber:
 
     def _partition(self, entry: GpuEntry, profile: MigProfile, placement: Placement) -> CompositeDevice:
         gpu = entry.gpu
-        name = partition_name(gpu.minor, profile.name, placement)
+        name = partition_name(gpu.number, profile.name, placement)
         self.by_name[name] = MigPartition(gpu, profile, placement)
         product = product_label(gpu.product_name)
         return CompositeDevice(
@@ -172,15 +173,15 @@ class GpuDescriber:
             includes=(
                 self._share(gpu, f"mig-{product}", self._product_attributes(gpu, "mig"), {}),
                 self._share_profile(gpu, profile),
-                f"{gpu_name(gpu.minor)}-mig",
+                f"{gpu_name(gpu.number)}-mig",
                 self._share_memory_slices(placement),
             ),
-            sources=(gpu_name(gpu.minor),),
+            sources=(gpu_name(gpu.number),),
         )
 
-    def _share(self, gpu: Gpu, name: str, attributes: _Attributes, capacity: _Capacity) -> str:
+    def _share(self, gpu: NumberedGpu, name: str, attributes: _Attributes, capacity: _Capacity) -> str:
         mixin = Mixin(name=name, attributes=attributes, capacity=capacity)
-        return share(self.shared, mixin, gpu_name(gpu.minor))
+        return share(self.shared, mixin, gpu_name(gpu.number))
 
     def _share_product(self, entry: GpuEntry) -> str:
         gpu = entry.gpu
@@ -190,14 +191,14 @@ class GpuDescriber:
         name = f"gpu-{product_label(gpu.product_name)}"
         return self._share(gpu, name, self._product_attributes(gpu, "gpu"), capacity)
 
-    def _share_profile(self, gpu: Gpu, profile: MigProfile) -> str:
+    def _share_profile(self, gpu: NumberedGpu, profile: MigProfile) -> str:
         """Return the name of the profile's mixin; GPUs with different figures do not share one."""
         capacity = self._engines(profile)
         capacity[qualified("memory", self.driver)] = Quantity.bytes_of(profile.memory_bytes)
         name = f"{product_label(gpu.product_name)}-{profile_label(profile.name)}"
         known = self.shared.get(name)
         if known is not None and known.capacity != capacity:
-            name = f"{gpu_name(gpu.minor)}-{profile_label(profile.name)}"
+            name = f"{gpu_name(gpu.number)}-{profile_label(profile.name)}"
         return self._share(gpu, name, {qualified("profile", self.driver): profile.name}, capacity)
 
     def _share_memory_slices(self, placement: Placement) -> str:
@@ -209,7 +210,7 @@ class GpuDescriber:
         return self.shared.setdefault(mixin.name, mixin).name
 
     def _gpu_includes(self, entry: GpuEntry) -> tuple[str, ...]:
-        own = (self._share_product(entry), gpu_name(entry.gpu.minor))
+        own = (self._share_product(entry), gpu_name(entry.gpu.number))
         if not entry.profiles:
             return own
         last = max(place.start + place.size for profile in entry.profiles for place in profile.placements)
@@ -227,9 +228,9 @@ class GpuDescriber:
         }
         return {qualified(key, self.driver): value for key, value in found.items() if value is not None}
 
-    def _own_attributes(self, entry: GpuEntry, keys: tuple[str, str, str]) -> _Attributes:
+    def _own_attributes(self, entry: GpuEntry, keys: tuple[str, str]) -> _Attributes:
         gpu = entry.gpu
-        values: tuple[AttributeValue, ...] = (gpu.index, gpu.minor, str(gpu.uuid))
+        values: tuple[AttributeValue, ...] = (gpu.minor, str(gpu.uuid))
         identity = {qualified(key, self.driver): value for key, value in zip(keys, values, strict=True)}
         return (
             identity
@@ -244,23 +245,23 @@ class GpuDescriber:
         The partition with the most attributes sets the limit. All partitions of a GPU leave out the same
         keys, so that a constraint on a key treats them alike.
         """
-        attributes = self._own_attributes(entry, ("parentIndex", "parentMinor", "parentUUID")) | mode
+        attributes = self._own_attributes(entry, ("parentMinor", "parentUUID")) | mode
         product = self._product_attributes(entry.gpu, "mig")
         widest = max(place.size for profile in entry.profiles for place in profile.placements)
         engines = len(self._engines(entry.profiles[0])) + 1  # plus the memory
         size = len(attributes) + len(product) + 1 + engines + widest + self._has_shares  # plus the profile
-        return self._within_limit(attributes, size, f"partitions of {gpu_name(entry.gpu.minor)} go", "they")
+        return self._within_limit(attributes, size, f"partitions of {gpu_name(entry.gpu.number)} go", "they")
 
     def _whole_attributes(self, entry: GpuEntry, modes: ModesOfGpu) -> _Attributes:
         """Return the attributes of a GPU itself, within the limit that the whole GPU sets."""
-        attributes = self._own_attributes(entry, ("index", "minor", "uuid"))
+        attributes = self._own_attributes(entry, ("minor", "uuid"))
         product = self.shared[self._share_product(entry)]
         slices = max(
             (place.start + place.size for one in entry.profiles for place in one.placements), default=0
         )
         size = len(attributes) + len(product.attributes) + len(product.capacity) + slices + self._has_shares
         size += len(self._mode(GpuMode.WHOLE, modes))
-        return self._within_limit(attributes, size, f"{gpu_name(entry.gpu.minor)} goes", "it")
+        return self._within_limit(attributes, size, f"{gpu_name(entry.gpu.number)} goes", "it")
 
     def _within_limit(self, attributes: _Attributes, size: int, who: str, they: str) -> _Attributes:
         """Return the attributes of devices that have ``size`` properties; what is left out is told."""
@@ -273,7 +274,7 @@ class GpuDescriber:
 
     def _share_of(self, entry: GpuEntry, amount: int) -> _Capacity:
         """Return ``count`` shares of a GPU, nothing on a node without a table of partitions."""
-        name = share_name(entry.gpu.minor, self.driver)
+        name = share_name(entry.gpu.number, self.driver)
         return {name: Quantity.of(amount)} if self._has_shares else {}
 
     def _engines(self, profile: MigProfile) -> _Capacity:
@@ -306,9 +307,9 @@ def shares_of(entry: GpuEntry, modes: ModesOfGpu) -> int:
     return max(most_instances(entry), 2 if modes.is_side_by_side else 1)
 
 
-def share_name(minor: int, driver: str) -> QualifiedName:
+def share_name(number: int, driver: str) -> QualifiedName:
     """Return the name of one GPU's shares: an NVLink partition draws all of them, a MIG device one."""
-    return qualified(f"gpuShare{minor}", driver)
+    return qualified(f"gpuShare{number}", driver)
 
 
 def _largest(profiles: Iterable[MigProfile]) -> MigProfile:

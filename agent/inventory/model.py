@@ -11,7 +11,6 @@ from agent.hardware.fabric.types import FabricMode, FabricPartition
 from agent.hardware.types import (
     Bdf,
     DriverVersions,
-    Gpu,
     GpuInstance,
     GpuUuid,
     MigProfile,
@@ -21,6 +20,8 @@ from agent.hardware.types import (
 )
 from agent.inventory.modes import GpuModes
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.numbers.numbering import NumberedGpu
+from agent.inventory.numbers.unlisted import UnlistedGpu
 from agent.inventory.published import Hardware, PublishedDevice, WholeNic, hardware_of
 from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
@@ -42,7 +43,7 @@ class GpuEntry:
            is the fabric manager's id of the GPU alone, None where none is needed, or it has none.
     """
 
-    gpu: Gpu
+    gpu: NumberedGpu
     profiles: tuple[MigProfile, ...] = ()
     instances: tuple[GpuInstance, ...] = ()
     function: PciFunction | None = None
@@ -89,14 +90,14 @@ class LinkedGpus:
 class SplitGpus:
     """On which GPUs of the node a GPU instance may have several compute instances, of several claims.
 
-    Shape: ``minors`` is None for all GPUs.
+    Shape: ``numbers`` is None for all GPUs.
     """
 
-    minors: frozenset[int] | None = None
+    numbers: frozenset[int] | None = None
 
-    def has(self, minor: int) -> bool:
-        """Whether the GPU of a minor is among them."""
-        return self.minors is None or minor in self.minors
+    def has(self, number: int) -> bool:
+        """Whether the GPU of a number is among them."""
+        return self.numbers is None or number in self.numbers
 
 
 class Part(StrEnum):
@@ -111,13 +112,14 @@ class Part(StrEnum):
 class Inventory:
     """What is on a node.
 
-    Shape: ``versions`` is None without GPUs; ``gpus`` by minor; ``nics`` by BDF; ``unreadable`` are devices
+    Shape: ``versions`` is None without GPUs; ``gpus`` by number; ``nics`` by BDF; ``unreadable`` are devices
            that exist but could not be read; ``linked`` is None without a table of partitions; ``modes`` in
            which the GPUs are offered; ``split`` is None where no GPU instance is offered in parts, ``vfs``
            where nobody changes the number of VFs;
            ``functions`` the facts of the NICs' functions; ``withheld`` what is not offered, empty before
-           somebody judged it; ``pools_of_gpus`` which GPUs, by minor, belong to pools of several nodes, and
+           somebody judged it; ``pools_of_gpus`` which GPUs, by number, belong to pools of several nodes, and
            to which; ``multus_resource`` the name under which Multus finds VFs, None for none;
+           ``unlisted`` the GPUs that PCI shows and the driver does not list, by number;
            ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered;
            ``unread`` are the parts of which something could not be read; ``remembered`` are the GPUs and the
            functions of NICs that are here as an earlier look found them.
@@ -127,6 +129,7 @@ class Inventory:
     boot_id: str
     versions: DriverVersions | None = None
     gpus: tuple[GpuEntry, ...] = ()
+    unlisted: tuple[UnlistedGpu, ...] = ()
     nics: tuple[PhysicalFunction, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     linked: LinkedGpus | None = None
@@ -173,6 +176,7 @@ class NodeDevices:
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
            each beginning with the device's name; ``withheld`` are devices that exist and are not offered;
+           ``unlisted`` GPUs that no claim can have, since the driver does not list them;
            ``remembered`` are devices that could not be read now and are as an earlier look found them.
     """
 
@@ -183,6 +187,7 @@ class NodeDevices:
     left_out: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     remembered: frozenset[DeviceName] = frozenset()
+    unlisted: tuple[UnlistedGpu, ...] = ()
 
     @cached_property
     def books(self) -> Ledger:

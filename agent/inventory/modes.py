@@ -61,17 +61,17 @@ class ModesOfGpu:
 
 @dataclass(frozen=True, slots=True)
 class GpuModes:
-    """The modes of all GPUs of a node. Shape: ``by_minor`` the GPUs with modes of their own."""
+    """The modes of all GPUs of a node. Shape: ``by_number`` the GPUs with modes of their own."""
 
     others: ModesOfGpu = field(default_factory=ModesOfGpu)
-    by_minor: Mapping[int, ModesOfGpu] = field(default_factory=dict)
+    by_number: Mapping[int, ModesOfGpu] = field(default_factory=dict)
 
-    def of(self, minor: int) -> ModesOfGpu:
-        """Return the modes of the GPU of a minor."""
-        return self.by_minor.get(minor, self.others)
+    def of(self, number: int) -> ModesOfGpu:
+        """Return the modes of the GPU of a number: ``gpu-3`` has 3."""
+        return self.by_number.get(number, self.others)
 
     @property
     def unshared(self) -> Self:
         """Return the modes without those in which claims share a GPU."""
-        by_minor = {minor: modes.unshared for minor, modes in self.by_minor.items()}
-        return replace(self, others=self.others.unshared, by_minor=by_minor)
+        by_number = {number: modes.unshared for number, modes in self.by_number.items()}
+        return replace(self, others=self.others.unshared, by_number=by_number)

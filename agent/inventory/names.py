@@ -1,7 +1,7 @@
 """Names of devices and mixins: DNS labels made from properties that do not change while a device exists.
 
-A name is a key: it is never parsed. A GPU is named by its minor, a NIC by its
-address, a VF by its index (its address depends on the number of VFs).
+A name is a key: it is not taken apart, but for the numbers of GPUs. A GPU is named by the number of its
+PCI address, a NIC by its address, a VF by its index (its address depends on the number of VFs).
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from agent.hardware.types import Bdf, Placement
 from scheduler_core.model.device import DeviceName
 
 
-def gpu_name(minor: int) -> DeviceName:
+def gpu_name(number: int) -> DeviceName:
     """Return the name of a whole GPU."""
-    return DeviceName(f"gpu-{minor}")
+    return DeviceName(f"gpu-{number}")
 
 
-def shared_name(minor: int) -> DeviceName:
+def shared_name(number: int) -> DeviceName:
     """Return the name of a GPU that claims share: ``gpu-0-shared``."""
-    return DeviceName(f"gpu-{minor}-shared")
+    return DeviceName(f"gpu-{number}-shared")
 
 
-def mps_name(minor: int) -> DeviceName:
+def mps_name(number: int) -> DeviceName:
     """Return the name of a GPU that claims share under MPS: ``gpu-0-mps``."""
-    return DeviceName(f"gpu-{minor}-mps")
+    return DeviceName(f"gpu-{number}-mps")
 
 
-def partition_name(minor: int, profile: str, placement: Placement) -> DeviceName:
+def partition_name(number: int, profile: str, placement: Placement) -> DeviceName:
     """Return the name of a MIG partition: ``gpu-0-mig-2g-10gb-2-3``."""
-    return DeviceName(f"gpu-{minor}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")
+    return DeviceName(f"gpu-{number}-mig-{profile_label(profile)}-{memory_slice_range(placement)}")
 
 
-def compute_instance_name(minor: int, profile: str, placement: Placement, place: Placement) -> DeviceName:
+def compute_instance_name(number: int, profile: str, placement: Placement, place: Placement) -> DeviceName:
     """Return the name of a compute instance in a GPU instance: ``gpu-0-mig-1c-3g-20gb-0-3-ci-2``."""
     inner = f"{place.size}c-{profile_label(profile)}-{memory_slice_range(placement)}"
-    return DeviceName(f"gpu-{minor}-mig-{inner}-ci-{memory_slice_range(place)}")
+    return DeviceName(f"gpu-{number}-mig-{inner}-ci-{memory_slice_range(place)}")
 
 
-def linked_name(minors: Sequence[int]) -> DeviceName:
+def linked_name(numbers: Sequence[int]) -> DeviceName:
     """Return the name of an NVLink partition: ``gpus-0-1-2-3``."""
-    return DeviceName("gpus-" + "-".join(map(str, minors)))
+    return DeviceName("gpus-" + "-".join(map(str, numbers)))
 
 
 def imex_name(number: int) -> DeviceName:

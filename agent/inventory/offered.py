@@ -24,31 +24,32 @@ def offered(inventory: Inventory) -> Inventory:
            present mode allows. GPUs that belong to a pool of several nodes are left out, with all that is
            cut from them.
     """
-    mine = tuple(one for one in inventory.gpus if one.gpu.minor not in inventory.pools_of_gpus)
-    allowed = as_mode_allows(replace(inventory, gpus=mine))
+    mine = tuple(one for one in inventory.gpus if one.gpu.number not in inventory.pools_of_gpus)
+    unlisted = tuple(one for one in inventory.unlisted if one.number not in inventory.pools_of_gpus)
+    allowed = as_mode_allows(replace(inventory, gpus=mine, unlisted=unlisted))
     return replace(allowed, withheld=(*_of_pools(inventory), *_gpus(allowed), *_nics(allowed)))
 
 
 def _of_pools(inventory: Inventory) -> Iterator[Withheld]:
-    present = {one.gpu.minor for one in inventory.gpus}
-    for minor, pool in sorted(inventory.pools_of_gpus.items()):
+    present = {one.gpu.number for one in inventory.gpus}
+    for number, pool in sorted(inventory.pools_of_gpus.items()):
         text = f"it belongs to pool {pool}"
         remedy = "the administrator deletes that MultiNodePool to free it"
-        if minor not in present:
+        if number not in present:
             text = f"pool {pool} names it, and it is not there"
             remedy = "the administrator corrects that MultiNodePool"
-        yield Withheld(gpu_name(minor), "gpu", Reason(Cause.POOL_OF_NODES, text, remedy))
+        yield Withheld(gpu_name(number), "gpu", Reason(Cause.POOL_OF_NODES, text, remedy))
 
 
 def _gpus(inventory: Inventory) -> Iterator[Withheld]:
     for entry in inventory.gpus:
-        name = gpu_name(entry.gpu.minor)
+        name = gpu_name(entry.gpu.number)
         if not entry.offers_whole:
             yield Withheld(name, "gpu", _stuck(entry, "on"))
         elif not entry.offers_partitions:
             for profile in entry.profiles:
                 for placement in profile.placements:
-                    partition = partition_name(entry.gpu.minor, profile.name, placement)
+                    partition = partition_name(entry.gpu.number, profile.name, placement)
                     yield Withheld(partition, "mig", _stuck(entry, "off"))
 
 
@@ -56,7 +57,7 @@ def _stuck(entry: GpuEntry, now: str) -> Reason:
     """Return why the MIG mode stays as it is."""
     is_pending = entry.gpu.mig is not None and not entry.gpu.mig.is_settled
     why = "a change of it waits for a reset" if is_pending else "a virtual machine cannot reset this GPU"
-    text = f"the MIG mode of {gpu_name(entry.gpu.minor)} stays {now}: {why}"
+    text = f"the MIG mode of {gpu_name(entry.gpu.number)} stays {now}: {why}"
     return Reason(Cause.MIG_MODE, text, "the operator resets the GPU")
 
 

@@ -42,17 +42,19 @@ class PartitionDescriber:
 
         A partition with a member that is missing or cannot be allocated whole is withheld, with the reason.
         """
-        entries = {entry.gpu.minor: entry for entry in inventory.gpus}
+        entries = {entry.gpu.number: entry for entry in inventory.gpus}
         ids = partition_ids(inventory.fabric.partitions, (entry.gpu for entry in inventory.gpus))
         devices = []
         for size, partitions in sorted(linked.table.by_size.items()):
             for one in sorted(partitions, key=lambda partition: -partition.score):
                 name = linked_name(one.minors)
-                missing = [m for m in one.minors if m not in entries or not self._is_whole(entries[m])]
+                missing = [
+                    each for each in one.minors if each not in entries or not self._is_whole(entries[each])
+                ]
                 if missing:
                     self.withheld.append(Withheld(name, "gpu-partition", _missing(missing[0])))
                 elif size > 1:
-                    members = [entries[minor] for minor in one.minors]
+                    members = [entries[number] for number in one.minors]
                     devices.append(self._device(name, one, members, linked.table))
                     gpus = tuple(entry.gpu for entry in members)
                     self.by_name[name] = GpuPartition(gpus, ids.get(frozenset(gpu.uuid for gpu in gpus)))
@@ -60,7 +62,7 @@ class PartitionDescriber:
             self.groups.append(Group(mixins=(), devices=tuple(devices)))
 
     def _is_whole(self, entry: GpuEntry) -> bool:
-        return entry.offers_whole and self.modes.of(entry.gpu.minor).whole
+        return entry.offers_whole and self.modes.of(entry.gpu.number).whole
 
     def _device(
         self, name: DeviceName, partition: Partition, members: list[GpuEntry], table: PartitionTable
@@ -69,7 +71,7 @@ class PartitionDescriber:
         found: dict[str, AttributeValue | None] = {
             "type": "gpu-partition",
             "gpuCount": len(members),
-            "gpuMinors": ",".join(map(str, partition.minors)),
+            "gpuMinors": ",".join(map(str, sorted(gpu.minor for gpu in gpus))),
             "productName": _common(gpu.product_name for gpu in gpus),
             "architecture": _common(gpu.architecture for gpu in gpus),
             "cudaComputeCapability": _common(gpu.cuda_compute_capability for gpu in gpus),
@@ -80,8 +82,8 @@ class PartitionDescriber:
         }
         own = {qualified(key, self.driver): value for key, value in found.items() if value is not None}
         shares = {
-            share_name(entry.gpu.minor, self.driver): Quantity.of(
-                shares_of(entry, self.modes.of(entry.gpu.minor))
+            share_name(entry.gpu.number, self.driver): Quantity.of(
+                shares_of(entry, self.modes.of(entry.gpu.number))
             )
             for entry in members
         }
@@ -89,7 +91,7 @@ class PartitionDescriber:
             name=name,
             attributes=own | self._place(members),
             capacity=shares,
-            sources=tuple(gpu_name(minor) for minor in partition.minors),
+            sources=tuple(gpu_name(number) for number in partition.minors),
         )
 
     def _place(self, members: list[GpuEntry]) -> dict[QualifiedName, AttributeValue]:
@@ -103,7 +105,7 @@ class PartitionDescriber:
 def shipped_table(board: str) -> PartitionTable:
     """Return the table that the fabric manager of a board uses, such as ``hgx-h100``.
 
-    The table names GPUs by minor, in the order of PCI addresses on the hosts where it was read; a host with
+    The table names GPUs by number, in the order of PCI addresses on the hosts where it was read; a host with
     another order needs its own table.
     Raises: KeyError for an unknown board.
     """
@@ -122,8 +124,8 @@ def _shipped() -> Iterator[Traversable]:
     return (one for one in folder.iterdir() if one.name.endswith(".json"))
 
 
-def _missing(minor: int) -> Reason:
-    text = f"GPU {minor} is missing, or cannot be allocated whole"
+def _missing(number: int) -> Reason:
+    text = f"GPU {number} is missing, or cannot be allocated whole"
     return Reason(Cause.NO_WHOLE_GPU, text, "the operator repairs the GPU, or gives the node its own table")
 
 

@@ -9,7 +9,6 @@ from agent.hardware.nics.types import VFIO_PCI
 from agent.hardware.types import (
     Bdf,
     ComputeSpec,
-    Gpu,
     GpuUuid,
     MigProfile,
     MigSpec,
@@ -18,13 +17,14 @@ from agent.hardware.types import (
     VirtualFunction,
 )
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
+from agent.inventory.numbers.numbering import NumberedGpu
 
 
 @dataclass(frozen=True, slots=True)
 class WholeGpu:
     """A whole GPU. Shape: ``partition`` of the fabric manager that must be active, None for none."""
 
-    gpu: Gpu
+    gpu: NumberedGpu
     partition: int | None = None
 
 
@@ -32,24 +32,24 @@ class WholeGpu:
 class SharedGpu:
     """A whole GPU that several claims use at once, each with a share of its memory."""
 
-    gpu: Gpu
+    gpu: NumberedGpu
 
 
 @dataclass(frozen=True, slots=True)
 class MpsGpu:
     """A whole GPU on which programs of several claims run at once, under MPS, each claim with a share."""
 
-    gpu: Gpu
+    gpu: NumberedGpu
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPartition:
     """An NVLink partition: whole GPUs, allocated together.
 
-    Shape: ``gpus`` by minor, at least two; ``partition`` of the fabric manager that must be active, or None.
+    Shape: ``gpus`` by number, at least two; ``partition`` of the fabric manager that must be active, or None.
     """
 
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[NumberedGpu, ...]
     partition: int | None = None
 
 
@@ -57,7 +57,7 @@ class GpuPartition:
 class MigPartition:
     """A MIG partition; it need not exist yet."""
 
-    gpu: Gpu
+    gpu: NumberedGpu
     profile: MigProfile
     placement: Placement
 
@@ -74,7 +74,7 @@ class MigComputeInstance:
     Units: ``place`` compute slices of the GPU instance.
     """
 
-    gpu: Gpu
+    gpu: NumberedGpu
     profile: MigProfile
     placement: Placement
     place: Placement
@@ -186,7 +186,7 @@ under MPS, a function of a NIC, an IMEX channel, or whole GPUs.
 """
 
 
-def gpus_of(device: PublishedDevice) -> Iterator[Gpu]:
+def gpus_of(device: PublishedDevice) -> Iterator[NumberedGpu]:
     """Yield the GPUs of a device, or the GPU that it is cut from."""
     match device:
         case (

@@ -32,7 +32,7 @@ Policies = Mapping[QualifiedName, RequestPolicy]
 class SharingMode:
     """A mode in which claims share a GPU.
 
-    Shape: ``device_type`` is the attribute ``type``, ``name`` gives the device of a minor.
+    Shape: ``device_type`` is the attribute ``type``, ``name`` gives the device of a number.
     """
 
     mode: GpuMode

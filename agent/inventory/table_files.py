@@ -65,9 +65,9 @@ def _file(path: str) -> tuple[PartitionTable | None, bool]:
     document = _document(path)
     try:
         if isinstance(document.content, dict) and document.content.get("kind") == "Node":
-            node = node_table_of(document.content)
+            node = node_table_of(document.content, any_name=True)
             return node.table, node.is_honored
-        return table_of(document.place, document.content), False
+        return table_of(document.place, document.content, any_name=True), False
     except CoreError as error:
         raise BadTable(f"--partitions: {error}") from error
 

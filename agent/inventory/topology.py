@@ -64,6 +64,6 @@ def expendable(driver: str) -> tuple[QualifiedName, ...]:
     First those that repeat another attribute, then those of the parent, then those rarely selected by.
     Source: docs/decisions/0006-attribute-budget.md.
     """
-    own = ("pcieRootPort", "parentIndex", "index", "brand", "parentMinor", "architecture", "pcieSwitch")
+    own = ("pcieRootPort", "brand", "parentMinor", "architecture", "pcieSwitch")
     first = (NUMA_ALIAS, qualified(own[0], driver), PCI_BUS_ID)
     return (*first, *(qualified(key, driver) for key in own[1:]))

@@ -24,6 +24,10 @@ class Cause(StrEnum):
     FABRIC_MANAGER = "fabric-manager"
     UNREADABLE = "unreadable"
     POOL_OF_NODES = "pool-of-nodes"
+    NO_DRIVER = "no-driver"
+    VFIO_DRIVER = "vfio-driver"
+    OTHER_DRIVER = "other-driver"
+    DEAD = "dead"
 
 
 @dataclass(frozen=True, slots=True)

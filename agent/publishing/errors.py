@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scheduler_core.publishing.documents import Document, name_of
+
 
 class ServerError(Exception):
     """The base of every failure of a call to the API server.
@@ -26,6 +28,16 @@ class NotThere(ServerError):
 
 class Outdated(ServerError):
     """Our copy of the object is out of date: it has changed, or it exists already."""
+
+
+class NameTaken(ServerError):
+    """A slice of somebody else, ``taken``, has the name."""
+
+    def __init__(self, kind: str, taken: Document) -> None:
+        self.name = name_of(taken)
+        spec = taken["spec"]
+        owner = f"driver {spec.get('driver')} of node {spec.get('nodeName') or spec['pool']['name']}"
+        super().__init__(f"cannot create {kind} {self.name}: {owner} has one of that name")
 
 
 class NotAllowed(ServerError):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agent.hardware.types import GpuInstance
 from agent.inventory.model import Inventory, NodeDevices
+from agent.inventory.numbers.unlisted import with_unlisted
 from agent.publishing.fixed import fixed_pool, without
 from agent.publishing.owned import marked
 from agent.publishing.turns import by_turns
@@ -98,11 +99,13 @@ def packed_documents(
 ) -> tuple[tuple[Document, ...], Packed]:
     """Return the slices, and how the pool lies in them: as before where it fits. Raises: CannotProject."""
     if verdict.form is Form.FIXED:
-        pool = without(fixed_pool(found.devices, found.instances), verdict.lost)
+        pool = with_unlisted(fixed_pool(found.devices, found.instances), found.devices.unlisted)
+        pool = without(pool, verdict.lost)
         layout = Layout.SEPARATE
         before = None if before is not None and before.sources else before
     else:
-        pool = without(project(with_groups(found.devices.pool)), verdict.lost)
+        pool = with_unlisted(project(with_groups(found.devices.pool)), found.devices.unlisted)
+        pool = without(pool, verdict.lost)
         pool = by_turns(pool) if GROUPS in verdict.lost else pool
         layout = Layout(verdict.form.value)
     pool = _marked(pool, found, verdict)

@@ -21,6 +21,9 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "withheld_devices": Definition(
         "gauge", "Devices that are not offered because they cannot be prepared, by type and reason."
     ),
+    "unlisted_gpus": Definition(
+        "gauge", "GPUs that PCI shows and the driver does not list, by reason. No claim can have them."
+    ),
     "allocator": Definition(
         "gauge", "1 for who allocates this node's devices: controller or kube-scheduler."
     ),
@@ -29,6 +32,12 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     ),
     "writes_total": Definition("counter", "Writes to the API server that succeeded, by kind and verb."),
     "failures_total": Definition("counter", "Attempts to publish that failed, by kind."),
+    "foreign_slices_allowed": Definition(
+        "gauge", "1 where no admission policy keeps this agent from writing slices of other nodes."
+    ),
+    "taken_names_total": Definition(
+        "counter", "Slices that got another name because an object of somebody else has the usual one."
+    ),
     "discoveries_total": Definition("counter", "Successful discoveries of this machine's devices."),
     "discovery_failures_total": Definition("counter", "Discoveries that failed."),
     "unforeseen_failures_total": Definition(

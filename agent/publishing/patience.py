@@ -14,6 +14,7 @@ from typing import Final
 from agent.hardware.types import Bdf, GpuUuid, PhysicalFunction
 from agent.inventory.model import GpuEntry, Inventory, Part
 from agent.inventory.nic_facts import FunctionFacts
+from agent.inventory.numbers.unlisted import UnlistedGpu
 
 LOOKS: Final = 5
 """How many looks in a row may fail before a device is taken away."""
@@ -52,11 +53,21 @@ class Patience:
         kept = [entry for entry in _missing(last.gpus, read) if self._keeps(entry.gpu.uuid)]
         if not found.gpus and kept:
             found = replace(found, versions=last.versions, fabric=last.fabric, has_imex=last.has_imex)
+        gpus = tuple(sorted((*read, *kept), key=lambda entry: entry.gpu.number))
         return replace(
             found,
-            gpus=tuple(sorted((*read, *kept), key=lambda entry: entry.gpu.minor)),
+            gpus=gpus,
+            unlisted=self._unlisted(found, last, {entry.gpu.number for entry in gpus}),
             remembered=found.remembered | {entry.gpu.uuid for entry in kept},
         )
+
+    def _unlisted(self, found: Inventory, last: Inventory, offered: set[int]) -> tuple[UnlistedGpu, ...]:
+        """Return the GPUs outside the driver, without those that stay as they were: a name counts once."""
+        known = offered | {one.number for one in found.unlisted}
+        missing = (one for one in last.unlisted if one.number not in known)
+        kept = [one for one in missing if self._keeps(f"GPU on PCI at {one.function.bdf}")]
+        now = (one for one in found.unlisted if one.number not in offered)
+        return tuple(sorted((*now, *kept), key=lambda one: one.number))
 
     def _with_topology(self, entry: GpuEntry, known: GpuEntry | None) -> GpuEntry:
         if entry.function is not None or known is None or known.function is None:
@@ -103,9 +114,9 @@ def _missing(known: Collection[GpuEntry], read: Collection[GpuEntry]) -> Iterato
     """Yield the GPUs that are not there any more, without those whose place another GPU has by now."""
     taken: set[GpuUuid | Bdf | int] = set()
     for entry in read:
-        taken |= {entry.gpu.uuid, entry.gpu.minor, entry.gpu.bdf}
+        taken |= {entry.gpu.uuid, entry.gpu.number, entry.gpu.bdf}
     for entry in known:
-        if taken.isdisjoint((entry.gpu.uuid, entry.gpu.minor, entry.gpu.bdf)):
+        if taken.isdisjoint((entry.gpu.uuid, entry.gpu.number, entry.gpu.bdf)):
             yield entry
 
 

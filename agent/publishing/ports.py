@@ -57,7 +57,8 @@ class SliceStore(Protocol):
     def create(self, document: Document, *, dry_run: bool = False) -> Document:
         """Create an object and return it as the server stores it; a dry run stores nothing.
 
-        Raises: Outdated if the name is taken; Refused; NotThere if the kind is not installed.
+        Raises: NameTaken if an object of somebody else has the name, Outdated if one of this node has it;
+                Refused; NotThere if the kind is not installed.
         """
         ...
 

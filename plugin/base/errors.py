@@ -115,6 +115,19 @@ class LockTimeout(PluginError):
     remedy = "it is retried"
 
 
+class CallerGone(PluginError):
+    """A call whose caller gave up waiting: nothing more is begun for it, and nobody reads the answer."""
+
+    retry = True
+
+
+class HardwareHangs(PluginError):
+    """A piece of hardware on which a call of this process has not returned for long."""
+
+    retry = True
+    remedy = "it is retried; if it persists, the operator checks the kernel's log, then resets or reboots"
+
+
 class StorageFailed(PluginError):
     """A durable file could not be read, written or removed."""
 
@@ -122,10 +135,31 @@ class StorageFailed(PluginError):
     remedy = "the operator checks the disk and its permissions"
 
 
-class RecordTooNew(PluginError):
+class RecordUnusable(PluginError):
+    """A record that cannot be believed. Its claim keeps what it may hold, and nothing is undone by it."""
+
+
+class RecordDamaged(RecordUnusable):
+    """A record of which not every line is sound, or which cannot be read."""
+
+    retry = True
+    remedy = (
+        "its devices stay reserved until its pod is deleted, or the operator releases them, "
+        "once no container uses them"
+    )
+
+
+class RecordTooNew(RecordUnusable):
     """A record written by a newer version of this plugin."""
 
-    remedy = "the operator upgrades the plugin again, or drains the node with the newer version first"
+    remedy = (
+        "the operator upgrades the plugin again, or drains the node with the newer version first, or "
+        "releases its devices, once no container uses them"
+    )
+
+
+class NotQuarantined(PluginError):
+    """A claim that is to be released and has a sound record, or none: the end of its pod releases it."""
 
 
 class InvalidCdi(PluginError):

@@ -11,12 +11,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
 from plugin.base.errors import StorageFailed
 
 _TEMPORARY: Final = ".tmp"
+_PASSING: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 
 def temporary_path(path: Path) -> Path:
@@ -89,14 +91,30 @@ def remove(path: Path) -> bool:
 
 
 def read(path: Path) -> bytes | None:
-    """Return a file's bytes, None where it does not exist. Raises: StorageFailed."""
+    """Return a file's bytes, None where it does not exist.
+
+    Raises: StorageFailed, also for what is no regular file: opening a pipe does not wait for its writer.
+    """
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise StorageFailed("read", str(path), "it is no regular file")
             return file.readall()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StorageFailed("read", str(path), _reason(error)) from error
+
+
+def is_passing(error: StorageFailed) -> bool:
+    """Whether a failure says something of this process or moment, and nothing of the file."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in _PASSING
+
+
+def exists(path: Path) -> bool:
+    """Whether something has this name, whatever it is."""
+    return os.path.lexists(path)
 
 
 def identity(path: Path) -> tuple[int, ...] | None:
@@ -171,6 +189,10 @@ def _opened(path: str, mode: int, flags: int) -> int:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return os.open(path, flags, mode)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _sync_folder(folder: str) -> None:

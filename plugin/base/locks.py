@@ -2,7 +2,8 @@
 
 A lock is a byte of one file, locked by an open file description of its own (``F_OFD_SETLK``). The kernel
 releases it when the holder ends, however it ends, and no file is created or removed for it. Waiting is
-bounded; clock and sleep are arguments. The error of a wait that timed out names the holder.
+bounded by the budget of the call; clock and sleep are arguments. The error of a wait that timed out names the
+holder. Who holds a lock while its call into hardware hangs is not waited for.
 Source: fcntl_locking(2), "Open file description locks".
 """
 
@@ -12,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +21,9 @@ from pathlib import Path
 from typing import Final
 
 from plugin.base import files
-from plugin.base.errors import LockTimeout, StorageFailed
+from plugin.base.budget import Budget
+from plugin.base.errors import CallerGone, HardwareHangs, LockTimeout, StorageFailed
+from plugin.base.in_flight import CallInFlight, CallsInFlight
 
 _POLL_S: Final = 0.01
 _FOLDER_MODE: Final = 0o750
@@ -28,47 +32,80 @@ _FLOCK: Final = struct.Struct("@hhqqi4x")
 _LAST_BYTE: Final = 2**62
 
 
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """What the kernel does not say of a lock: who of this process holds it, and what for."""
+
+    purpose: str
+    thread: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locks:
     """The locks of one file, which is created where it is missing.
 
-    Units: ``wait_s`` seconds of ``clock``; below the kubelet's 45 s for a call.
+    Shape: ``calls`` those into hardware that this process's threads are in, None where nobody notes them.
+    Units: ``wait_s`` seconds of ``clock``, for whoever waits without a budget.
     """
 
     path: Path
     wait_s: float
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    # What the threads of this process hold: the kernel does not say who holds such a lock.
-    _purposes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    calls: CallsInFlight | None = None
+    _holders: dict[str, _Holder] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @contextmanager
-    def hold(self, name: str, subject: str, purpose: str) -> Iterator[None]:
+    def hold(self, name: str, subject: str, purpose: str, budget: Budget | None = None) -> Iterator[None]:
         """Hold the lock ``name`` for the length of a ``with`` block.
 
         Shape: ``subject`` what is locked, for messages; ``purpose`` what the holder does, for messages of
-               those who wait.
-        Raises: LockTimeout naming the subject and the holder; StorageFailed.
+               those who wait; ``budget`` that of the call, None for work that nobody waits for.
+        Raises: LockTimeout naming the subject and the holder; HardwareHangs at once where the holder is in a
+                call that hangs; CallerGone; StorageFailed.
         """
-        descriptor = self._acquire(name, subject, purpose)
-        self._purposes[name] = purpose
+        descriptor = self._acquire(name, subject, purpose, budget or self._own_budget())
+        self._holders[name] = _Holder(purpose, threading.get_ident())
         try:
             yield
         finally:
-            del self._purposes[name]
+            del self._holders[name]
             os.close(descriptor)
 
-    def _acquire(self, name: str, subject: str, purpose: str) -> int:
+    def _acquire(self, name: str, subject: str, purpose: str, budget: Budget) -> int:
         wish = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _byte(name), 1, 0)
-        give_up_at = self.clock() + self.wait_s
-        while True:
-            descriptor = self._try(wish)
-            if descriptor is not None:
-                return descriptor
-            if self.clock() >= give_up_at:
-                reason = f"it was not released within {self.wait_s:g} s; {self._holder(name)}"
-                raise LockTimeout("lock", f"{subject} to {purpose}", reason)
-            self.sleep(_POLL_S)
+        began_at = budget.clock()
+        while (descriptor := self._try(wish)) is None:
+            self._refuse_hung(name, f"{subject} to {purpose}")
+            if budget.rest(_POLL_S):
+                continue
+            if not budget.is_wanted():
+                raise CallerGone("lock", f"{subject} to {purpose}", "its caller gave up waiting")
+            waited_s = round(budget.clock() - began_at, 1)
+            reason = f"it was not released within {waited_s:g} s; {self._holder_text(name)}"
+            raise LockTimeout("lock", f"{subject} to {purpose}", reason)
+        return descriptor
+
+    def _own_budget(self) -> Budget:
+        ends_at = self.clock() + self.wait_s
+        return Budget(
+            ends_at=ends_at,
+            holders_end_at=ends_at,
+            clock=self.clock,
+            sleep=self.sleep,
+            is_wanted=lambda: True,
+        )
+
+    def _refuse_hung(self, name: str, wish: str) -> None:
+        holder = self._holders.get(name)
+        call = self._call_of(holder)
+        if holder is not None and call is not None and call.is_hung:
+            raise HardwareHangs("lock", wish, f"this process holds it to {holder.purpose}, and {call}")
+
+    def _call_of(self, holder: _Holder | None) -> CallInFlight | None:
+        if holder is None or self.calls is None:
+            return None
+        return self.calls.of_thread(holder.thread)
 
     def _try(self, wish: bytes) -> int | None:
         """Return a descriptor that holds the lock, None where another holds it. Raises: StorageFailed."""
@@ -90,9 +127,11 @@ class Locks:
         except OSError as error:
             raise StorageFailed("lock", str(self.path), error.strerror or str(error)) from error
 
-    def _holder(self, name: str) -> str:
-        purpose = self._purposes.get(name)
-        return f"this process holds it to {purpose}" if purpose else "another process of this driver holds it"
+    def _holder_text(self, name: str) -> str:
+        holder = self._holders.get(name)
+        if holder is None:
+            return "another process of this driver holds it"
+        return f"this process holds it to {holder.purpose}"
 
     def _opened(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -9,8 +9,9 @@ Interface specification 1.1.0, its rules for names and minimum versions.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -18,9 +19,12 @@ import msgspec
 from agent.hardware.types import DeviceNode, HostFile
 from plugin.base.errors import InvalidCdi
 from plugin.cdi import names
-from plugin.cdi.hook import HOOKS, Hook
+from plugin.cdi.hook import HOOKS, Hook, cache_update
 
 _MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "bind")
+_SOCKET_OPTIONS: Final = ("ro", "nosuid", "nodev", "noexec", "bind")
+FILE_OPTIONS: Final = frozenset({_MOUNT_OPTIONS, _SOCKET_OPTIONS})
+"""How the driver's files are mounted; folders for writing have other options."""
 _WRITABLE: Final = ("rw", "nosuid", "nodev", "bind")
 # Keeps a runtime with hooks of its own from adding every GPU where the image asks for all of them.
 _NOTHING_ELSE: Final = "NVIDIA_VISIBLE_DEVICES=void"
@@ -57,6 +61,9 @@ class Edits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     hooks: tuple[Hook, ...] = ()
 
 
+_NO_EDITS: Final = Edits()
+
+
 class Device(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One device of a document; its full name is ``kind=name``."""
 
@@ -80,7 +87,8 @@ class Injection:
     Shape: ``name`` within the document; ``device`` the node's name for it; ``identity`` its UUID, or
            those of its GPUs with commas between them; ``has_admin_access`` whether it is only to look at;
            ``told`` more variables, by the end of their name; ``folders`` those that programs write to;
-           ``variables`` by their whole name; ``hook`` what brings it into the pod.
+           ``variables`` by their whole name; ``hook`` what brings it into the pod; ``shared_nodes`` and
+           ``shared_files`` what other devices of the document need, too.
     """
 
     name: str
@@ -93,14 +101,29 @@ class Injection:
     folders: tuple[HostFile, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     hook: Hook | None = None
+    shared_nodes: tuple[DeviceNode, ...] = ()
+    shared_files: tuple[HostFile, ...] = ()
 
 
-def claim_document(driver: str, injections: Sequence[Injection]) -> Document:
-    """Return the document of one claim. Raises: InvalidCdi naming the field, the value and the rule."""
+def claim_document(
+    driver: str, injections: Sequence[Injection], cache_program: Path | None = None
+) -> Document:
+    """Return the document of one claim; what its devices share stands in it once.
+
+    Shape: ``cache_program`` is NVIDIA's, on the host; None where none is to run.
+    Raises: InvalidCdi naming the field, the value and the rule.
+    """
     devices = tuple(_device(injection) for injection in injections)
-    common = Edits(env=(_NOTHING_ELSE,))
+    nodes = (_node(node) for injection in injections for node in injection.shared_nodes)
+    files = dict.fromkeys(file for injection in injections for file in injection.shared_files)
+    common = Edits(
+        env=(_NOTHING_ELSE,),
+        device_nodes=tuple(dict.fromkeys(nodes)),
+        mounts=tuple(_file(file) for file in files),
+        hooks=tuple(_hooks(files, cache_program)),
+    )
     found = Document(
-        cdi_version=minimum_version(names.kind(driver), devices),
+        cdi_version=minimum_version(names.kind(driver), devices, common),
         kind=names.kind(driver),
         devices=devices,
         container_edits=common,
@@ -114,11 +137,12 @@ def encode(found: Document) -> bytes:
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
-def minimum_version(kind_name: str, devices: Sequence[Device]) -> str:
+def minimum_version(kind_name: str, devices: Sequence[Device], common: Edits = _NO_EDITS) -> str:
     """Return the lowest version of the specification that knows every field in use."""
     if "." in kind_name.partition("/")[2]:
         return "0.6.0"
-    nodes = (node for device in devices for node in device.container_edits.device_nodes)
+    edits = (common, *(device.container_edits for device in devices))
+    nodes = (node for each in edits for node in each.device_nodes)
     if any(node.host_path for node in nodes) or any(not device.name[:1].isalpha() for device in devices):
         return "0.5.0"
     return "0.3.0"
@@ -145,12 +169,22 @@ def _device(injection: Injection) -> Device:
             ),
             device_nodes=tuple(_node(node) for node in injection.nodes),
             mounts=(
-                *(_mount(file, _MOUNT_OPTIONS) for file in injection.files),
+                *(_file(file) for file in injection.files),
                 *(_mount(folder, _WRITABLE) for folder in injection.folders),
             ),
             hooks=(injection.hook,) if injection.hook is not None else (),
         ),
     )
+
+
+def _hooks(files: Iterable[HostFile], cache_program: Path | None) -> Iterator[Hook]:
+    folders = {file.path.rpartition("/")[0] for file in files if ".so" in file.path}
+    if folders and cache_program is not None:
+        yield cache_update(cache_program, sorted(folders))
+
+
+def _file(found: HostFile) -> Mount:
+    return _mount(found, _SOCKET_OPTIONS if found.is_socket else _MOUNT_OPTIONS)
 
 
 def _mount(found: HostFile, options: tuple[str, ...]) -> Mount:

@@ -6,18 +6,38 @@ check that the file has the wanted content.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from plugin.base import files
 from plugin.base.claim_uid import is_uid
-from plugin.base.errors import NotReady
-from plugin.cdi.document import Document, encode
+from plugin.base.errors import NotReady, StorageFailed
+from plugin.cdi.document import Document, encode, environment_name
+from plugin.cdi.names import device_name
+from plugin.cdi.standing import Exists, may_stay
 from scheduler_core.model.claim import ClaimUid
+from scheduler_core.model.device import DeviceName
 
 _MODE: Final = 0o644
 _SUFFIX: Final = ".json"
+
+
+class _Edits(msgspec.Struct, rename="camel"):
+    env: tuple[str, ...] = ()
+
+
+class _Device(msgspec.Struct, rename="camel"):
+    name: str
+    container_edits: _Edits
+
+
+class _Known(msgspec.Struct):
+    devices: tuple[_Device, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +57,39 @@ class CdiFolder:
         Raises: StorageFailed; NotReady where the file has other content afterwards.
         """
         path, wanted = self.path(uid), encode(document)
-        if files.read(path) == wanted:
-            return
-        # Not synced: a document of an earlier boot is removed at the start, whatever its content.
-        files.replace(path, wanted, _MODE, synced=False)
         if files.read(path) != wanted:
-            reason = "its content is not what was written"
-            raise NotReady(
-                "use", f"CDI document {path}", reason, "it is retried; something else writes the file"
-            )
+            self._write(path, wanted)
+
+    def keep(self, uid: ClaimUid, document: Document, exists: Exists) -> None:
+        """Leave a claim's document as it is where it may stay; else write this one, as ``ensure`` does.
+
+        Raises: StorageFailed; NotReady.
+        """
+        path, wanted = self.path(uid), encode(document)
+        on_disk = files.read(path)
+        if on_disk != wanted and (on_disk is None or not may_stay(on_disk, document, exists)):
+            self._write(path, wanted)
 
     def remove(self, uid: ClaimUid) -> bool:
         """Remove a claim's document; return whether there was one. Raises: StorageFailed."""
         return files.remove(self.path(uid))
+
+    def has(self, uid: ClaimUid) -> bool:
+        """Whether a claim has a document, which is whole then."""
+        return os.path.lexists(self.path(uid))
+
+    def devices(self, uid: ClaimUid) -> Mapping[DeviceName, str]:
+        """Return the devices that a claim's document gives to containers, each with its identity.
+
+        Devices with admin access are not among them. A document that cannot be read says nothing.
+        """
+        try:
+            found = msgspec.json.decode(files.read(self.path(uid)) or b"", type=_Known).devices
+        except (msgspec.DecodeError, UnicodeDecodeError, StorageFailed):
+            return {}
+        named = {one.name.removeprefix(device_name(uid, "")): one.container_edits.env for one in found}
+        told = {DeviceName(name): _identity(name, variables) for name, variables in named.items()}
+        return {name: identity for name, identity in told.items() if identity is not None}
 
     def claims(self) -> frozenset[ClaimUid]:
         """Return the claims that have a document, whole or half-written. Raises: StorageFailed."""
@@ -65,3 +105,19 @@ class CdiFolder:
     @property
     def _prefix(self) -> str:
         return f"{self.driver}-claim_"
+
+    @staticmethod
+    def _write(path: Path, wanted: bytes) -> None:
+        # Not synced: a document of an earlier boot is removed at the start, whatever its content.
+        files.replace(path, wanted, _MODE, synced=False)
+        if files.read(path) != wanted:
+            reason = "its content is not what was written"
+            raise NotReady(
+                "use", f"CDI document {path}", reason, "it is retried; something else writes the file"
+            )
+
+
+def _identity(device: str, variables: Iterable[str]) -> str | None:
+    """Return what containers are told of a device, None of one that they may only look at."""
+    start = f"{environment_name(device)}="
+    return next((one.removeprefix(start) for one in variables if one.startswith(start)), None)

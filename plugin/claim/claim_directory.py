@@ -1,8 +1,8 @@
 """Claims from a folder of YAML files.
 
-Takes a namespace and a name; returns a claim as a plain document, in the form of the API. The folder is read
-anew at each call, because people edit files. A file that cannot be read does not hide the claims of other
-files: it is logged once and not read again until it changes.
+Takes a namespace and a name; returns a claim as a plain document, in the form of the API. People edit files:
+the folder is looked at anew at each call, and a file is read again once it has changed. A file that cannot
+be read does not hide the claims of other files: it is logged once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from plugin.base.errors import ClaimUnreadable, ClaimUnusable
 from scheduler_core.codec.members import Members
 from scheduler_core.model.claim import ClaimRef
 
+_SETTLED_NS: Final = 100_000_000
+"""A file that was just changed may change again with the same times: file systems count in milliseconds."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _log = logging.getLogger(__name__)
 
@@ -37,8 +40,10 @@ class _Trouble:
 class ClaimDirectory:
     """The claims in the YAML and JSON files of one folder; a YAML file may hold several documents."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.folder = folder
+        self._now_ns = now_ns
+        self._read: dict[Path, tuple[tuple[int, ...], list[Mapping[str, Any]]]] = {}
         self._changing = threading.Lock()
         self._broken: dict[Path, _Trouble] = {}
 
@@ -50,7 +55,10 @@ class ClaimDirectory:
         meanwhile()
         found: list[tuple[Path, Mapping[str, Any]]] = []
         troubles: dict[Path, _Trouble] = {}
-        for path in self._files():
+        paths = self._files()
+        for gone in self._read.keys() - set(paths):
+            self._read.pop(gone, None)
+        for path in paths:
             read = self._claims(path)
             if isinstance(read, _Trouble):
                 troubles[path] = read
@@ -87,15 +95,22 @@ class ClaimDirectory:
                 known = self._broken.get(path)
                 if known is not None and known.state == state:
                     return known
+                read = self._read.get(path)
+                if read is not None and read[0] == state:
+                    return read[1]
+                is_settled = self._now_ns() - found.st_ctime_ns >= _SETTLED_NS
                 if not stat.S_ISREG(found.st_mode):
                     return _Trouble(f"{path}: is no regular file", state)
                 data = file.read(MAX_BYTES + 1)
         except OSError as error:
             return _Trouble(f"{path}: cannot be read: {error.strerror or error}", None)
         try:
-            return list(_claims_of(str(path), data))
+            claims = list(_claims_of(str(path), data))
         except NotReadable as error:
             return _Trouble(str(error), state)
+        if is_settled:
+            self._read[path] = state, claims
+        return claims
 
     def _note(self, troubles: dict[Path, _Trouble]) -> None:
         """Remember which files cannot be read, and log those for which that or the reason is new."""

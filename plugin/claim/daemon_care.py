@@ -7,22 +7,17 @@ logged once and tried again at the next look; meanwhile its devices are reported
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
 
 from agent.hardware.errors import HardwareError
 from plugin.base.errors import PluginError
 from plugin.base.locks import Locks
 from plugin.claim.record import under_mps
 from plugin.claim.record_store import RecordStore
-from plugin.machine.lock_target import LockTarget
+from plugin.machine.lock_target import GPU, LockTarget
 from plugin.machine.mps_daemon import Daemon
 from plugin.machine.mps_daemons import MpsDaemons
 
-LOOK_S: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -50,28 +45,11 @@ class DaemonCare:
             except (PluginError, HardwareError) as error:
                 self._tell_once(daemon, str(error))
 
-    @contextmanager
-    def repeated(self) -> Iterator[None]:
-        """Look after them in a thread of its own, as long as the block runs."""
-        over = threading.Event()
-
-        def run() -> None:
-            while not over.wait(LOOK_S):
-                self.look_after()
-
-        thread = threading.Thread(target=run, name="mps-daemons", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
     def _is_well(self, daemon: Daemon) -> bool:
         return self.daemons.is_running(daemon.uuid) and daemon.uuid in self._needed()
 
     def _mend(self, daemon: Daemon) -> None:
-        target = LockTarget("GPU", daemon.gpu)
+        target = LockTarget(GPU, daemon.gpu)
         with self.locks.hold(target.name, str(target), "look after its MPS daemon"):
             if daemon not in self.daemons.known():
                 return  # its claim ended meanwhile
@@ -83,7 +61,8 @@ class DaemonCare:
                 self.daemons.ensure(daemon)
 
     def _needed(self) -> frozenset[str]:
-        return under_mps(self.store.census().records)
+        census = self.store.census()
+        return under_mps(census.holding) | census.told_uuids
 
     def _tell_once(self, daemon: Daemon, text: str) -> None:
         if self._told.get(daemon.uuid) != text:

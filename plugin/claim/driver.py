@@ -1,8 +1,8 @@
 """Prepare and unprepare one claim, and repair at the start what a crash left.
 
 Takes allocated claims; returns CDI devices. Locks are per claim and per lock target (a GPU), taken in that
-order; no lock for all claims is held while hardware works. What happens under the locks is in
-``plugin.claim.steps``.
+order; no lock for all claims is held while hardware works. All that a call waits for counts into its budget.
+What happens under the locks is in ``plugin.claim.steps``.
 """
 
 from __future__ import annotations
@@ -10,24 +10,33 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
+from typing import Final
 
 from agent.hardware.errors import HardwareError
 from agent.inventory.vfs.rules import VfRules
+from plugin.base.budget import Budget, Budgets
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import DeviceHeld, DeviceUnusable, NotReady, PluginError, UnknownDevice
+from plugin.base.errors import (
+    DeviceHeld,
+    DeviceUnusable,
+    NotReady,
+    PluginError,
+    UnknownDevice,
+)
 from plugin.base.locks import Locks
 from plugin.claim.attribution import attributed
 from plugin.claim.daemon_care import DaemonCare
-from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.members import NO_POOLS, Pools
+from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
-from plugin.claim.reconcile import Forget, Repair, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.reconcile import Forget, Keep, Repair, ReportForeign, Sweep, Undo, repairs
 from plugin.claim.record import Record
 from plugin.claim.states import Event, State, next_state
-from plugin.claim.steps import ClaimSteps
+from plugin.claim.steps import LOST, ClaimSteps
 from plugin.claim.vfs.keeper import VfKeeper
 from plugin.claim.vfs.keeping import VfKeeping
 from plugin.kinds.health import HealthReader
@@ -36,6 +45,8 @@ from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.namespaces import PodNamespace
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
+_HOLDER_LOOK_S: Final = 0.05
+_PARKED: Final = "claim %s (%s): its pod may end; what is on the lost GPU stays held until it is back: %s"
 _log = logging.getLogger(__name__)
 
 
@@ -48,13 +59,15 @@ class Driver:
         name: str,
         steps: ClaimSteps,
         locks: Locks,
-        holder_waits: HolderWaits,
+        budgets: Budgets,
         vf_rules: VfRules | None = None,
     ) -> None:
         machine, store = steps.machine, steps.store
         daemons = MpsDaemons(machine.mps, machine.gpus)
         self.name = name
-        self.holder_waits = holder_waits
+        self.node_name = steps.node.name
+        self.budgets = budgets
+        self.parked = ParkedClaims(store=store, node=steps.node, settle=self._settle_if_free)
         self.health = HealthReader(machine.readers, steps.node, daemons.gone)
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
         self.vf_keeper = VfKeeper(
@@ -77,17 +90,17 @@ class Driver:
             return self.finish(preparation, claim, pools)
 
     @contextmanager
-    def opened(self, uid: ClaimUid, ref: ClaimRef, wait: HolderWait | None = None) -> Iterator[Preparation]:
+    def opened(self, uid: ClaimUid, ref: ClaimRef, budget: Budget | None = None) -> Iterator[Preparation]:
         """Begin to prepare a claim of which only the name is known, for the length of a block.
 
         Its lock is held, and a placeholder is durable on disk. Unless ``finish`` goes on from it, the
         placeholder is removed at the end.
-        Shape: ``wait`` how long other claims may take to release its devices; without it they are refused.
+        Shape: ``budget`` what the call may wait; without it devices that other claims have are refused.
         Raises: PluginError, also for whatever hardware error the block raises.
         """
-        with attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}"):
+        with attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}", budget):
             preparation = Preparation(
-                uid=uid, ref=ref, boot_id=self._boot.boot_id(), earlier=self._store.load(uid), wait=wait
+                uid=uid, ref=ref, boot_id=self._boot.boot_id(), earlier=self._store.load(uid), budget=budget
             )
             try:
                 if preparation.earlier is None:
@@ -112,50 +125,75 @@ class Driver:
         plan = self._planned(preparation, claim, pools)
         if not plan.record.devices:
             return ()
-        has_waited = False
+        has_waited, wait = False, preparation.budget and preparation.budget.for_holders()
         while True:
             try:
                 return self._prepared(preparation, plan)
             except DeviceHeld as held:
-                if preparation.wait is None or not preparation.wait.once_more():
+                # The kubelet would repeat a refused call only seconds later. No lock is held but the claim's.
+                if wait is None or not wait.rest(_HOLDER_LOOK_S):
                     raise
                 if not has_waited:
                     _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
                 has_waited = True
 
-    def unprepare(self, uid: ClaimUid, ref: ClaimRef) -> None:
+    def unprepare(self, uid: ClaimUid, ref: ClaimRef, budget: Budget | None = None) -> None:
         """Undo what was prepared for a claim; a claim that is not known counts as undone.
 
+        The pod is gone, so this is also the end of a quarantine. What is on a lost GPU cannot be undone, and
+        its pod must end nevertheless: that counts as undone, too. The record goes on holding it until it can
+        be undone, or the node reboots.
         Raises: PluginError; the next call goes on from where this one stopped.
         """
-        with attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}"):
-            record = self._store.load(uid)
+        with attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}", budget):
+            record = self._store.load_to_end(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)
                 return
-            with self._targets_locked(record.lock_targets, f"unprepare claim {ref}"):
-                self._steps.end(record, self._boot.boot_id())
+            with self._targets_locked(record.lock_targets, f"unprepare claim {uid}", budget):
+                try:
+                    self._steps.within(budget).end(record, self._boot.boot_id())
+                except LOST as error:
+                    _log.warning(_PARKED, ref, uid, error)
         self.vf_keeping.look_again()
 
-    def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace) -> ClaimRef:
+    def quarantined(self) -> tuple[Quarantined, ...]:
+        """Return the claims whose records cannot be believed. Raises: StorageFailed."""
+        return self._store.census().quarantined
+
+    def release(self, uid: ClaimUid) -> Quarantined:
+        """End the quarantine of a claim, as the end of its pod would; return what it was.
+
+        No container may use its devices any more. Raises: NotQuarantined; PluginError, and the next call goes
+        on from where this one stopped.
+        """
+        with self._locked(uid, f"release claim {uid}"):
+            found = self._store.releasable(uid)
+            self._end_quarantine(found, self._boot.boot_id())
+        self.vf_keeping.look_again()
+        return found
+
+    def bring_in(
+        self, uid: ClaimUid, device: str, pod: PodNamespace, budget: Budget | None = None
+    ) -> ClaimRef:
         """Bring a device of a prepared claim into a pod's namespace; where it is there already, it stays.
 
         Returns the claim's name. Raises: PluginError; the pod has nothing of the device then.
         """
-        with self._locked(uid, f"bring device {device} of claim {uid} into a pod"):
+        with self._locked(uid, f"bring device {device} of claim {uid} into a pod", budget):
             record = self._store.load(uid)
             found = record and next((one for one in record.devices if one.device == device), None)
             is_prepared = record is not None and record.state is State.COMPLETED
             if record is None or not found or not is_prepared or record.boot_id != self._boot.boot_id():
                 subject = f"device {device} of claim {record.ref if record else uid}"
                 raise NotReady("bring into a pod", subject, "the claim is not prepared", "it is retried")
-            purpose = f"bring device {device} of claim {record.ref} into a pod"
+            purpose = f"bring device {device} of claim {uid} into a pod"
             with (
                 attributed("bring into a pod a device of", record.ref, uid),
-                self._targets_locked(found.lock_targets, purpose),  # no GPU of the claim: it may be slow
+                self._targets_locked(found.lock_targets, purpose, budget),  # no GPU of the claim: may be slow
             ):
-                self._steps.bring_in(record, found, pod)
+                self._steps.within(budget).bring_in(record, found, pod)
             return record.ref
 
     def reconcile(self) -> tuple[Repair, ...]:
@@ -164,7 +202,7 @@ class Driver:
         A repair that fails is logged and left to the next call for its claim: it never stops the start.
         """
         boot_id = self._boot.boot_id()
-        snapshot = self._node.read_again()
+        snapshot = self._node.read_for_repairs()
         foreign = partial(self._steps.setup.foreign, snapshot)
         documents = self._steps.cdi.claims() | self._steps.metadata.claims()
         found = repairs(self._store.census(), foreign, documents, boot_id)
@@ -172,11 +210,30 @@ class Driver:
             try:
                 self._repair(repair, boot_id)
             except (PluginError, HardwareError) as error:
-                _log.error("repair %s failed, the next call for its claim tries again: %s", repair, error)
+                _log.error("repair %s failed and is tried again: %s", repair, error)
         self._write_metadata_again(boot_id)
         self.care.look_after()
         self.vf_keeper.forget_gone()
         return found
+
+    def lock_targets(self, uid: ClaimUid, claim: AllocatedClaim | None = None) -> frozenset[LockTarget]:
+        """Return the hardware that a call for a claim will lock, as far as it is known before.
+
+        Shape: ``claim`` for a prepare, where it is known. What will be refused, or be unknown, is left out.
+        """
+        records: list[Record | None] = []
+        with suppress(PluginError):
+            records.append(self._store.peek(uid)[0])
+        with suppress(PluginError, HardwareError):
+            if claim is not None:
+                records.append(resolve(claim, self._node.snapshot.devices, self._boot.boot_id()))
+        return frozenset(target for one in records if one is not None for target in one.lock_targets)
+
+    def _settle_if_free(self, uid: ClaimUid) -> None:
+        """Undo a claim, unless somebody works on it or its hardware. Raises: LockTimeout."""
+        no_time = self.budgets.begin(remaining_s=0.0)
+        with self._locked(uid, f"undo claim {uid}", no_time):
+            self._settle(uid, self._boot.boot_id(), no_time)
 
     def _write_metadata_again(self, boot_id: str) -> None:
         """Write the metadata files of prepared claims that are missing or say something else."""
@@ -202,16 +259,17 @@ class Driver:
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier
         targets = plan.record.lock_targets | (earlier.lock_targets if earlier else frozenset())
-        with self._targets_locked(targets, f"prepare claim {preparation.ref}"):
+        steps = self._steps.within(preparation.budget)
+        with self._targets_locked(targets, f"prepare claim {preparation.uid}", preparation.budget):
             if earlier is not None:
-                if self._steps.keep_or_undo(earlier, plan):
-                    return self._answer(self._steps.confirm(earlier, plan))
+                if steps.keep_or_undo(earlier, plan):
+                    return self._answer(steps.confirm(earlier, plan))
                 preparation.earlier = None
-            self._steps.refuse(plan)
+            steps.refuse(plan)
             # The placeholder's file is durable already, so its next lines need no sync.
             write = self._store.note if preparation.has_placeholder else self._store.save
             preparation.has_placeholder = False
-            return self._answer(self._steps.begin(plan, write))
+            return self._answer(steps.begin(plan, write))
 
     def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
         return answer(record, has_metadata=self._steps.metadata.is_wanted)
@@ -220,31 +278,51 @@ class Driver:
         match repair:
             case ReportForeign(found=found):
                 _log.warning("%s: no claim created %s; it stays", found.where, found.what)
-            case SetAside(uid=uid):
-                with self._locked(uid, f"set aside the record of claim {uid}"):
-                    self._store.load(uid)
-            case Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
+            case Keep(uid=uid) | Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
                 with self._locked(uid, f"repair claim {uid}"):
                     self._settle(uid, boot_id)
 
-    def _settle(self, uid: ClaimUid, boot_id: str) -> None:
+    def _settle(self, uid: ClaimUid, boot_id: str, budget: Budget | None = None) -> None:
         """Undo a claim that is not complete. Another process may have completed it since the census."""
+        found = self._store.quarantined(uid)
+        if found is not None and (found.is_too_new or found.may_hold_in(boot_id)):
+            _log.error("%s stays as it is: %s", found.text, found.error)
+            return
+        if found is not None:
+            self._end_quarantine(found, boot_id)
+            return
         record = self._store.load(uid)
         if record is None:
             self._steps.remove_files(None, uid)
             self._store.remove(uid)
         elif record.state is not State.COMPLETED or record.boot_id != boot_id:
-            with self._targets_locked(record.lock_targets, f"repair claim {record.ref}"):
+            with self._targets_locked(record.lock_targets, f"repair claim {uid}", budget):
                 self._steps.end(record, boot_id)
 
-    def _locked(self, uid: ClaimUid, purpose: str) -> AbstractContextManager[None]:
-        return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose)
+    def _end_quarantine(self, found: Quarantined, boot_id: str) -> None:
+        record = self._store.end_quarantine(found)
+        if record is None:
+            self._steps.remove_files(found.known.ref, found.uid)
+            return
+        with (
+            attributed("release", record.ref, found.uid),
+            self._targets_locked(record.lock_targets, f"release claim {found.uid}"),
+        ):
+            self._steps.end(record, boot_id)
+
+    def _locked(
+        self, uid: ClaimUid, purpose: str, budget: Budget | None = None
+    ) -> AbstractContextManager[None]:
+        return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget)
 
     @contextmanager
-    def _targets_locked(self, targets: Iterable[LockTarget], purpose: str) -> Iterator[None]:
+    def _targets_locked(
+        self, targets: Iterable[LockTarget], purpose: str, budget: Budget | None = None
+    ) -> Iterator[None]:
         """Lock hardware in one order for everybody, so that two claims never wait for each other."""
         snapshot = self._node.snapshot
         with ExitStack() as held:
             for target in sorted(targets):
-                held.enter_context(self._locks.hold(target.name, snapshot.text_of(target), purpose))
+                text = snapshot.text_of(target)
+                held.enter_context(self._locks.hold(target.name, text, purpose, budget))
             yield

@@ -24,12 +24,12 @@ def held_hardware(
     except StorageFailed as error:
         _log.error("what claims hold is unknown: %s", error)
         return None
-    unreadable = {error.claim_uid for error in census.too_new} | {*census.corrupt, *census.set_aside}
-    if unreadable - {but}:
+    kept = [one for one in census.quarantined if one.uid != but and one.may_hold_in(boot_id)]
+    if any(one.record is None for one in kept):
         return None
     return frozenset(
         device.hardware
-        for record in census.records
+        for record in census.holding
         if record.boot_id == boot_id and record.uid != but
         for device in record.devices
         if not device.has_admin_access

@@ -54,7 +54,7 @@ def gpus_here(
     if not nodes.get(here):
         reason = f"it has no GPU on node {here}, only on {', '.join(sorted(nodes))}"
         raise ClaimUnusable("prepare", subject, reason, f"{_POOL}, whose node selection admits {here}")
-    found = [_whole(minor, subject, node) for minor in nodes[here]]
+    found = [_whole(number, subject, node) for number in nodes[here]]
     return found[0] if len(found) == 1 else _together(found, subject, node)
 
 
@@ -64,13 +64,13 @@ def whole_gpus(gpus: Iterable[GpuUuid], node: NodeDevices) -> tuple[DeviceName, 
     return tuple(name for name in names if name is not None)
 
 
-def _whole(minor: int, subject: str, node: NodeDevices) -> WholeGpu:
-    found = node.by_name.get(gpu_name(minor))
+def _whole(number: int, subject: str, node: NodeDevices) -> WholeGpu:
+    found = node.by_name.get(gpu_name(number))
     if isinstance(found, WholeGpu):
         return found
-    told = (one for one in node.left_out if one.startswith(f"{gpu_name(minor)}: "))
-    held = (str(one) for one in node.withheld if one.device == gpu_name(minor))
-    why = next(chain(told, held), f"this node does not offer GPU {minor} as a whole")
+    told = (one for one in node.left_out if one.startswith(f"{gpu_name(number)}: "))
+    held = (str(one) for one in node.withheld if one.device == gpu_name(number))
+    why = next(chain(told, held), f"this node does not offer GPU {number} as a whole")
     raise UnknownDevice("prepare", subject, why, _POOL)
 
 
@@ -82,9 +82,9 @@ def _together(gpus: list[WholeGpu], subject: str, node: NodeDevices) -> GpuParti
     if isinstance(published, GpuPartition):
         return published
     if any(one.partition is not None for one in gpus):
-        minors = ", ".join(str(gpu.minor) for gpu in members)
+        numbers = ", ".join(str(gpu.number) for gpu in members)
         reason = (
-            f"the fabric manager has no partition of exactly GPUs {minors}, or the node does not offer it"
+            f"the fabric manager has no partition of exactly GPUs {numbers}, or the node does not offer it"
         )
         raise DeviceUnusable("prepare", subject, reason, _POOL)
     return GpuPartition(members)

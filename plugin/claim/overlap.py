@@ -1,6 +1,6 @@
 """PURE: whether a plan's devices are free of every other claim's, counted as the scheduler counts.
 
-Takes records, the node's devices and a plan; returns nothing or an error with the holder's name. A scheduler
+Takes records, the node's devices and a plan; returns nothing or an error that names the holder. A scheduler
 race or a force-deleted pod can allocate a device that is still prepared: the plugin refuses it here. A device
 with admin access is held by nobody and refused to nobody.
 """
@@ -16,6 +16,7 @@ from agent.inventory.names import gpu_name
 from agent.inventory.published import Hardware, ImexChannel, InShares, NicFunction, UnderMps, gpus_of
 from plugin.base.errors import ClaimUnusable, DeviceHeld
 from plugin.claim.members import whole_gpus
+from plugin.claim.quarantine.quarantined import Quarantined, records_of
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
 from scheduler_core.books.ledger import Ledger, Overdrawn
@@ -24,16 +25,22 @@ from scheduler_core.model.device import DeviceName
 from scheduler_core.model.ownership import MULTI_NODE
 
 
-def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -> None:
-    """Check a plan against all records, whatever their state.
+def refuse_overlap(
+    plan: Record, records: Iterable[Record], node: NodeDevices, quarantined: Iterable[Quarantined] = ()
+) -> None:
+    """Check a plan against all records, whatever their state, and against claims in quarantine.
 
     Raises: DeviceHeld naming the device and the claim that holds it; ClaimUnusable where the claim's own
             devices overlap.
     """
     ledger = copy(node.books)
+    kept = [one for one in quarantined if one.uid != plan.uid and one.may_hold_in(plan.boot_id)]
     others = [record for record in records if record.uid != plan.uid]
     for record in others:
-        _record_all(ledger, record, node)
+        _record_all(ledger, record, node, _text_of(record, plan))
+    for one in kept:
+        _keep(ledger, one, node, plan)
+    others += records_of(kept, plan.boot_id)
     for device in _own(plan):
         _refuse_held_nic(plan, device, others)
         _refuse_other_interval(plan, device, others)
@@ -45,6 +52,16 @@ def refuse_overlap(plan: Record, records: Iterable[Record], node: NodeDevices) -
             raise DeviceHeld("prepare", subject, error.reason) from error
 
 
+def _text_of(holder: Record, plan: Record) -> str:
+    """Return how a claim's user is told of another claim: by name only in the same namespace.
+
+    What is refused stands in events and in the claim's status, and namespaces must not learn of each other.
+    """
+    if holder.namespace == plan.namespace:
+        return f"claim {holder.ref} ({holder.state})"
+    return f"a claim of another namespace ({holder.state}, UID {holder.uid})"
+
+
 def _refuse_held_nic(plan: Record, device: Claimed, others: Iterable[Record]) -> None:
     """Keep a NIC apart from its VFs also where one of both is not offered now, and so has no draws."""
     wanted = device.hardware
@@ -54,7 +71,7 @@ def _refuse_held_nic(plan: Record, device: Claimed, others: Iterable[Record]) ->
         for held in _own(record):
             if _share_nic(wanted, held.hardware):
                 subject = f"device {device.device} for claim {plan.ref}"
-                reason = f"claim {record.ref} ({record.state}) holds {held.device}, of the same NIC"
+                reason = f"{_text_of(record, plan)} holds {held.device}, of the same NIC"
                 raise DeviceHeld("prepare", subject, reason)
 
 
@@ -69,7 +86,7 @@ def _refuse_other_interval(plan: Record, device: Claimed, others: Iterable[Recor
                 subject = f"device {device.device} for claim {plan.ref}"
                 reason = (
                     f"its interval {device.interval} differs from {held.interval}, "
-                    f"which claim {record.ref} ({record.state}) has of this GPU"
+                    f"which {_text_of(record, plan)} has of this GPU"
                 )
                 raise DeviceHeld("prepare", subject, reason)
 
@@ -101,14 +118,24 @@ def _take(ledger: Ledger, device: Claimed, holder: str, node: NodeDevices) -> No
         ledger.take(name, holder)
 
 
-def _record_all(ledger: Ledger, record: Record, node: NodeDevices) -> None:
+def _keep(ledger: Ledger, kept: Quarantined, node: NodeDevices, plan: Record) -> None:
+    """Count what a claim in quarantine may hold."""
+    is_foreign = kept.known.ref is not None and kept.known.ref.namespace != plan.namespace
+    text = f"a claim of another namespace (UID {kept.uid})" if is_foreign else kept.text
+    holder = f"{text}, whose record cannot be believed (tangram plugin release {kept.uid})"
+    if kept.record is not None:
+        _record_all(ledger, kept.record, node, holder)
+    for name in sorted(kept.names_on(node)):
+        ledger.record(name, holder)
+
+
+def _record_all(ledger: Ledger, record: Record, node: NodeDevices, holder: str) -> None:
     """Count a record's devices by their hardware: their names may have changed since.
 
     A device that the node lacks now (a lost GPU) draws from sources that are gone with it.
     """
     for device in _own(record):
         name = node.by_hardware.get(device.hardware)
-        holder = f"claim {record.ref} ({record.state})"
         if name is not None:
             ledger.record(name, holder, _amounts(device))
             continue
@@ -133,7 +160,7 @@ def _remaining(hardware: Hardware, node: NodeDevices) -> set[DeviceName]:
         return set()
     uuids = {hardware.gpu} if isinstance(hardware, InShares | UnderMps) else hardware
     return {
-        gpu_name(gpu.minor)
+        gpu_name(gpu.number)
         for published in node.by_name.values()
         for gpu in gpus_of(published)
         if gpu.uuid in uuids

@@ -1,8 +1,9 @@
 """PURE: an allocated claim and the node's devices to what has to be prepared.
 
 Takes a claim; returns a record in the state ``started``, in which no instance is known yet: plan and record
-are the same type. Results of other drivers and of other nodes' pools are skipped. Every device of this driver
-that cannot be prepared is refused by name. The same input gives the same plan, also after a restart.
+are the same type. Results of other drivers are skipped, and those of other nodes' pools beside some of this
+node's; a claim whose devices of this driver are all elsewhere is refused. Every device of this driver that
+cannot be prepared is refused by name. The same input gives the same plan, also after a restart.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
 
 from agent.inventory.model import NodeDevices
+from agent.inventory.names import gpu_name
 from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
@@ -33,6 +36,8 @@ from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO
 from scheduler_core.frontends.configuration.values import Config
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
+
+_SCHEDULED: Final = "the user leaves out spec.nodeName of the pod: the scheduler finds the claim's node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +67,15 @@ def placeholder(uid: ClaimUid, ref: ClaimRef, driver: str, boot_id: str) -> Reco
 def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str, pools: Pools = NO_POOLS) -> Record:
     """Return what to prepare for ``claim`` on a node.
 
-    Shape: devices in the order of the results; none where no result is of this driver and of the node's pool
-           or one of several nodes; ``pools`` has the members of the latter.
-    Raises: UnknownDevice; DeviceUnusable for devices of a kind that cannot be prepared; ClaimUnusable for
-            devices that are shared or named twice, a configuration that is wrong or cannot be prepared, or a
-            UID that cannot be used.
+    Shape: devices in the order of the results; none where no result is of this driver; ``pools`` has the
+           members of devices of several nodes.
+    Raises: UnknownDevice; DeviceUnusable for devices of a kind that cannot be prepared; ClaimUnusable where
+            all devices are of other nodes, some are shared or named twice, a configuration is wrong or cannot
+            be prepared, or the UID cannot be used.
     """
     uid = checked_uid(claim.uid or "", claim.ref)
-    driver, pool = node.pool.id.driver, node.pool.id.name
-    ours = [
-        one
-        for one in claim.results
-        if one.device.driver == driver and (one.device.pool == pool or is_of_many_nodes(one))
-    ]
+    driver = node.pool.id.driver
+    ours = _for_this_node(claim, node)
     _refuse_configuration(claim, node)
     _refuse_configured(claim, driver, ours)
     _refuse_twins(claim, ours)
@@ -113,6 +114,22 @@ def answer(record: Record, *, has_metadata: bool) -> tuple[PreparedDevice, ...]:
         )
         for device in record.devices
     )
+
+
+def _for_this_node(claim: AllocatedClaim, node: NodeDevices) -> list[AllocatedDevice]:
+    """Return what this node may prepare. The kubelet runs a pod that names its node wherever its claim is.
+
+    Raises: ClaimUnusable where the claim has devices of this driver and this node may prepare none of them:
+            the pod would run without any.
+    """
+    driver, here = node.pool.id.driver, node.pool.id.name
+    of_driver = [one for one in claim.results if one.device.driver == driver]
+    ours = [one for one in of_driver if one.device.pool == here or is_of_many_nodes(one)]
+    if of_driver and not ours:
+        elsewhere = ", ".join(sorted({one.device.pool for one in of_driver}))
+        reason = f"its devices are allocated on {elsewhere}, this is {here}"
+        raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, _SCHEDULED)
+    return ours
 
 
 def _refuse_configuration(claim: AllocatedClaim, node: NodeDevices) -> None:
@@ -245,4 +262,5 @@ def _share(
 def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
     told = [sentence for sentence in node.left_out if sentence.startswith(f"{name}: ")]
     withheld = [str(one) for one in node.withheld if one.device == name]
-    return next(iter((*told, *withheld)), "this node has no such device")
+    unlisted = [str(one) for one in node.unlisted if gpu_name(one.number) == name]
+    return next(iter((*unlisted, *told, *withheld)), "this node has no such device")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plugin.claim.holder_wait import HolderWait
+from plugin.base.budget import Budget
 from plugin.claim.record import Record
 from plugin.machine.node import NodeSnapshot
 from scheduler_core.model.claim import ClaimRef, ClaimUid
@@ -16,14 +16,14 @@ class Preparation:
 
     Shape: ``boot_id`` of the machine now; ``earlier`` the record that earlier calls left, None once it was
            undone; ``has_placeholder`` whether the claim's file holds no more than this call's placeholder;
-           ``wait`` how long other claims may take to release its devices, None for no time at all.
+           ``budget`` what its call may wait, None where it waits for no other claim.
     """
 
     uid: ClaimUid
     ref: ClaimRef
     boot_id: str
     earlier: Record | None
-    wait: HolderWait | None
+    budget: Budget | None
     has_placeholder: bool = False
 
 

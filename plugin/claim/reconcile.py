@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from plugin.claim.quarantine.census import Census
+from plugin.claim.quarantine.quarantined import Quarantined, records_of
 from plugin.claim.record import Record
-from plugin.claim.record_store import Census
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Foreign
@@ -39,8 +40,8 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
-    """A record that cannot be read: its file is renamed."""
+class Keep:
+    """A claim in quarantine: nothing is undone, and it is told who acts."""
 
     uid: ClaimUid
 
@@ -52,7 +53,7 @@ class ReportForeign:
     found: Foreign
 
 
-Repair = Undo | Forget | Sweep | SetAside | ReportForeign
+Repair = Undo | Forget | Sweep | Keep | ReportForeign
 
 
 def repairs(
@@ -64,15 +65,23 @@ def repairs(
     """Return the repairs: claims first, then files without a claim, then what is foreign, to be logged.
 
     Shape: ``foreign`` says what on the machine is none of the devices that it is given; ``documents`` the
-           claims that have a CDI file. Nothing is done for a claim whose record is of a newer version.
+           claims that have a CDI file. Nothing is undone of a claim whose record cannot be believed, unless a
+           sound line of it says that it is of an earlier boot.
     """
-    held = (device for record in census.records if record.boot_id == boot_id for device in record.devices)
+    alive = (record for record in census.records if record.boot_id == boot_id)
+    kept = records_of(census.quarantined, boot_id)
+    held = (device for record in (*alive, *kept) for device in record.devices)
     return (
-        *(SetAside(uid) for uid in census.corrupt),
+        *(_of_quarantined(one, boot_id) for one in census.quarantined),
         *_of_claims(census.records, boot_id),
         *(Sweep(uid) for uid in sorted(_ownerless(census, documents))),
         *(ReportForeign(found) for found in foreign(held)),
     )
+
+
+def _of_quarantined(found: Quarantined, boot_id: str) -> Repair:
+    is_over = not found.may_hold_in(boot_id) and not found.is_too_new
+    return Forget(found.uid) if is_over else Keep(found.uid)
 
 
 def _of_claims(records: Iterable[Record], boot_id: str) -> Iterator[Repair]:
@@ -85,7 +94,6 @@ def _of_claims(records: Iterable[Record], boot_id: str) -> Iterator[Repair]:
 
 def _ownerless(census: Census, documents: frozenset[ClaimUid]) -> frozenset[ClaimUid]:
     known = {record.uid for record in census.records}
-    known |= {error.claim_uid for error in census.too_new if error.claim_uid is not None}
-    # The claim of a corrupt record may have a container that still runs: unprepare removes its document.
-    known |= {*census.corrupt, *census.set_aside}
+    # The claim of a damaged record may have a container that still runs: unprepare removes its document.
+    known |= {one.uid for one in census.quarantined}
     return (documents | frozenset(census.unfinished)) - known

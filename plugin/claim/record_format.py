@@ -1,12 +1,20 @@
-"""PURE: a record to a line of its file, and a file to the record of its last whole line.
+"""PURE: a record to a line of its file, and a file to what its lines say.
 
-A line holds a version, the SHA-256 of the stored bytes of the record, and the record. The checksum is of the
-stored bytes, so it does not depend on how this version of the program would write the record.
+A line holds a version, the SHA-256 of the stored bytes of the record, the record, and a seal: the SHA-256
+of the seal of the line before it and of all bytes of this line before its own seal. So every byte that is
+read is covered, and a line that is lost, doubled or moved is noticed. Both sums are of the stored bytes, so
+they do not depend on how this version of the program would write the record.
+
+Versions of this program before seals read these lines too, since they look for the other members only; the
+lines that they write have no seal and stay readable here (docs/decisions/0069-damaged-records.md).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -20,6 +28,11 @@ VERSION: Final = 3
 
 2 knows several GPUs; 3 admin access, shares, NICs and the fabric manager.
 """
+START: Final = ""
+"""What the first line of a file follows."""
+HEAD: Final = re.compile(rb'\{"version":([0-9]{1,9}),"checksum":"([0-9a-f]{64})","claim":')
+_SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{64})"\}')
+_SEAL_LENGTH: Final = len(',"seal":""}') + 64
 
 
 class Corrupt(Exception):
@@ -30,16 +43,39 @@ class _Header(msgspec.Struct):
     version: int
 
 
-class _Stored(msgspec.Struct):
-    checksum: str
-    claim: msgspec.Raw
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says of which every line is sound.
+
+    Shape: ``record`` of the last whole line, ``seal`` which the next line has to follow; ``has_end`` whether
+           the last whole line ends with its newline.
+    Units: ``length`` bytes of the whole lines; ``torn`` those behind them, cut off by the end of a process.
+    """
+
+    record: Record
+    seal: str
+    has_end: bool
+    length: int
+    torn: int
 
 
-def encode(record: Record) -> bytes:
-    """Return a record's line."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    claim: bytes
+    seal: str
+
+
+def encode(record: Record, before: str = START) -> bytes:
+    """Return a record's line. Shape: ``before`` the seal of the line before it."""
     payload = msgspec.json.encode(record)
-    head = f'{{"version":{_least_version(record)},"checksum":"{_digest(payload)}","claim":'
-    return head.encode() + payload + b"}\n"
+    head = f'{{"version":{_least_version(record)},"checksum":"{digest(payload)}","claim":'
+    covered = head.encode() + payload
+    return covered + f',"seal":"{digest(before.encode() + covered)}"}}\n'.encode()
+
+
+def seal_of(line: bytes) -> str:
+    """Return the seal of a line that ``encode`` made."""
+    return line[-len('"}\n') - 64 : -len('"}\n')].decode()
 
 
 def _least_version(record: Record) -> int:
@@ -47,35 +83,83 @@ def _least_version(record: Record) -> int:
     return max((device.record_version for device in record.devices), default=1)
 
 
-def decode(data: bytes, uid: ClaimUid) -> Record:
+def decode(data: bytes, uid: ClaimUid) -> Reading:
     """Read a record's file, of which the last whole line counts.
 
-    Raises: Corrupt; RecordTooNew for a version that this program does not know.
+    A last line that is whole but for its newline is a whole line; one that is no complete JSON object was cut
+    off by the end of a process and counts as not written.
+    Raises: Corrupt naming the line; RecordTooNew for a version that this program does not know.
     """
-    *lines, _cut_off = data.split(b"\n")
+    *lines, rest = data.split(b"\n")
+    has_end, torn = True, len(rest)
+    if _is_complete(rest):
+        lines, has_end, torn = [*lines, rest], False, 0
     if not lines:
         raise Corrupt("it has no whole line")
-    return _decode_line(lines[-1], uid)
+    line = _Line(b"", START)
+    for number, text in enumerate(lines, start=1):
+        line = _checked(text, number, line.seal, uid)
+    record = _record(line.claim, len(lines), uid)
+    return Reading(record, line.seal, has_end, len(data) - torn, torn)
 
 
-def _decode_line(data: bytes, uid: ClaimUid) -> Record:
-    try:
-        version = msgspec.json.decode(data, type=_Header).version
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _checked(text: bytes, number: int, before: str, uid: ClaimUid) -> _Line:
+    head, end = HEAD.match(text), _SEAL.fullmatch(text, max(len(text) - _SEAL_LENGTH, 0))
+    if head is None or not text.endswith(b"}"):
+        _refuse_unknown_form(text, uid)
+        raise Corrupt(f"line {number} has not the form of a record")
+    version, claim = int(head[1]), text[head.end() : end.start() if end else -1]
+    if digest(claim) != head[2].decode():
+        raise Corrupt(f"line {number}: its checksum does not match its content")
+    if end is None:  # of a version before seals, which none of them is newer than
         if version > VERSION:
-            reason = f"it has version {version}; this plugin reads versions up to {VERSION}"
-            error = RecordTooNew("read", f"the record of claim {uid}", reason)
-            error.claim_uid = uid
-            raise error
-        stored = msgspec.json.decode(data, type=_Stored)
-        if _digest(bytes(stored.claim)) != stored.checksum:
-            raise Corrupt("its checksum does not match its content")
-        record = msgspec.json.decode(stored.claim, type=Record)
+            raise Corrupt(f"line {number} has version {version}, and no seal")
+        return _Line(claim, digest(before.encode() + text))
+    if digest(before.encode() + text[: end.start()]) != end[1].decode():
+        raise Corrupt(f"line {number}: its seal does not match its content and the line before it")
+    if version > VERSION:
+        raise _too_new(version, uid)
+    return _Line(claim, end[1].decode())
+
+
+def _record(claim: bytes, number: int, uid: ClaimUid) -> Record:
+    try:
+        record = msgspec.json.decode(claim, type=Record)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Corrupt(str(error)) from error
+        raise Corrupt(f"line {number}: {error}") from error
     if record.uid != uid:
         raise Corrupt(f"it is the record of claim {record.uid}")
     return record
 
 
-def _digest(payload: bytes) -> str:
-    return hashlib.sha256(payload).hexdigest()
+def _refuse_unknown_form(text: bytes, uid: ClaimUid) -> None:
+    """Raise RecordTooNew where a line has another form, and says that it is newer."""
+    try:
+        version = msgspec.json.decode(text, type=_Header).version
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return
+    if version > VERSION:
+        raise _too_new(version, uid)
+
+
+def _too_new(version: int, uid: ClaimUid) -> RecordTooNew:
+    reason = f"it has version {version}; this plugin reads versions up to {VERSION}"
+    error = RecordTooNew("read", f"the record of claim {uid}", reason)
+    error.claim_uid = uid
+    return error
+
+
+def _is_complete(rest: bytes) -> bool:
+    """Whether what stands behind the last newline has a whole JSON object, so that it was not cut off."""
+    if not rest:
+        return False
+    try:
+        json.JSONDecoder().raw_decode(rest.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,8 +1,9 @@
 """The durable records of claims: one file per claim, readable with ``cat`` and ``jq``.
 
 Each line of a file is the record in one more state, and the last whole line counts:
-text after the last newline was cut off by the end of a process. Any other file that cannot be read is set
-aside and logged; it never stops the plugin. Writers of one claim exclude each other by its lock; readers need
+text after the last newline was cut off by the end of a process. A file of which not every line is sound, or
+that cannot be read, puts its claim in quarantine: nothing is undone by it, and nobody else gets what it may
+hold (docs/decisions/0070-quarantine.md). Writers of one claim exclude each other by its lock; readers need
 none.
 """
 
@@ -16,35 +17,22 @@ from typing import Final
 
 from plugin.base import files
 from plugin.base.claim_uid import is_uid
-from plugin.base.errors import RecordTooNew
+from plugin.base.errors import NotQuarantined, RecordDamaged, StorageFailed
+from plugin.cdi.folder import CdiFolder
+from plugin.claim.quarantine.census import Census
+from plugin.claim.quarantine.evidence import Evidence
+from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.quarantine.reading import ASIDE, aside_of, read
 from plugin.claim.record import Record
-from plugin.claim.record_format import Corrupt, decode, encode
+from plugin.claim.record_format import Corrupt, Reading, decode, encode, seal_of
 from plugin.claim.states import State
 from scheduler_core.model.claim import ClaimUid
 
 _SUFFIX: Final = ".json"
-_ASIDE: Final = ".corrupt"
 _MODE: Final = 0o600
 # Bytes. A longer file is replaced by its last line. A claim of eight MIG partitions does not reach it.
 _LONGEST: Final = 64 * 1024
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
-    """All records at one moment.
-
-    Shape: ``records`` by claim UID; ``corrupt`` the claims whose file cannot be read; ``too_new`` one error
-           per
-           file of a newer version; ``set_aside`` the claims with a renamed corrupt file; ``unfinished`` those
-           with a temporary or an empty file. A claim may be in several of them.
-    """
-
-    records: tuple[Record, ...] = ()
-    corrupt: tuple[ClaimUid, ...] = ()
-    too_new: tuple[RecordTooNew, ...] = ()
-    set_aside: tuple[ClaimUid, ...] = ()
-    unfinished: tuple[ClaimUid, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +41,88 @@ class RecordStore:
 
     Records of completed claims are cached as long as their files stay the same: every prepare reads all of
     them.
+    Shape: ``cdi`` has the documents of the claims; without it a record whose end is missing is not noticed.
     """
 
     folder: Path
+    cdi: CdiFolder | None = None
     _completed: dict[ClaimUid, tuple[tuple[int, ...], Record]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    # Which line the next one of a claim follows, as long as this process knows it.
+    _seals: dict[ClaimUid, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def load(self, uid: ClaimUid) -> Record | None:
-        """Return a claim's record, None without one. A corrupt file is renamed and counts as none.
+        """Return a claim's record, None without one, and make its file ready for the next line.
 
-        The caller holds the claim's lock. Raises: RecordTooNew, StorageFailed.
+        The caller holds the claim's lock. Raises: RecordDamaged, RecordTooNew; StorageFailed.
         """
-        path = self._path(uid)
-        data = files.read(path)
-        if not data:  # a power cut before anything was done for the claim leaves an empty file
+        found = self._read(uid)
+        self._seals.pop(uid, None)
+        if isinstance(found, Quarantined):
+            raise found.error
+        if found is None:  # a power cut before anything was done for the claim leaves an empty file
             return None
+        if found.torn:  # the next record must begin a new line
+            files.shorten(self._path(uid), found.length)
+        elif not found.has_end:
+            files.append(self._path(uid), b"\n", _MODE)
+        self._seals[uid] = found.seal
+        return found.record
+
+    def quarantined(self, uid: ClaimUid) -> Quarantined | None:
+        """Return why a claim's record cannot be believed, None where it can, or where there is none.
+
+        Changes nothing. Raises: StorageFailed.
+        """
+        found = self._read(uid)
+        return found if isinstance(found, Quarantined) else None
+
+    def load_to_end(self, uid: ClaimUid) -> Record | None:
+        """Return a claim's record so that the claim can be undone, as its pod is gone; None without one.
+
+        A quarantine ends with that. The caller holds the claim's lock. Raises: RecordTooNew; StorageFailed.
+        """
         try:
-            record = decode(data, uid)
-        except Corrupt as problem:
-            self._set_aside(uid, problem)
-            return None
-        whole = data.rindex(b"\n") + 1
-        if whole < len(data):  # the next record must begin a new line
-            files.shorten(path, whole)
+            return self.load(uid)
+        except RecordDamaged:
+            found = self.quarantined(uid)
+        return self.load(uid) if found is None else self.end_quarantine(found)
+
+    def releasable(self, uid: ClaimUid) -> Quarantined:
+        """Return a claim that an operator may release: in quarantine, or half undone since it was.
+
+        Changes nothing. Raises: NotQuarantined, StorageFailed.
+        """
+        found = self._read(uid)
+        if isinstance(found, Quarantined):
+            return found
+        if found is not None and found.record.state is State.UNDOING:
+            record = found.record
+            known = Evidence(record, frozenset(), record.ref, record.boot_id)
+            return Quarantined(uid=uid, why="it is half undone", known=known)
+        reason = f"no record of it in {self.folder} is in quarantine"
+        remedy = "tangram plugin release lists those that are; other claims end with their pods"
+        raise NotQuarantined("release", f"claim {uid}", reason, remedy)
+
+    def end_quarantine(self, found: Quarantined) -> Record | None:
+        """Set a file aside that cannot be believed; what its sound lines say is the claim's record again.
+
+        The claim is then to be undone, so nobody may use its devices any more. Returns that record, None
+        where no sound line says what the claim has. A claim that is half undone keeps its record.
+        The caller holds the claim's lock. Raises: StorageFailed.
+        """
+        if self.quarantined(found.uid) is None:
+            return self.load(found.uid)
+        path, aside = self._path(found.uid), aside_of(self._path(found.uid))
+        record = found.record.in_state(State.UNDOING) if found.record and found.is_undone_at_end else None
+        if files.exists(path) and record is None:
+            files.move(path, aside)
+        elif files.exists(path):  # one file is there at any moment
+            files.replace(aside, files.read(path) or b"", _MODE, synced=False)
+        _log.warning("%s: its record is now %s (%s); %s", found.text, aside, found.why, found.what_is_left)
+        if record is not None:
+            self.save(record)
         return record
 
     def peek(self, uid: ClaimUid) -> tuple[Record | None, float]:
@@ -87,7 +133,7 @@ class RecordStore:
         path = self._path(uid)
         data = files.read(path)
         try:
-            return (None, 0.0) if not data else (decode(data, uid), path.stat().st_mtime)
+            return (None, 0.0) if not data else (decode(data, uid).record, path.stat().st_mtime)
         except (Corrupt, FileNotFoundError):
             return None, 0.0
 
@@ -96,85 +142,81 @@ class RecordStore:
 
         The caller holds the claim's lock. Raises: StorageFailed.
         """
-        files.replace(self._path(record.uid), encode(record), _MODE, synced=True)
+        line = encode(record)
+        files.replace(self._path(record.uid), line, _MODE, synced=True)
+        self._seals[record.uid] = seal_of(line)
 
     def note(self, record: Record) -> None:
         """Append a later record of a claim that has been saved. It survives the end of this process.
 
         It need not survive a power cut: no instance does either, so the first record is enough then.
-        The caller holds the claim's lock. Raises: StorageFailed.
+        The caller holds the claim's lock. Raises: StorageFailed; RecordUnusable.
         """
-        path, line = self._path(record.uid), encode(record)
+        if record.uid not in self._seals:  # a write failed, or another process wrote the lines so far
+            self.load(record.uid)
+        path, before = self._path(record.uid), self._seals.pop(record.uid)
+        line = encode(record, before)
         if files.append(path, line, _MODE) > _LONGEST:
-            files.replace(path, line, _MODE, synced=False)
+            first = encode(record)
+            line = encode(record, seal_of(first))  # twice, so that one damaged byte does not lose all of it
+            files.replace(path, first + line, _MODE, synced=False)
+        self._seals[record.uid] = seal_of(line)
 
     def remove(self, uid: ClaimUid) -> None:
         """Remove a claim's record. The caller holds the claim's lock. Raises: StorageFailed."""
+        self._seals.pop(uid, None)
         files.remove(self._path(uid))
 
     def census(self) -> Census:
         """Read all records and change nothing. Raises: StorageFailed."""
-        records, corrupt, too_new, empty = [], [], [], []
+        records, quarantined, empty = [], [], []
         listed = files.names(self.folder)
-        for gone in self._completed.keys() - set(_uids(listed, _SUFFIX)):
+        named = _uids(listed, _SUFFIX)
+        for gone in self._completed.keys() - set(named):
             self._completed.pop(gone, None)
-        for uid in _uids(listed, _SUFFIX):
-            try:
-                match self._look(uid):
-                    case Record() as record:
-                        records.append(record)
-                    case b"":
-                        empty.append(uid)
-                    case _:
-                        pass  # it was removed since the folder was listed
-            except Corrupt:
-                corrupt.append(uid)
-            except RecordTooNew as error:
-                too_new.append(error)
+        for uid in dict.fromkeys((*named, *_uids(listed, _SUFFIX + ASIDE))):
+            match self._look(uid):
+                case Record() as record:
+                    records.append(record)
+                case Quarantined() as found:
+                    quarantined.append(found)
+                case _ if uid in named:
+                    empty.append(uid)  # or it was removed since the folder was listed
+                case _:
+                    pass
         temporary = (files.original_name(name) for name in listed)
         return Census(
             records=tuple(records),
-            corrupt=tuple(corrupt),
-            too_new=tuple(too_new),
-            set_aside=_uids(listed, _SUFFIX + _ASIDE),
+            quarantined=tuple(quarantined),
             unfinished=(*_uids((name for name in temporary if name), _SUFFIX), *empty),
         )
 
-    def _look(self, uid: ClaimUid) -> Record | bytes | None:
-        """Return a claim's record, empty bytes for an empty file, None without one.
+    def _look(self, uid: ClaimUid) -> Record | Quarantined | None:
+        """Return a claim's record, or why it cannot be believed; None where the file is empty or missing.
 
-        Raises: Corrupt, RecordTooNew, StorageFailed.
+        Raises: StorageFailed.
         """
-        path = self._path(uid)
-        identity = files.identity(path)
+        try:
+            identity = files.identity(self._path(uid))
+        except StorageFailed:
+            identity = None  # reading it says why
         known = self._completed.get(uid)
         if known is not None and known[0] == identity:
             return known[1]
-        data = files.read(path)
-        if not data:
-            return data
-        record = decode(data, uid)
+        found = self._read(uid)
+        record = found.record if isinstance(found, Reading) else None
         # Only these: a file that still changes may change twice within the resolution of its times.
-        if identity is not None and record.state is State.COMPLETED:
+        if record is not None and identity is not None and record.state is State.COMPLETED:
             self._completed[uid] = identity, record
         else:
             self._completed.pop(uid, None)
-        return record
+        return found if isinstance(found, Quarantined) else record
+
+    def _read(self, uid: ClaimUid) -> Reading | Quarantined | None:
+        return read(self._path(uid), uid, self.cdi)
 
     def _path(self, uid: ClaimUid) -> Path:
         return self.folder / f"{uid}{_SUFFIX}"
-
-    def _set_aside(self, uid: ClaimUid, problem: Corrupt) -> None:
-        path = self._path(uid)
-        aside = path.with_name(path.name + _ASIDE)
-        files.move(path, aside)
-        _log.error(
-            "claim %s: its record cannot be read (%s) and its file was renamed to %s; "
-            "the operator checks the disk and destroys the instances that the claim left",
-            uid,
-            problem,
-            aside,
-        )
 
 
 def _uids(names: Iterable[str], suffix: str) -> tuple[ClaimUid, ...]:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
-from agent.hardware.errors import HardwareError
+from agent.hardware.errors import GpuLost, HardwareError, ResetRequired
 from agent.hardware.ports import Machine
-from plugin.base.errors import PluginError
-from plugin.cdi import document
+from plugin.base.budget import Budget
+from plugin.base.errors import NotReady, PluginError
+from plugin.base.groups import groups_of
+from plugin.cdi.document import Document, claim_document
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
@@ -39,6 +42,8 @@ from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
+LOST: Final = (GpuLost, ResetRequired)
+"""The errors of a GPU on which nothing can be done until it is reset, which leaves nothing on it."""
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +51,8 @@ _log = logging.getLogger(__name__)
 class ClaimSteps:
     """Changes the records, devices and CDI documents of one node.
 
-    Shape: ``host_root`` where the host's files are seen from here.
+    Shape: ``host_root`` where the host's files are seen from here; ``cache_program`` NVIDIA's program that
+           updates loaders' caches, as the host names it, None for none.
     """
 
     machine: Machine
@@ -55,10 +61,15 @@ class ClaimSteps:
     cdi: CdiFolder
     metadata: MetadataFolder
     hook: HookProgram
+    cache_program: Path | None
     setup: DeviceSetup
     host_root: Path
     waiting: Waiting
     made_vfs: MadeVfStore
+
+    def within(self, budget: Budget | None) -> ClaimSteps:
+        """Return the steps of a call: what they wait for the machine counts into its budget."""
+        return self if budget is None else replace(self, waiting=self.waiting.within(budget))
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -77,13 +88,11 @@ class ClaimSteps:
     def refuse(self, plan: Plan) -> None:
         """Check that a plan can be begun; change nothing.
 
-        Raises: DeviceHeld, PlacementTaken, ClaimUnusable, RecordTooNew; HardwareError.
+        Raises: DeviceHeld, PlacementTaken, ClaimUnusable; HardwareError.
         """
         census = self.store.census()
-        for error in census.too_new:
-            raise error
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
-        refuse_overlap(plan.record, alive, plan.node.devices)
+        refuse_overlap(plan.record, alive, plan.node.devices, census.quarantined)
         self.setup.refuse_occupied(self._context(plan.node, plan.record), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
@@ -94,7 +103,11 @@ class ClaimSteps:
         """
         try:
             write(plan.record)
-            return self._move(self._real(plan.record, plan), Event.DONE)
+            found, injected = self._real(plan.record, plan)
+            completed = self._move(found, Event.DONE)
+            # After that line: a record without it whose claim has a document was cut.
+            self._hand_out(completed, injected, plan, self.cdi.ensure)
+            return completed
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
             raise
@@ -102,11 +115,13 @@ class ClaimSteps:
     def confirm(self, record: Record, plan: Plan) -> Record:
         """Make sure that a completed claim is still set up; what is missing is made again.
 
+        Its document stays as it is where it may, so that a container that starts again gets the same.
         Raises: PluginError, HardwareError.
         """
-        found = self._real(record.told_as(plan.record), plan)
+        found, injected = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
+        self._hand_out(found, injected, plan, partial(self.cdi.keep, exists=self._is_on_host))
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -122,11 +137,12 @@ class ClaimSteps:
         """Undo a claim of this boot and remove its record.
 
         The CDI document goes first, so that no container starts with devices that are about to vanish.
-        Raises: HardwareError, StorageFailed. A second call goes on from there.
+        Raises: HardwareError, StorageFailed. A second call goes on from there. With an error of ``LOST`` the
+                record holds no more than what is on lost GPUs.
         """
         undoing = self._move(record, event)
         self.remove_files(record.ref, record.uid)
-        self.setup.take_down(self._context(self.node.snapshot, record), record.devices)
+        self._take_down(undoing)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent", record.ref, record.uid)
@@ -167,11 +183,10 @@ class ClaimSteps:
         except PluginError as error:  # the caller raises why the claim was not prepared: that matters more
             _log.error("claim %s: %s; the next start of the plugin removes it", ref, error)
 
-    def _real(self, record: Record, plan: Plan) -> Record:
-        """Set every device up and write the CDI document; what is so already stays.
+    def _real(self, record: Record, plan: Plan) -> tuple[Record, Document]:
+        """Set every device up and return its CDI document, too; what is so already stays.
 
-        Postcondition: every device works, every device node is there or can be made, the document on disk is
-        the one that was meant.
+        Postcondition: every device node is there or can be made.
         """
 
         def note(devices: Sequence[Claimed]) -> None:
@@ -180,10 +195,56 @@ class ClaimSteps:
         context = self._context(plan.node, record)
         devices = self.setup.set_up(context, record.devices, note)
         found = injections(context, record.uid, devices, self.hook)
-        self.cdi.ensure(record.uid, document.claim_document(record.driver, found))
-        self.write_metadata(record.with_devices(devices))
-        self.setup.refuse_dead(context, devices)
-        return record.with_devices(devices)
+        injected = claim_document(record.driver, found, self._cache_program())
+        return record.with_devices(devices), injected
+
+    def _hand_out(
+        self, record: Record, injected: Document, plan: Plan, write: Callable[[ClaimUid, Document], None]
+    ) -> None:
+        """Write what container runtimes read of a claim that is set up, its CDI document with ``write``.
+
+        Postcondition: the document on disk is the one that was meant, and every device works.
+        Raises: StorageFailed, NotReady, ClaimUnusable; HardwareError.
+        """
+        write(record.uid, injected)
+        self.write_metadata(record)
+        self.setup.refuse_dead(self._context(plan.node, record), record.devices)
+
+    def _is_on_host(self, path: str) -> bool:
+        return (self.host_root / path.removeprefix("/")).exists()
+
+    def _cache_program(self) -> Path | None:
+        """Return NVIDIA's program. Raises: NotReady where it is wanted and gone: no container would start."""
+        program = self.cache_program
+        if program is not None and not self._is_on_host(str(program)):
+            remedy = "the operator installs the container toolkit there, or removes --nvidia-cdi-hook"
+            raise NotReady("give containers", str(program), "it does not exist", remedy)
+        return program
+
+    def _take_down(self, record: Record) -> None:
+        """Undo all devices; those on a lost GPU keep no others, which somebody may want meanwhile."""
+        context = self._context(self.node.snapshot, record)
+        try:
+            self.setup.take_down(context, record.devices)
+        except LOST:
+            self._take_down_in_parts(context, record)
+
+    def _take_down_in_parts(self, context: Context, record: Record) -> None:
+        """Undo devices that share hardware together, and each of these groups for itself."""
+        left: set[str] = set()
+        why: HardwareError | None = None
+        for group in reversed(groups_of([device.lock_targets for device in record.devices])):
+            devices = [record.devices[place] for place in group]
+            try:
+                self.setup.take_down(context, devices)
+            except LOST as error:
+                left |= {device.device for device in devices}
+                why = error
+        if why is not None:
+            if len(left) < len(record.devices):
+                held = [device for device in record.devices if device.device in left]
+                self.store.note(record.with_devices(held))
+            raise why
 
     def _roll_back(self, plan: Record, cause: Exception) -> None:
         try:
@@ -197,7 +258,7 @@ class ClaimSteps:
 
     def _context(self, node: NodeSnapshot, record: Record) -> Context:
         def others() -> list[Record]:
-            return [one for one in self.store.census().records if one.uid != record.uid]
+            return [one for one in self.store.census().holding if one.uid != record.uid]
 
         def devices() -> Sequence[Claimed]:
             alive = (one for one in others() if one.boot_id == record.boot_id)
@@ -211,7 +272,7 @@ class ClaimSteps:
             self.waiting,
             devices,
             VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
-            lambda: under_mps(others()),
+            lambda: under_mps(others()) | self.store.census().told_uuids,
             lambda: with_interval(others()),
         )
 

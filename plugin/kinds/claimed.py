@@ -139,6 +139,13 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         """Whether something of the device was brought into a pod."""
         return False
 
+    def known_as(self, identity: str) -> Self:  # noqa: ARG002
+        """Return the device with what its identity tells of it, where lines of its record were lost.
+
+        Only of a MIG device that is more than what planning it told.
+        """
+        return self
+
     @abstractmethod
     def as_planned(self) -> Self:
         """Return the device without the facts that setting it up added."""

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from agent.hardware.types import Gpu, GpuUuid
 from plugin.machine import mig_mode
 from plugin.machine.context import Context
-from plugin.machine.lock_target import LockTarget
+from plugin.machine.lock_target import GPU, LockTarget
 from plugin.machine.seen import SeenHardware
 
 
 def lock_targets_of(gpus: Iterable[GpuUuid]) -> tuple[LockTarget, ...]:
     """Return what is locked for devices of these GPUs."""
-    return tuple(LockTarget("GPU", gpu) for gpu in gpus)
+    return tuple(LockTarget(GPU, gpu) for gpu in gpus)
 
 
 def turn_off_unused_modes(context: Context, gpus: Iterable[GpuUuid]) -> None:

@@ -51,11 +51,10 @@ class HealthReader:
 
     def read(self) -> tuple[DeviceHealth, ...]:
         """Return every device that was ever described, in the order in which they appeared."""
-        devices = self._node.snapshot.devices
-        known = self._known | dict(devices.by_name)
-        self._known = known  # several streams may read at once, so a dictionary is never changed
-        pool = devices.pool.id.name
+        known, pool = self._known, self._node.name
         try:
+            known = known | dict(self._node.snapshot.devices.by_name)
+            self._known = known  # several streams may read at once, so a dictionary is never changed
             seen = SeenHardware.on(self._readers)
         except HardwareError as error:
             return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in known)

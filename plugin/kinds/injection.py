@@ -32,6 +32,8 @@ def _injection(context: Context, uid: ClaimUid, device: Claimed, hook: HookProgr
         has_admin_access=device.has_admin_access,
         nodes=parts.nodes,
         files=parts.files,
+        shared_nodes=parts.shared.nodes,
+        shared_files=parts.shared.files,
         told=parts.told,
         folders=parts.folders,
         variables=parts.variables,

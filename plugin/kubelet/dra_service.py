@@ -2,75 +2,41 @@
 
 Takes the names of claims; returns an entry for each of them, so one claim's failure affects no other. Claims
 are read here, and refused where they are not allocated or their UID is not the one that the kubelet gave.
+Claims of one call that share no hardware are worked on side by side, the others one after the other. A call
+ends with its caller.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Final
 
 import grpc
 
-from plugin.base.claim_uid import checked_uid, is_uid
-from plugin.base.errors import ClaimUnreadable, ClaimUnusable, PluginError, Unexpected
+from plugin.base.claim_uid import is_uid
+from plugin.base.errors import ClaimUnusable, Unexpected
+from plugin.base.groups import groups_of
 from plugin.claim.driver import Driver
-from plugin.claim.holder_wait import HolderWait
-from plugin.claim.members import is_of_many_nodes, pools_of
+from plugin.claim.members import pools_of
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.ports import ClaimReader
 from plugin.claim.preparation import Preparation
-from plugin.telling.deferred_log import deferred
+from plugin.kubelet.claim_call import ClaimCall, Outcome, WireClaim, failures_text
+from plugin.telling.deferred_log import DeferredLines, deferred
 from plugin.telling.ports import ClaimObserver
 from scheduler_core.base.errors import CoreError, InvalidInput
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 
+# As many as a node has GPUs.
+_SIDE_BY_SIDE: Final = 16
 _log = logging.getLogger(__name__)
 
-
-class WireClaim(Protocol):
-    """A claim as every version of the contract names it."""
-
-    @property
-    def namespace(self) -> str: ...  # noqa: D102 - the wire's fields
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def uid(self) -> str: ...  # noqa: D102
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The answer for one claim. Shape: ``error`` empty on success; ``devices`` empty on failure."""
-
-    devices: tuple[PreparedDevice, ...] = ()
-    error: str = ""
-
-
-@dataclass(slots=True, kw_only=True)
-class _ClaimCall:
-    """One claim of one call.
-
-    Shape: ``ours`` its devices of this driver of which the claim's status speaks, empty until its allocation
-           is read.
-    """
-
-    attempted: str
-    ref: ClaimRef
-    uid: str
-    context: grpc.ServicerContext
-    ours: tuple[AllocatedDevice, ...] = ()
-
-    def checked_uid(self) -> ClaimUid:
-        """Return the UID. Raises: ClaimUnusable where it cannot be used."""
-        return checked_uid(self.uid, self.ref)
-
-
-Action = Callable[[_ClaimCall], tuple[PreparedDevice, ...]]
+Action = Callable[[ClaimCall], tuple[PreparedDevice, ...]]
 
 
 class Service:
@@ -82,74 +48,124 @@ class Service:
         self._observer = observer
 
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
-        """Prepare claims, one after the other. Shape: an entry for each, by UID."""
-        wait = self._driver.holder_waits.begin(context.is_active)
-        return self._outcomes("prepare", wanted, context, partial(self._prepare, wait))
+        """Prepare claims. Shape: an entry for each, by UID."""
+        calls = self._calls("prepare", wanted, context)
+        if len(calls) > 1:
+            self._read_ahead(calls)
+        return self._outcomes(calls, self._prepare, context)
 
     def unprepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims that are not known."""
-        return self._outcomes("unprepare", wanted, context, self._unprepare)
+        return self._outcomes(self._calls("unprepare", wanted, context), self._unprepare, context)
 
-    def _prepare(self, wait: HolderWait, call: _ClaimCall) -> tuple[PreparedDevice, ...]:
+    def _calls(
+        self, attempted: str, wanted: Iterable[WireClaim], context: grpc.ServicerContext
+    ) -> Sequence[ClaimCall]:
+        budget = self._driver.budgets.begin(context.is_active, context.time_remaining())
+        return [
+            ClaimCall(
+                attempted=attempted,
+                ref=ClaimRef(one.namespace, one.name),
+                uid=one.uid,
+                context=context,
+                budget=budget,
+            )
+            for one in wanted
+        ]
+
+    def _read_ahead(self, calls: Sequence[ClaimCall]) -> None:
+        """Read several claims at once: which of them share hardware is known only then."""
+
+        def read(call: ClaimCall) -> AllocatedClaim:
+            call.refuse_gone()
+            return self._read(call.checked_uid(), call.ref, lambda: None)
+
+        with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(calls)), thread_name_prefix="read") as pool:
+            for call in calls:
+                call.reading = pool.submit(read, call)
+
+    def _prepare(self, call: ClaimCall) -> tuple[PreparedDevice, ...]:
         uid, ref = call.checked_uid(), call.ref
-        # A caller that hung up may already have asked to unprepare: nothing new is begun for it.
-        if not call.context.is_active():
-            raise ClaimUnreadable("prepare", f"claim {ref}", "the kubelet gave up waiting")
+        call.refuse_gone()
         with ExitStack() as block:
             opened: list[Preparation] = []
             # Opening takes about as long as the API server's answer, so both happen at the same time.
-            allocated = self._read(
-                uid, ref, lambda: opened.append(block.enter_context(self._driver.opened(uid, ref, wait)))
+            allocated = self._allocated(
+                call, lambda: opened.append(block.enter_context(self._driver.opened(uid, ref, call.budget)))
             )
             call.ours = tuple(one for one in allocated.results if self._is_told(one))
             name = self._driver.name
             pools = {pool: self._claims.members(name, pool) for pool in pools_of(allocated, name)}
+            call.refuse_gone()
             devices = self._driver.finish(opened[0], allocated, pools)
         if devices:
             _after_answer(call.context, partial(self._observer.changed, uid, ref))
         return devices
 
-    def _is_told(self, one: AllocatedDevice) -> bool:
-        """Whether the claim's status tells of a device: of one of several nodes each would tell its own."""
-        return one.device.driver == self._driver.name and not is_of_many_nodes(one)
+    def _allocated(self, call: ClaimCall, meanwhile: Callable[[], None]) -> AllocatedClaim:
+        """Return a claim's allocation, read now if it was not read ahead. Raises: PluginError."""
+        if call.reading is None:
+            return self._read(call.checked_uid(), call.ref, meanwhile)
+        allocated = call.reading.result()
+        meanwhile()
+        return allocated
 
-    def _unprepare(self, call: _ClaimCall) -> tuple[PreparedDevice, ...]:
+    def _is_told(self, one: AllocatedDevice) -> bool:
+        """Whether the claim's status tells of a device. Of other nodes' devices their own plugins tell."""
+        return (one.device.driver, one.device.pool) == (self._driver.name, self._driver.node_name)
+
+    def _unprepare(self, call: ClaimCall) -> tuple[PreparedDevice, ...]:
         uid = call.checked_uid()
-        self._driver.unprepare(uid, call.ref)
+        call.refuse_gone()
+        self._driver.unprepare(uid, call.ref, call.budget)
         # The status of a claim that was never prepared may say why: that goes, too.
         _after_answer(call.context, partial(self._observer.changed, uid, call.ref))
         return ()
 
     def _outcomes(
-        self, attempted: str, wanted: Iterable[WireClaim], context: grpc.ServicerContext, action: Action
+        self, calls: Sequence[ClaimCall], action: Action, context: grpc.ServicerContext
     ) -> Mapping[str, Outcome]:
-        calls = [
-            _ClaimCall(
-                attempted=attempted, ref=ClaimRef(one.namespace, one.name), uid=one.uid, context=context
-            )
-            for one in wanted
-        ]
         with deferred() as lines:
-            outcomes = {call.uid: self._outcome(call, action) for call in calls}
+            self._work(calls, action, lines)
+            self._tell(calls)
         _after_answer(context, lines.write)
-        return outcomes
+        return {call.uid: call.outcome for call in calls}
 
-    def _outcome(self, call: _ClaimCall, action: Action) -> Outcome:
-        """Run an action for one claim and turn its result or its error into the claim's entry."""
-        try:
-            return Outcome(devices=action(call))
-        except PluginError as error:
-            text = _with_claim(call.ref, error)
-            _log.warning("%s", text)
-            failure = error
-        except Exception as error:  # noqa: BLE001 - the outermost loop: the other claims must get their answer
-            _log.exception("claim %s: %s failed unexpectedly", call.ref, call.attempted)
-            reason = f"unexpected {type(error).__name__}: {error}"
-            failure = Unexpected(call.attempted, f"claim {call.ref}", reason)
-            text = str(failure)
-        if is_uid(call.uid):
-            self._observer.failed(ClaimUid(call.uid), call.ref, call.attempted, failure, call.ours)
-        return Outcome(error=text)
+    def _work(self, calls: Sequence[ClaimCall], action: Action, lines: DeferredLines) -> None:
+        if len(calls) < 2:
+            for call in calls:
+                _carry_out(call, action)
+            return
+
+        def work(group: Iterable[int]) -> None:
+            with lines.of_this_thread():
+                for place in group:
+                    _carry_out(calls[place], action)
+
+        groups = groups_of([self._keys(call) for call in calls])
+        with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(groups)), thread_name_prefix="claims") as pool:
+            list(pool.map(work, groups))
+
+    def _keys(self, call: ClaimCall) -> frozenset[Hashable]:
+        """Return what no other claim of the call may be worked on beside this one with: itself, hardware."""
+        reading = call.reading
+        allocated = None if reading is None or reading.exception() is not None else reading.result()
+        targets = (
+            self._driver.lock_targets(ClaimUid(call.uid), allocated) if is_uid(call.uid) else frozenset()
+        )
+        return frozenset({call.uid, *targets})
+
+    def _tell(self, calls: Sequence[ClaimCall]) -> None:
+        """Log one line about all failures, and have each told to the users of its claim."""
+        text = failures_text(calls)
+        if not text:
+            return
+        failed = [(call, call.failure) for call in calls if call.failure is not None]
+        mistakes = (error.__cause__ for _, error in failed if isinstance(error, Unexpected))
+        _log.warning("%s", text, exc_info=next(mistakes, None))
+        for call, failure in failed:
+            if call.can_be_told:
+                self._observer.failed(ClaimUid(call.uid), call.ref, call.attempted, failure, call.ours)
 
     def _read(self, uid: ClaimUid, ref: ClaimRef, meanwhile: Callable[[], None]) -> AllocatedClaim:
         try:
@@ -164,6 +180,14 @@ class Service:
         return claim
 
 
+def _carry_out(call: ClaimCall, action: Action) -> None:
+    """Do what is asked for one claim and turn its result or its error into the claim's outcome."""
+    try:
+        call.outcome = Outcome(devices=action(call))
+    except Exception as error:  # noqa: BLE001 - the outermost loop: the other claims must get their answer
+        call.fail(error)
+
+
 def _after_answer(context: grpc.ServicerContext, action: Callable[[], None]) -> None:
     """Run an action once the answer is out: a thread that it wakes earlier would delay the answer."""
     if not context.add_callback(action):  # the caller is gone
@@ -174,8 +198,3 @@ def _without_subject(error: CoreError) -> str:
     """Return an error's text without the object that it is about: the caller's sentence names it already."""
     text = str(error)
     return text.removeprefix(f"{error.subject}: ") if isinstance(error, InvalidInput) else text
-
-
-def _with_claim(ref: ClaimRef, error: PluginError) -> str:
-    """Return an error's text, with the claim named exactly once."""
-    return str(error) if error.subject.endswith(f"claim {ref}") else f"claim {ref}: {error}"

@@ -8,33 +8,34 @@ import socket
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import grpc
 
 from plugin.base import files
 from plugin.base.errors import PluginError, SocketTaken
 
-# Calls may wait for another claim's hardware. What is cut off after this time, the next plugin finishes.
-_GRACE_S: Final = 20.0
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A served socket. Shape: ``identity`` is the device and inode of the socket that we made."""
+    """A served socket.
+
+    Shape: ``identity`` is the device and inode of the socket that we made.
+    Units: ``grace_s`` how many seconds calls may take to finish; the next plugin finishes what is cut off.
+    """
 
     server: grpc.Server
     path: Path
     identity: tuple[int, int]
+    grace_s: float
 
     def close(self) -> None:
         """Remove the socket if it is still ours, stop listening, let calls finish within the grace time."""
         if _identity(self.path) == self.identity:
             self.path.unlink(missing_ok=True)
-        self.server.stop(_GRACE_S).wait()
+        self.server.stop(self.grace_s).wait()
 
 
-def serve(server: grpc.Server, path: Path) -> Endpoint:
+def serve(server: grpc.Server, path: Path, grace_s: float = 20.0) -> Endpoint:
     """Serve a socket at ``path``.
 
     It is made under a name of its own and moved into place: when gRPC stops, it unlinks the name it was
@@ -53,7 +54,7 @@ def serve(server: grpc.Server, path: Path) -> Endpoint:
         server.stop(None).wait()
         raise
     found = path.lstat()
-    return Endpoint(server, path, (found.st_dev, found.st_ino))
+    return Endpoint(server, path, (found.st_dev, found.st_ino), grace_s)
 
 
 def refuse_taken(path: Path) -> None:

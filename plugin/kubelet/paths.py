@@ -1,4 +1,4 @@
-"""Where a plugin serves: what the kubelet's side must know of the options."""
+"""Where and how a plugin serves: what the kubelet's side must know of the options."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ class PluginPaths(HookPaths, Protocol):
     @property
     def dra_socket(self) -> Path:
         """Return the socket that the kubelet calls."""
+        ...
+
+    @property
+    def grace_s(self) -> float:
+        """Return how long calls may take to finish at the end. Units: seconds."""
         ...
 
     @property

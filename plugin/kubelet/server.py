@@ -24,6 +24,7 @@ from plugin.base import files, folders
 from plugin.base.errors import PluginError, SocketTaken
 from plugin.claim.driver import Driver
 from plugin.claim.ports import ClaimReader
+from plugin.claim.repeated import repeated
 from plugin.kubelet import sockets
 from plugin.kubelet.dra_grpc import DraV1, DraV1Beta1
 from plugin.kubelet.dra_service import Service
@@ -40,11 +41,12 @@ _REGISTRATION_WORKERS: Final = 2
 # gRPC does not measure the bandwidth: its pings would go back and forth just when a call begins.
 _OPTIONS: Final = (("grpc.http2.bdp_probe", 0),)
 _FOLDER_MODE: Final = 0o750
+_LOOK_S: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
 class Running:
-    """A plugin that serves. Leaving its ``with`` block deregisters it and waits for calls to finish."""
+    """A plugin that serves. Leaving its ``with`` block deregisters it and lets calls finish for a while."""
 
     def __init__(
         self,
@@ -65,8 +67,8 @@ class Running:
         """Deregister first, so that the kubelet calls no server that is going away."""
         self._registration.close()
         self._streams.close()
-        self._care.close()
         self._dra.close()
+        self._care.close()
         self._hooks.close()
         _log.info("stopped serving %s", self._dra.path)
 
@@ -109,13 +111,25 @@ def start(
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
         observer = observer or NoObserver()
+        for found in driver.quarantined():
+            observer.kept(found)
         hooks = HookService(driver, observer, paths)
         hooks.begin()
         try:
-            return _served(Service(driver, claims, observer), streams, hooks, paths, driver.care.repeated())
+            return _served(Service(driver, claims, observer), streams, hooks, paths, _caring(driver))
         except BaseException:
             hooks.close()
             raise
+
+
+@contextmanager
+def _caring(driver: Driver) -> Iterator[None]:
+    """Look after daemons and parked claims as long as the block runs, each on a thread of its own."""
+    with (
+        repeated("MPS daemons", _LOOK_S, driver.care.look_after),
+        repeated("parked claims", _LOOK_S, driver.parked.look_after),
+    ):
+        yield
 
 
 def refuse_unusable(paths: PluginPaths) -> None:
@@ -161,9 +175,9 @@ def _served(
     paths: PluginPaths,
     care: AbstractContextManager[None],
 ) -> Running:
-    dra = serve(_dra_server(service, streams), paths.dra_socket)
+    dra = serve(_dra_server(service, streams), paths.dra_socket, paths.grace_s)
     try:
-        registration = serve(_registration_server(paths), paths.registration_socket)
+        registration = serve(_registration_server(paths), paths.registration_socket, paths.grace_s)
     except PluginError:
         streams.close()
         dra.close()

@@ -48,4 +48,4 @@ class Context:
     @cached_property
     def gpu_parts(self) -> GpuParts:
         """Return what containers need of GPUs. What the devices of the claim share is read once."""
-        return GpuParts(self.machine, self.host_root)
+        return GpuParts(self.machine, self.host_root, self.node.gpus)

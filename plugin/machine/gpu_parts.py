@@ -5,52 +5,69 @@ Takes GPUs by UUID; returns device nodes and the driver's files, checked and as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from agent.hardware.errors import NotFound
 from agent.hardware.ports import Machine
-from agent.hardware.types import DeviceNode, GpuUuid, HostFile
-from plugin.machine.parts import Parts, usable_files, usable_nodes
+from agent.hardware.types import DeviceNode, Gpu, GpuUuid, HostFile
+from plugin.machine.parts import Parts, SharedParts, usable_files, usable_nodes
 
 
 class GpuParts:
-    """The parts of the GPUs of one claim. What was read once is not read again."""
+    """The parts of the GPUs of one claim. What was read once is not read again.
 
-    def __init__(self, machine: Machine, host_root: Path) -> None:
+    Shape: ``gpus`` as they were last listed, for what does not change while a GPU is there.
+    """
+
+    def __init__(self, machine: Machine, host_root: Path, gpus: Mapping[GpuUuid, Gpu]) -> None:
         self._machine = machine
         self._host_root = host_root
+        self._gpus = gpus
         self._minors: dict[GpuUuid, int] = {}
         self._nodes: dict[GpuUuid, tuple[DeviceNode, ...]] = {}
 
     def of_gpus(self, gpus: Sequence[GpuUuid]) -> Parts:
-        """Return the nodes that every consumer of a GPU needs, those of the GPUs, and the driver's files.
+        """Return the parts of whole GPUs, for computing and graphics.
 
         Raises: HardwareError; NotReady where one is missing.
         """
-        for gpu in gpus:
-            self._minor(gpu)
-        control_nodes = self._control_nodes
-        return Parts((*control_nodes, *(node for gpu in gpus for node in self._gpu_nodes(gpu))), self._files)
+        parts = self._computing(gpus)
+        return replace(parts, nodes=(*parts.nodes, *self._drawing(gpus)))
 
     def of_monitored_gpus(self, gpus: Sequence[GpuUuid]) -> Parts:
         """Return the parts of GPUs, and the nodes through which a monitor sees their MIG instances.
 
+        A monitor computes nothing, so it goes without the nodes for that where there are none.
         Raises: HardwareError; NotReady where one is missing.
         """
-        of_gpus = self.of_gpus(gpus)
+        own = (*self._own_nodes(gpus), *self._drawing(gpus))
         found = (node for gpu in gpus for node in self._machine.files.monitoring_nodes(self._minor(gpu)))
         nodes = usable_nodes(tuple(dict.fromkeys(found)), self._host_root)
-        return Parts((*of_gpus.nodes, *nodes), of_gpus.files)
+        shared = SharedParts((*self._control_nodes, *self._compute_nodes_if_any), self._files)
+        return Parts((*own, *nodes), shared=shared)
 
-    def of_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> Parts:
+    def of_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int, *, has_graphics: bool = False) -> Parts:
         """Return the parts of an instance: those of its GPU and its own nodes.
 
+        Shape: ``has_graphics`` of a profile with graphics (``+gfx``).
         Raises: HardwareError; NotReady where one is missing.
         """
-        of_gpu = self.of_gpus([gpu])
+        parts = self._computing([gpu])
         nodes = self._machine.files.instance_nodes(self._minor(gpu), gi_id, ci_id)
-        return Parts((*of_gpu.nodes, *usable_nodes(nodes, self._host_root)), of_gpu.files)
+        drawing = self._drawing([gpu] if has_graphics else [])
+        return replace(parts, nodes=(*parts.nodes, *usable_nodes(nodes, self._host_root), *drawing))
+
+    def _computing(self, gpus: Sequence[GpuUuid]) -> Parts:
+        nodes = self._own_nodes(gpus)
+        return Parts(nodes, shared=SharedParts((*self._control_nodes, *self._compute_nodes), self._files))
+
+    def _own_nodes(self, gpus: Sequence[GpuUuid]) -> tuple[DeviceNode, ...]:
+        for gpu in gpus:
+            self._minor(gpu)
+        return tuple(node for gpu in gpus for node in self._gpu_nodes(gpu))
 
     def _minor(self, gpu: GpuUuid) -> int:
         # Asked for now: a driver that was loaded anew may have numbered its GPUs anew since they were listed.
@@ -64,11 +81,27 @@ class GpuParts:
             self._nodes[gpu] = usable_nodes(nodes, self._host_root)
         return self._nodes[gpu]
 
+    def _drawing(self, gpus: Sequence[GpuUuid]) -> tuple[DeviceNode, ...]:
+        addresses = (self._gpus[gpu].bdf for gpu in gpus if gpu in self._gpus)
+        nodes = (node for bdf in addresses for node in self._machine.files.graphics_nodes(bdf))
+        return usable_nodes(tuple(nodes), self._host_root)
+
     @cached_property
     def _control_nodes(self) -> tuple[DeviceNode, ...]:
         return usable_nodes(self._machine.files.control_nodes(), self._host_root)
 
     @cached_property
+    def _compute_nodes(self) -> tuple[DeviceNode, ...]:
+        return usable_nodes(self._machine.files.compute_nodes(), self._host_root)
+
+    @property
+    def _compute_nodes_if_any(self) -> tuple[DeviceNode, ...]:
+        try:
+            return self._compute_nodes
+        except NotFound:
+            return ()
+
+    @cached_property
     def _files(self) -> tuple[HostFile, ...]:
-        driver = self._machine.gpus.versions().driver
-        return usable_files(self._machine.files.libraries(driver), self._host_root)
+        driver, files = self._machine.gpus.versions().driver, self._machine.files
+        return usable_files((*files.libraries(driver), *files.sockets()), self._host_root)

@@ -7,11 +7,11 @@ the driver's version is the same and every file still exists.
 from __future__ import annotations
 
 from agent.hardware.ports import DriverFiles
-from agent.hardware.types import DeviceNode, HostFile
+from agent.hardware.types import Bdf, DeviceNode, HostFile
 
 
 class RememberedFiles:
-    """Implements ``DriverFiles``. Device nodes are not cached."""
+    """Implements ``DriverFiles``. Device nodes and sockets are not cached."""
 
     def __init__(self, files: DriverFiles) -> None:
         self._files = files
@@ -24,6 +24,18 @@ class RememberedFiles:
     def control_nodes(self) -> tuple[DeviceNode, ...]:
         """Return the nodes that every consumer of a GPU needs."""
         return self._files.control_nodes()
+
+    def compute_nodes(self) -> tuple[DeviceNode, ...]:
+        """Return the nodes that every program needs that computes on a GPU."""
+        return self._files.compute_nodes()
+
+    def graphics_nodes(self, bdf: Bdf) -> tuple[DeviceNode, ...]:
+        """Return the nodes for graphics of a GPU."""
+        return self._files.graphics_nodes(bdf)
+
+    def sockets(self) -> tuple[HostFile, ...]:
+        """Return the sockets of the driver's services that run now."""
+        return self._files.sockets()
 
     def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
         """Return the capability nodes of a GI and its CI."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+GPU: Final = "GPU"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -10,14 +10,15 @@ import logging
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Gpus
-from agent.hardware.types import Gpu, ModeChange
+from agent.hardware.types import ModeChange
+from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy, ModeBlocked, PlacementTaken
 from plugin.machine.texts import gpu_text, instances_text
 
 _log = logging.getLogger(__name__)
 
 
-def turn_on(gpus: Gpus, gpu: Gpu) -> None:
+def turn_on(gpus: Gpus, gpu: NumberedGpu) -> None:
     """Turn the mode on, so that instances can be created.
 
     Raises: ModeBlocked, GpuBusy; NotSupported on a model without MIG.
@@ -25,7 +26,7 @@ def turn_on(gpus: Gpus, gpu: Gpu) -> None:
     _set(gpus, gpu, enabled=True)
 
 
-def turn_off_together(gpus: Gpus, *together: Gpu) -> None:
+def turn_off_together(gpus: Gpus, *together: NumberedGpu) -> None:
     """Turn the mode of several GPUs off, so that they can be used whole. All are checked before any changes.
 
     Raises: PlacementTaken naming the instances that are left; ModeBlocked, GpuBusy; HardwareError.
@@ -40,7 +41,7 @@ def turn_off_together(gpus: Gpus, *together: Gpu) -> None:
             _set(gpus, gpu, enabled=False)
 
 
-def turn_off_if_unused(gpus: Gpus, gpu: Gpu) -> None:
+def turn_off_if_unused(gpus: Gpus, gpu: NumberedGpu) -> None:
     """Turn the mode off where the GPU has no instance. A refusal is logged only: nothing depends on it.
 
     The mode stays on where only an operator could turn it on again.
@@ -54,7 +55,7 @@ def turn_off_if_unused(gpus: Gpus, gpu: Gpu) -> None:
         _log.warning("%s stays in MIG mode: %s", gpu_text(gpu), error)
 
 
-def _set(gpus: Gpus, gpu: Gpu, *, enabled: bool) -> None:
+def _set(gpus: Gpus, gpu: NumberedGpu, *, enabled: bool) -> None:
     mode = gpus.mig_mode(gpu.uuid)
     if mode is not None and mode.current == enabled and (mode.is_settled or gpu.mode_needs_operator):
         return
@@ -71,7 +72,7 @@ def _set(gpus: Gpus, gpu: Gpu, *, enabled: bool) -> None:
     raise refusal(attempted, subject, change.value)
 
 
-def _take_back(gpus: Gpus, gpu: Gpu, *, enabled: bool) -> None:
+def _take_back(gpus: Gpus, gpu: NumberedGpu, *, enabled: bool) -> None:
     try:
         gpus.set_mig_mode(gpu.uuid, enabled)
     except HardwareError as error:

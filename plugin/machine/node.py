@@ -6,19 +6,28 @@ the claim names a device that the last snapshot lacks.
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from agent.hardware.errors import TimedOut
 from agent.hardware.ports import Readers
-from agent.hardware.types import Gpu, GpuInstance, GpuUuid
+from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.numbers.kept import NumbersUnknown
+from agent.inventory.numbers.numbering import NumberedGpu, Numbering, in_pci_order
+from agent.inventory.published import Hardware, MigComputeInstance, MigPartition
 from agent.inventory.vfs.rules import VfRules
+from plugin.base.in_flight import HUNG_AFTER_S
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +39,15 @@ class NodeSnapshot:
     """
 
     devices: NodeDevices
-    gpus: Mapping[GpuUuid, Gpu]
+    gpus: Mapping[GpuUuid, NumberedGpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
     fabric: Fabric = NO_FABRIC
+
+    def has_graphics(self, hardware: Hardware) -> bool:
+        """Whether a MIG device is of a profile with graphics."""
+        name = self.devices.by_hardware.get(hardware)
+        found = None if name is None else self.devices.by_name[name]
+        return isinstance(found, MigPartition | MigComputeInstance) and found.profile.has_graphics
 
     def text_of(self, target: LockTarget) -> str:
         """Return how messages name what is locked."""
@@ -41,11 +56,12 @@ class NodeSnapshot:
 
 
 class Node:
-    """The node of one driver.
+    """The node of one driver. Units: ``reading_s`` how many seconds another's reading is waited for.
 
-    Shape: ``linked`` the table of partitions, ``modes`` in which the GPUs are offered, ``split`` those whose
-           GPU instances are in parts, ``imex_channels`` how many are offered, ``vfs`` the rules for VFs; all
-           as the agent has them.
+    Shape: ``name`` its own and its pool's; ``linked`` the table of partitions, ``modes`` in which the GPUs
+           are offered, ``split`` those whose GPU instances are in parts, ``imex_channels`` how many are
+           offered, ``vfs`` the rules for VFs, ``numbering`` gives the GPUs their numbers; all as the agent
+           has them.
     """
 
     def __init__(
@@ -59,15 +75,19 @@ class Node:
         imex_channels: int = 0,
         vfs: VfRules | None = None,
         split: SplitGpus | None = None,
+        reading_s: float = HUNG_AFTER_S,
+        numbering: Numbering = in_pci_order,
     ) -> None:
         self._readers = readers
-        self._name = name
+        self.name = name
         self._driver = driver
         self._linked = linked
         self._modes = modes or GpuModes()
         self._imex_channels = imex_channels
         self._vfs = vfs
         self._split = split
+        self._reading_s = reading_s
+        self._numbering = numbering
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
 
@@ -77,21 +97,49 @@ class Node:
         return self._snapshot or self.read_again()
 
     def read_again(self) -> NodeSnapshot:
-        """Read the node anew. Concurrent callers read one after the other."""
-        with self._reading:
-            inventory = discover(self._readers, self._name)
-            inventory = replace(
-                inventory,
-                linked=self._linked,
-                modes=self._modes,
-                split=self._split,
-                imex_channels=self._imex_channels,
-                vfs=self._vfs,
-            )
-            self._snapshot = NodeSnapshot(
-                describe(inventory, self._driver),
-                {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
-                {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
-                inventory.fabric,
-            )
+        """Read the node anew. Concurrent callers read one after the other.
+
+        Raises: NumbersUnknown while nobody can say which GPU has which name; HardwareError; TimedOut where
+                another's reading does not end.
+        """
+        with self._alone():
+            self._snapshot = self._read(self._numbering)
             return self._snapshot
+
+    def read_for_repairs(self) -> NodeSnapshot:
+        """Read the node anew, for who finds devices by UUIDs and addresses: names may be unknown yet.
+
+        Raises: HardwareError.
+        """
+        try:
+            return self.read_again()
+        except NumbersUnknown as error:
+            _log.warning("%s; no claim is prepared before", error)
+            return self._read(in_pci_order)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other readings away. Raises: TimedOut."""
+        if not self._reading.acquire(timeout=self._reading_s):
+            reason = f"another reading has not come to its end for {self._reading_s:g} s"
+            raise TimedOut("reading", f"node {self.name}", reason)
+        try:
+            yield
+        finally:
+            self._reading.release()
+
+    def _read(self, numbering: Numbering) -> NodeSnapshot:
+        inventory = replace(
+            discover(self._readers, self.name, numbering),
+            linked=self._linked,
+            modes=self._modes,
+            split=self._split,
+            imex_channels=self._imex_channels,
+            vfs=self._vfs,
+        )
+        return NodeSnapshot(
+            describe(inventory, self._driver),
+            {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
+            {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
+            inventory.fabric,
+        )

@@ -18,12 +18,21 @@ _ROOT: Final = Path("/")
 
 
 @dataclass(frozen=True, slots=True)
+class SharedParts:
+    """What all devices of a claim that are GPUs need beside their own parts, as the host names it."""
+
+    nodes: tuple[DeviceNode, ...] = ()
+    files: tuple[HostFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """What a container gets of one device, as the host names it.
 
     Shape: ``told`` are names and values; the container's variables are the device's with ``_NAME`` behind it;
            ``folders`` are those that programs write to; ``variables`` have the name that programs know;
-           ``joins_pod`` whether something of it is brought into the pod's namespaces when a container starts.
+           ``joins_pod`` whether something of it is brought into the pod's namespaces when a container starts;
+           ``shared`` what other devices of the claim need in the same way.
     """
 
     nodes: tuple[DeviceNode, ...] = ()
@@ -32,6 +41,7 @@ class Parts:
     folders: tuple[HostFile, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     joins_pod: bool = False
+    shared: SharedParts = SharedParts()
 
 
 def usable_nodes(nodes: Sequence[DeviceNode], host_root: Path) -> tuple[DeviceNode, ...]:

@@ -34,7 +34,7 @@ class SeenHardware:
 
     def why_gpu_is_missing(self, gpu: Gpu) -> str:
         """Return why a GPU did not answer, empty where it did."""
-        return "" if gpu.uuid in self.gpus else self._why_not(f"GPU {gpu.index}", gpu.uuid)
+        return "" if gpu.uuid in self.gpus else self._why_not(f"GPU {gpu.index}", gpu.uuid, gpu.bdf)
 
     def why_function_is_missing(self, bdf: Bdf) -> str:
         """Return why a function of a NIC did not answer, empty where it did."""

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from plugin.base.budget import Budget
+
 _LOOK_AGAIN_S: Final = 0.05
 
 T = TypeVar("T")
@@ -16,11 +18,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How long one call waits for the machine. Units: ``most_s`` seconds of ``clock``."""
+    """How long one call waits for the machine.
+
+    Shape: ``is_wanted`` whether somebody still waits for the call. Units: ``most_s`` seconds of ``clock``.
+    """
 
     most_s: float
     clock: Callable[[], float]
     sleep: Callable[[float], None]
+    is_wanted: Callable[[], bool] = lambda: True
+
+    def within(self, budget: Budget | None) -> Waiting:
+        """Return the wait of a call that has a budget: it counts into that."""
+        if budget is None:
+            return self
+        return replace(self, most_s=min(self.most_s, budget.left_s), is_wanted=budget.is_wanted)
 
     def ending(self, at_s: float) -> Waiting:
         """Return what is left of a wait that ends at a time of the clock."""
@@ -29,6 +41,6 @@ class Waiting:
     def until(self, look: Callable[[], T | None]) -> T | None:
         """Ask again until there is an answer or the time is up, and return what there is then."""
         ends_at = self.clock() + self.most_s
-        while (found := look()) is None and self.clock() < ends_at:
+        while (found := look()) is None and self.clock() < ends_at and self.is_wanted():
             self.sleep(_LOOK_AGAIN_S)
         return found

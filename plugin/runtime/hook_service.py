@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import select
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Thread
 from typing import Final
@@ -17,6 +17,7 @@ import msgspec
 
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import PluginError, Unexpected
+from plugin.cdi.hook import ANSWER_S
 from plugin.claim.driver import Driver
 from plugin.claim.record_store import RecordStore
 from plugin.machine.namespaces import namespace_of
@@ -27,6 +28,7 @@ from scheduler_core.model.claim import ClaimUid
 
 _WORKERS: Final = 8
 _RINGS: Final = 4096
+_GOODBYE_S: Final = 5.0
 _ATTEMPTED: Final = "bring in"
 _log = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class HookService:
         self._store = RecordStore(paths.claims_dir)
         self._host_root = paths.host_root
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="hook")
+        self._begun: set[Future[None]] = set()
         self._thread = Thread(target=self._listen, name="hooks", daemon=True)
         self._bell = -1
         self._end_read, self._end_write = -1, -1
@@ -67,12 +70,13 @@ class HookService:
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no more, and let what was begun end."""
+        """Listen no more, and let what was begun end within a few seconds."""
         if not self._thread.is_alive():
             return
         os.write(self._end_write, b".")
         self._thread.join()
-        self._workers.shutdown()
+        self._workers.shutdown(wait=False)
+        wait(self._begun, _GOODBYE_S)
         for descriptor in (self._bell, self._end_read, self._end_write):
             os.close(descriptor)
 
@@ -90,7 +94,9 @@ class HookService:
     def _take_all(self) -> None:
         try:
             for request in self._mailbox.take():
-                self._workers.submit(self._handle, request)
+                begun = self._workers.submit(self._handle, request)
+                self._begun.add(begun)
+                begun.add_done_callback(self._begun.discard)
         except PluginError as error:
             _log.error("hooks get no answer: %s", error)
 
@@ -112,7 +118,8 @@ class HookService:
             return "its request cannot be read: it must have the claim's UID, the device, and the state"
         try:
             pod = namespace_of(question.pid, self._host_root, f"device {question.device}")
-            ref = self._driver.bring_in(question.uid, question.device, pod)
+            budget = self._driver.budgets.begin(request.is_awaited, ANSWER_S)
+            ref = self._driver.bring_in(question.uid, question.device, pod, budget)
         except PluginError as error:
             _log.warning("%s", error)
             self._tell(question, error)

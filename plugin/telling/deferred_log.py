@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -17,10 +18,10 @@ _calls: Final = threading.local()
 
 
 class DeferredLines:
-    """The lines of one call that are not written yet."""
+    """The lines of one call that are not written yet, of all threads that work for it."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[logging.Handler, logging.LogRecord]] = []
+        self._kept = deque[tuple[logging.Handler, logging.LogRecord]]()
 
     def keep(self, handler: logging.Handler, line: logging.LogRecord) -> None:
         """Keep a line that ``handler`` is to write."""
@@ -28,19 +29,32 @@ class DeferredLines:
 
     def write(self) -> None:
         """Write the kept lines. Call it once the call is over."""
-        kept, self._kept = self._kept, []
-        for handler, line in kept:
+        while (kept := self._next()) is not None:
+            handler, line = kept
             handler.handle(line)
+
+    def _next(self) -> tuple[logging.Handler, logging.LogRecord] | None:
+        try:
+            return self._kept.popleft()
+        except IndexError:
+            return None
+
+    @contextmanager
+    def of_this_thread(self) -> Iterator[None]:
+        """Keep also the lines that this thread logs within a ``with`` block."""
+        _calls.lines = self
+        try:
+            yield
+        finally:
+            _calls.lines = None
 
 
 @contextmanager
 def deferred() -> Iterator[DeferredLines]:
     """Keep this thread's lines within a ``with`` block; the caller writes them some time after it."""
-    _calls.lines = DeferredLines()
-    try:
-        yield _calls.lines
-    finally:
-        _calls.lines = None
+    lines = DeferredLines()
+    with lines.of_this_thread():
+        yield lines
 
 
 class DeferLines(logging.Filter):

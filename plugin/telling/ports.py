@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from plugin.base.errors import PluginError
+from plugin.claim.quarantine.quarantined import Quarantined
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 
@@ -29,6 +30,10 @@ class ClaimEvents(Protocol):
 
     def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
         """Write an event on a claim later. Returns at once and never fails."""
+        ...
+
+    def warn_of_node(self, reason: str, message: str) -> None:
+        """Write an event on this node later. Returns at once and never fails."""
         ...
 
 
@@ -53,6 +58,10 @@ class ClaimObserver(Protocol):
         """
         ...
 
+    def kept(self, found: Quarantined) -> None:
+        """Take note that the record of a claim cannot be believed, so that the claim stays as it is."""
+        ...
+
 
 class NoObserver:
     """The observer where claims come from files: there is no status to write."""
@@ -69,3 +78,6 @@ class NoObserver:
         devices: Sequence[AllocatedDevice] = (),
     ) -> None:
         """Do nothing."""
+
+    def kept(self, found: Quarantined) -> None:
+        """Do nothing: it stands in the log."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from daemon.backoff import Backoff
 from plugin.base.errors import PluginError, ReportFailed
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record_store import RecordStore
 from plugin.telling.ports import ClaimEvents, ClaimWriter
 from plugin.telling.status import Failure, device_statuses, failure_statuses
@@ -28,6 +29,7 @@ _ATTEMPTS: Final = 6  # after which the failure is logged
 _BACKOFF: Final = Backoff(first=1.0, most=60.0)
 _GOODBYE_S: Final = 5.0
 _REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed", "bring in": "BringInFailed"}
+_UNBELIEVED: Final = "RecordUnusable"
 _log = logging.getLogger(__name__)
 
 
@@ -95,6 +97,13 @@ class Reports:
                 return
             self._put(uid, ref)
         self._wake.set()
+
+    def kept(self, found: Quarantined) -> None:
+        """Have an event written on a claim in quarantine; on the node where no line says the claim's name."""
+        if found.known.ref is None:
+            self._events.warn_of_node(_UNBELIEVED, str(found.error))
+        else:
+            self._events.warn(found.known.ref, found.uid, _UNBELIEVED, str(found.error))
 
     def all_again(self) -> None:
         """Have the status of every claim with a record written: an earlier process may not have done it."""

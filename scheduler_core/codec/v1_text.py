@@ -19,17 +19,19 @@ from scheduler_core.codec.v1_device import NO_BINDING, read_device
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.policy import RequestPolicy
+from scheduler_core.model.taints import Taint
 
 Parse = Callable[[bytes], Any]
 """Returns what a JSON text says."""
 _Attributes = Mapping[QualifiedName, AttributeValue]
 _Capacities = tuple[Mapping[QualifiedName, Quantity], Mapping[QualifiedName, RequestPolicy]]
 
-_PARTS: Final = ("attributes", "capacity", "consumesCounters")
+_PARTS: Final = ("attributes", "capacity", "consumesCounters", "taints")
 
 _attributes: Final[Decoded[_Attributes]] = Decoded(4096)
 _capacities: Final[Decoded[_Capacities]] = Decoded(4096)
 _draws: Final[Decoded[tuple[Draw, ...]]] = Decoded(4096)
+_taints: Final[Decoded[tuple[Taint, ...]]] = Decoded(4096)
 
 
 class DeviceText(Protocol):
@@ -39,6 +41,7 @@ class DeviceText(Protocol):
     attributes: bytes
     capacity: bytes
     consumes_counters: bytes
+    taints: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,15 @@ class DeviceTextReader:
 
     def read(self, text: DeviceText, place: Fields, name: DeviceName) -> Device:
         """Read the device at a place of the slice. Raises: InvalidSlice, as ``read_device`` does."""
-        parts = bytes(text.attributes), bytes(text.capacity), bytes(text.consumes_counters)
+        parts = (
+            bytes(text.attributes),
+            bytes(text.capacity),
+            bytes(text.consumes_counters),
+            bytes(text.taints),
+        )
         capacities, draws = _capacities.get((self.driver, parts[1])), _draws.get(parts[2])
-        if capacities is None or draws is None or self.nodes is None:
+        taints = _taints.get(parts[3])
+        if capacities is None or draws is None or taints is None or self.nodes is None:
             return self._read_all(parts, place, name)
         attributes = self._attributes(parts[0], place)
         if len(attributes) + len(capacities[0]) > limits.PROPERTIES:
@@ -64,6 +73,7 @@ class DeviceTextReader:
             capacity=capacities[0],
             draws=draws,
             nodes=self.nodes,
+            taints=taints,
             binding=NO_BINDING,
             policies=capacities[1],
         )
@@ -83,6 +93,7 @@ class DeviceTextReader:
         _attributes.put((self.driver, parts[0]), device.attributes)
         _capacities.put((self.driver, parts[1]), (device.capacity, device.policies))
         _draws.put(parts[2], device.draws)
+        _taints.put(parts[3], device.taints)
         return device
 
     def _body(self, parts: Sequence[bytes], place: Fields) -> Fields:

@@ -15,6 +15,7 @@ from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Final
 
+from controller.model.slice_text import read_v1_slice
 from scheduler_core.codec import v1
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT
@@ -28,7 +29,6 @@ from tangram.bench.machine import DRIVER, GPUS, as_server_sends, small_partition
 from tangram.bench.objects import Json
 from tangram.bench.report import MS, US, Report, Row, Unit, times
 from tangram.bench.settings import Settings
-from tangram.slice_text import read_v1_slice
 
 _NODES: Final = 1000
 _PER_NODE_NS: Final = 10 * MS

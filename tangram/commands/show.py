@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.text import Text
 
 from agent.hardware.ports import Readers
 from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
 from agent.inventory.model import Inventory, NodeDevices
+from agent.inventory.numbers.kept import ReadNumbers
+from agent.inventory.numbers.number_file import NumberFile, folder_of
+from agent.inventory.numbers.numbering import Numbering, in_pci_order
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
@@ -31,6 +34,7 @@ from tangram.program.throwaway import throwaway_folder
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
 
+_KUBELET: Final = Path("/var/lib/kubelet")
 SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
 
@@ -88,8 +92,8 @@ def _run(options: Namespace, face: Face) -> int:
         from tangram.commands import show_files
 
         return show_files.run(options, face)
-    with _readers(options, face) as (readers, name):
-        found = with_gpu_modes(with_partitions(discover(readers, name), options), options)
+    with _readers(options, face) as (readers, name, numbering):
+        found = with_gpu_modes(with_partitions(discover(readers, name, numbering), options), options)
         found = replace(found, imex_channels=imex_channels(options))
         found = with_vf_rules(found, options)
         found = with_multus(found, options)
@@ -141,16 +145,19 @@ def described(inventory: Inventory, driver: str) -> Shown:
 
 
 @contextmanager
-def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str]]:
+def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str, Numbering]]:
     if options.real:
-        yield face.machines.real(), checked_node_name(options.node_name or host_name())
+        name = checked_node_name(options.node_name or host_name())
+        folder = folder_of(_KUBELET, options.driver_name or DEFAULT_DRIVER, None)
+        yield face.machines.real(), name, ReadNumbers(NumberFile(folder, name))
     elif options.machine is not None:
         node = face.machines.attached(options.machine)
-        yield node.machine.readers, node.name
+        file = NumberFile(folder_of(_KUBELET, DEFAULT_DRIVER, options.machine), node.name)
+        yield node.machine.readers, node.name, ReadNumbers(file)
     elif options.node is not None:
         with throwaway_folder() as folder:
             node = face.machines.simulated(options.node, folder / "machine")
-            yield node.machine.readers, node.name
+            yield node.machine.readers, node.name, in_pci_order
     else:
         raise bad_argument("show", None, "name --node, --machine, --real, --file or --cluster")
 

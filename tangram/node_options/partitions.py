@@ -38,7 +38,7 @@ def with_partitions(inventory: Inventory, options: Namespace) -> Inventory:
             rule = "has no effect without --partitions"
             raise bad_argument("--partition-policy", options.partition_policy, rule)
         return inventory
-    found = _table(options.partitions, [entry.gpu.minor for entry in inventory.gpus])
+    found = _table(options.partitions, [entry.gpu.number for entry in inventory.gpus])
     table = found.table
     if table is None:
         raise bad_argument("--partitions", options.partitions, "has no table of partitions")
@@ -56,7 +56,7 @@ def _table(named: str, minors: list[int]) -> NodeTable:
         raise BadInput(f"{others[0].place}: is a second object; one table is enough")
     try:
         if document.content.get("kind") == "Node":
-            return node_table_of(document.content, minors)
-        return NodeTable(table=table_of(document.place, document.content, minors))
+            return node_table_of(document.content, minors, any_name=True)
+        return NodeTable(table=table_of(document.place, document.content, minors, any_name=True))
     except CoreError as error:
         raise BadInput(str(error)) from error

@@ -52,6 +52,9 @@ def _title(inventory: Inventory) -> Text:
 def _leaves(inventory: Inventory, causes: Mapping[DeviceName, str]) -> Iterator[_Leaf]:
     for entry in inventory.gpus:
         yield entry.function, _gpu(entry, causes)
+    for one in inventory.unlisted:
+        text = f"{gpu_name(one.number)}  {one.function.bdf}  not in the driver: {one.reason.text}"
+        yield one.function, Tree(Text(text, style="red"))
     for nic in inventory.nics:
         yield nic.function, Tree(_nic(nic, causes))
 
@@ -79,12 +82,12 @@ def _levels(function: PciFunction | None) -> tuple[str, ...]:
 
 def _gpu(entry: GpuEntry, causes: Mapping[DeviceName, str]) -> Tree:
     gpu = entry.gpu
-    leaf = Text().append(gpu_name(gpu.minor), style="bold green")
+    leaf = Text().append(gpu_name(gpu.number), style="bold green")
     memory = "" if gpu.memory_bytes is None else f"  {Quantity.bytes_of(gpu.memory_bytes)}"
     leaf.append(f"  {gpu.product_name}{memory}")
     leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="dim")
-    if gpu_name(gpu.minor) in causes:
-        leaf.append(f"  withheld as a whole: {causes[gpu_name(gpu.minor)]}", style="yellow")
+    if gpu_name(gpu.number) in causes:
+        leaf.append(f"  withheld as a whole: {causes[gpu_name(gpu.number)]}", style="yellow")
     tree = Tree(leaf)
     for instance in entry.instances:
         tree.add(Text(_instance(entry, instance), style="green"))

@@ -96,6 +96,50 @@ def test_each_failure_has_the_class_that_the_publisher_reacts_to(
     assert type(refusal.value) is meaning
 
 
+def taken_by(node: str, pool: str = "", driver: str = "tangram.dev") -> dict[str, Any]:
+    spec = {"driver": driver, "nodeName": node, "pool": {"name": pool or node}}
+    return {**SLICE, "spec": spec}
+
+
+def listed(*found: dict[str, Any]) -> Reply:
+    return Reply({"metadata": {"resourceVersion": "9"}, "items": list(found)})
+
+
+EXISTS = Reply(status(409, "AlreadyExists", "exists"), status=409)
+
+
+@pytest.mark.parametrize(
+    ("kind", "holder", "said"),
+    [
+        ("resource_slices", taken_by("node-2"), "driver tangram.dev of node node-2"),
+        ("resource_slices", taken_by("node-1", driver="x.example"), "driver x.example of node node-1"),
+        ("composite_slices", taken_by("node-2"), "driver tangram.dev of node node-2"),
+    ],
+)
+def test_a_name_that_an_object_of_somebody_else_has_is_told_with_its_owner(
+    server: Script, cluster: Cluster, kind: str, holder: dict[str, Any], said: str
+) -> None:
+    store: ApiSliceStore = getattr(cluster, kind)("tangram.dev", "node-1")
+    its_kind = {"apiVersion": "tangram.dev/v1alpha1", "kind": store.kind} if "comp" in kind else {}
+    server.answers(EXISTS, listed({**holder, **its_kind}))
+
+    with pytest.raises(errors.NameTaken, match=said) as refusal:
+        store.create(SLICE)
+
+    assert refusal.value.name == "node-1-0"
+    assert server.requests[1].query["fieldSelector"] == "metadata.name=node-1-0"
+
+
+@pytest.mark.parametrize("found", [(), (taken_by("node-1"),)], ids=["gone again", "ours"])
+def test_a_name_that_a_slice_of_this_node_has_is_a_race(
+    server: Script, store: ApiSliceStore, found: tuple[dict[str, Any], ...]
+) -> None:
+    server.answers(EXISTS, listed(*found))
+
+    with pytest.raises(errors.Outdated):
+        store.create(SLICE)
+
+
 @pytest.mark.parametrize(
     ("kind", "selected"),
     [

@@ -15,6 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,9 @@ from launcher.client import ClusterControl
 
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
 _HERE = Path(__file__).parent
+_BASE = _HERE.parents[1] / "deploy/manifests/base"
+_RIGHTS = ("access.yaml", "admission-policy.yaml", "claims-in-use.yaml")
+_NAMESPACE = "tangram-system"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -125,17 +129,10 @@ def tangram(api: KubeApi, node: str) -> Document:
 
 
 @pytest.fixture
-def as_tangram(kubeconfig: Path, kubectl: Callable[..., str], tmp_path: Path) -> Callable[..., KubeApi]:
-    """The API server as Tangram's service account, with the token of a pod or with one that names none."""
+def with_token(kubeconfig: Path, kubectl: Callable[..., str], tmp_path: Path) -> Callable[[str], KubeApi]:
+    """The API server as whoever has a token."""
 
-    def connect(pod: Document | None = None) -> KubeApi:
-        metadata = pod["metadata"] if pod else {}
-        bound = (
-            "--bound-object-kind=Pod",
-            f"--bound-object-name={metadata.get('name')}",
-            f"--bound-object-uid={metadata.get('uid')}",
-        )
-        token = kubectl("create", "token", "tangram", "--namespace=tangram-system", *(bound if pod else ()))
+    def connect(token: str) -> KubeApi:
         config = json.loads(kubectl("config", "view", "--raw", "--flatten", "--minify", "--output=json"))
         config["users"][0]["user"] = {"token": token.strip()}
         file = tmp_path / "kubeconfig"
@@ -150,3 +147,81 @@ def as_tangram(kubeconfig: Path, kubectl: Callable[..., str], tmp_path: Path) ->
         )
 
     return connect
+
+
+@pytest.fixture
+def as_tangram(kubectl: Callable[..., str], with_token: Callable[[str], KubeApi]) -> Callable[..., KubeApi]:
+    """The API server as Tangram's service account, with the token of a pod or with one that names none."""
+
+    def connect(pod: Document | None = None) -> KubeApi:
+        metadata = pod["metadata"] if pod else {}
+        bound = (
+            "--bound-object-kind=Pod",
+            f"--bound-object-name={metadata.get('name')}",
+            f"--bound-object-uid={metadata.get('uid')}",
+        )
+        return with_token(
+            kubectl("create", "token", "tangram", f"--namespace={_NAMESPACE}", *(bound if pod else ()))
+        )
+
+    return connect
+
+
+@pytest.fixture
+def as_tenant(
+    api: KubeApi, kubectl: Callable[..., str], with_token: Callable[[str], KubeApi]
+) -> Callable[[str], KubeApi]:
+    """The API server as somebody who may do everything with the claims and pods of one namespace."""
+
+    def connect(namespace: str) -> KubeApi:
+        api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "tenant"}}, namespace)
+        role = ("--verb=*", "--resource=resourceclaims.resource.k8s.io,pods")
+        kubectl("create", "role", "tenant", *role, f"--namespace={namespace}")
+        who = f"--serviceaccount={namespace}:tenant"
+        kubectl("create", "rolebinding", "tenant", "--role=tenant", who, f"--namespace={namespace}")
+        return with_token(kubectl("create", "token", "tenant", f"--namespace={namespace}"))
+
+    return connect
+
+
+@pytest.fixture
+def rights(request: pytest.FixtureRequest, kubectl: Callable[..., str]) -> Iterator[None]:
+    """Tangram's rights and policies, installed while the test runs where they were not before."""
+    try:
+        kubectl("get", "validatingadmissionpolicy", "tangram-status-of-own-devices")
+    except subprocess.CalledProcessError:
+        request.getfixturevalue("control")  # skips in a cluster of somebody's, where nothing is installed
+        kubectl("apply", "-f", str(_BASE / "namespace.yaml"))
+        files = [f"--filename={_BASE / name}" for name in _RIGHTS]
+        kubectl("apply", *files)
+        yield
+        kubectl("delete", *files)
+    else:
+        yield
+
+
+@pytest.fixture
+def tangram_of(
+    rights: None, api: KubeApi, as_tangram: Callable[..., KubeApi]
+) -> Iterator[Callable[[str], KubeApi]]:
+    """The API server as Tangram on a node of this name, with the token of a pod that never runs there."""
+    assert rights is None
+    made: list[str] = []
+
+    def connect(node: str) -> KubeApi:
+        name = f"token-{uuid.uuid4().hex[:8]}"
+        container = {"name": "c", "image": "localhost/pause:1"}
+        spec: Document = {
+            "nodeName": node,
+            "serviceAccountName": "tangram",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+        }
+        stored = api.create(PODS, {"metadata": {"name": name}, "spec": spec}, _NAMESPACE)
+        made.append(name)
+        return as_tangram(dict(stored.document))
+
+    yield connect
+    for name in made:
+        with suppress(NotFound):
+            api.delete(PODS, name, _NAMESPACE)

@@ -1,36 +1,19 @@
-"""Whoever has a node's token cannot hand out devices by a claim's status, whatever the version."""
+"""Whoever has a node's token says what its own devices are like, whatever the version, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from subprocess import CalledProcessError
+from collections.abc import Callable
 
 import pytest
 from cluster_support import Document, eventually
-from story import ROOT
 
 from kube_api import RESOURCE_CLAIMS, Forbidden, Invalid, KubeApi
 
 pytestmark = pytest.mark.layout
-BASE = ROOT / "deploy/manifests/base"
-FILES = ("access.yaml", "admission-policy.yaml")
 RESULT = {"request": "r", "driver": "other.example.com", "pool": "p", "device": "d"}
-
-
-@pytest.fixture
-def rights(request: pytest.FixtureRequest, kubectl: Callable[..., str]) -> Iterator[None]:
-    """Tangram's rights, installed while the test runs where they were not before."""
-    try:
-        kubectl("get", "validatingadmissionpolicy", "tangram-status-of-own-devices")
-    except CalledProcessError:
-        request.getfixturevalue("control")  # skips in a cluster of somebody's, where nothing is installed
-        for file in ("namespace.yaml", *FILES):
-            kubectl("apply", "-f", str(BASE / file))
-        yield
-        for file in FILES:
-            kubectl("delete", "-f", str(BASE / file))
-    else:
-        yield
+MINE, OTHERS = "node-of-mine", "node-of-others"
+READY = {"type": "Ready", "status": "True", "reason": "Prepared", "message": "m"}
+WHEN = "2026-01-01T00:00:00Z"
 
 
 @pytest.fixture
@@ -64,3 +47,45 @@ def test_tangram_cannot_give_a_claim_devices_nor_take_them_away(
     write(api, claim, namespace, {"allocation": {"devices": {"results": [RESULT]}}})
     assert is_refused(None)
     assert "allocation" in api.get(RESOURCE_CLAIMS, claim, namespace).document["status"]
+
+
+def entry(pool: str, status: str = "True") -> Document:
+    """Return what a plugin says of a device."""
+    condition = {**READY, "status": status, "lastTransitionTime": WHEN}
+    return {"driver": "tangram.dev", "pool": pool, "device": "d", "conditions": [condition]}
+
+
+@pytest.fixture
+def of_two_nodes(api: KubeApi, claim: str, namespace: str) -> str:
+    """A claim with a device of each of two nodes, allocated on the first."""
+    results = [
+        {"request": "r", "driver": "tangram.dev", "pool": pool, "device": "d"} for pool in (MINE, OTHERS)
+    ]
+    field = {"key": "metadata.name", "operator": "In", "values": [MINE]}
+    place = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    write(api, claim, namespace, {"allocation": {"devices": {"results": results}, "nodeSelector": place}})
+    return claim
+
+
+def test_a_node_says_what_its_own_devices_are_like_and_nothing_of_another_nodes(
+    api: KubeApi, tangram_of: Callable[[str], KubeApi], of_two_nodes: str, namespace: str
+) -> None:
+    ours = tangram_of(MINE)
+
+    def is_refused(*devices: Document) -> bool:
+        try:
+            write(ours, of_two_nodes, namespace, {"devices": list(devices)})
+        except Forbidden as error:
+            return "on the node that its token names" in str(error)
+        write(api, of_two_nodes, namespace, {"devices": None})
+        return False  # a policy takes effect a moment after it is there
+
+    eventually(lambda: is_refused(entry(OTHERS)), "a node says nothing of another node's devices", 10)
+    write(ours, of_two_nodes, namespace, {"devices": [entry(MINE)]})
+    write(api, of_two_nodes, namespace, {"devices": [entry(MINE), entry(OTHERS)]})
+
+    assert is_refused(entry(MINE)), "nor takes away what that node says"
+    assert is_refused(entry(MINE), entry(OTHERS, "False")), "nor changes it"
+    write(ours, of_two_nodes, namespace, {"devices": [entry(MINE, "False"), entry(OTHERS)]})
+    said = api.get(RESOURCE_CLAIMS, of_two_nodes, namespace).document["status"]["devices"]
+    assert {one["pool"]: one["conditions"][0]["status"] for one in said} == {MINE: "False", OTHERS: "True"}

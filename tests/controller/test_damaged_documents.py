@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -113,7 +114,7 @@ def _heard(world: World, document: Mapping[str, Any]) -> Callable[[], None]:
         case "Node":
             return lambda: coordinator.node_changed("odd", reading.node(document))
         case "ResourceSlice":
-            return lambda: coordinator.slices_changed([], [reading.resource_slice(document)])
+            return lambda: coordinator.slices_changed([], [reading.slice_text(json.dumps(document).encode())])
         case "PodGroup":
             return lambda: coordinator.group_changed(None, reading.pod_group(document))
         case _:

@@ -206,7 +206,17 @@ class Site:
 
     @contextmanager
     def process(self, *options: str) -> Iterator[subprocess.Popen[str]]:
-        """Serve in a process of its own; it is there when the block begins and gone when it ends."""
+        """Serve in a process of its own; it serves when the block begins and is gone when it ends."""
+        with self.process_that_starts(*options) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if "serves" in line:
+                    break
+            yield process
+
+    @contextmanager
+    def process_that_starts(self, *options: str) -> Iterator[subprocess.Popen[str]]:
+        """Start to serve in a process of its own, which is gone when the block ends."""
         command = [
             *(sys.executable, "-m", "plugin", "--driver-name", DRIVER),
             *("--simulated", self.node, "--machine", self.machine_dir),
@@ -217,10 +227,6 @@ class Site:
         ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
-                assert process.stderr is not None
-                for line in process.stderr:
-                    if "serves" in line:
-                        break
                 yield process
             finally:
                 process.kill()

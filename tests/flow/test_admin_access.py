@@ -10,7 +10,8 @@ HALF, WHOLE = "gpu-0-mig-3g-20gb-4-7", "gpu-1"
 
 def paths(site: Any, uid: str) -> set[str]:
     document = json.loads((site.options.cdi_dir / f"tangram.dev-claim_{uid}.json").read_text())
-    return {node["path"] for one in document["devices"] for node in one["containerEdits"]["deviceNodes"]}
+    edits = [one["containerEdits"] for one in (document, *document["devices"])]
+    return {node["path"] for each in edits for node in each["deviceNodes"]}
 
 
 def test_a_monitor_gets_every_gpu_with_the_instances_of_others_and_takes_nothing_with_it(

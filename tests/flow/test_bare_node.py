@@ -16,6 +16,7 @@ from agent.hardware.errors import DriverMissing
 from agent.hardware.late import LateGpus
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedGpus
+from agent.hardware.types import Gpu
 from plugin.assembly import assemble
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.kubelet.server import start
@@ -33,6 +34,16 @@ pci: []
 
 class Session(SimulatedGpus):
     """Simulated GPUs that are opened and closed as a driver is."""
+
+    has_ended = False
+
+    def count(self) -> int:
+        return len(self.gpus())
+
+    def gpu(self, index: int) -> Gpu:
+        found = self.gpus()[index]
+        assert isinstance(found, Gpu)
+        return found
 
     def close(self) -> None:
         pass

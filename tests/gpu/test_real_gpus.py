@@ -40,6 +40,7 @@ def test_every_gpu_has_its_device_nodes(gpus) -> None:
     files = DriverRoot()
 
     assert files.control_nodes()
+    assert [node.path for node in files.compute_nodes()] == ["/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"]
     assert all(files.gpu_nodes(gpu.minor) for gpu in gpus)
 
 

@@ -11,6 +11,7 @@ from agent.inventory.table_files import read_table
 from plugin import arguments as plugin_arguments
 
 GUIDE = Path(__file__).parents[2] / "docs/install.md"
+MANIFESTS = Path(__file__).parents[2] / "deploy/manifests"
 CONTAINER = re.compile(r"/spec/template/spec/containers/([01])/args/-")
 
 
@@ -39,3 +40,15 @@ def test_agent_and_plugin_are_given_the_same_table(arguments):
     assert arguments["0"] == arguments["1"]
     assert tables[0] is not None
     assert tables[0] == tables[1]
+
+
+def test_the_quota_of_the_guide_limits_every_class_that_ships():
+    blocks = re.findall(r"^```\n(.*?)^```\n", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    (block,) = (one for one in blocks if "kind: ResourceQuota" in one)
+    classes = yaml.safe_load_all((MANIFESTS / "base/device-classes/device-classes.yaml").read_text())
+
+    limits = yaml.safe_load(block)["spec"]["hard"]
+
+    assert limits.keys() == {
+        f"{one['metadata']['name']}.deviceclass.resource.k8s.io/devices" for one in classes if one
+    }

@@ -85,7 +85,7 @@ def test_the_right_to_write_device_status_is_for_our_driver_only():
     assert rule["resourceNames"] == ["tangram.dev"]
 
 
-def test_every_policy_is_about_the_service_account_that_the_pods_run_as_and_is_bound():
+def test_every_policy_about_nodes_is_about_the_service_account_that_the_pods_run_as_and_is_bound():
     account = one("ServiceAccount", documents("base", "access.yaml"))["metadata"]
     found = documents("base", "admission-policy.yaml")
     policies = [document for document in found if document["kind"] == "ValidatingAdmissionPolicy"]
@@ -94,10 +94,31 @@ def test_every_policy_is_about_the_service_account_that_the_pods_run_as_and_is_b
 
     for policy in policies:
         (condition,) = policy["spec"]["matchConditions"]
-        assert f'"system:serviceaccount:{account["namespace"]}:{account["name"]}"' in condition["expression"]
-        assert {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]} in bound
-    assert len(policies) == 2
+        assert policy["spec"]["paramKind"] == {"apiVersion": "v1", "kind": "ServiceAccount"}
+        assert condition["expression"] == (
+            'request.userInfo.username == "system:serviceaccount:" + params.metadata.namespace + ":" + '
+            "params.metadata.name"
+        )
+        assert {
+            "policyName": policy["metadata"]["name"],
+            "paramRef": {**account, "parameterNotFoundAction": "Allow"},
+            "validationActions": ["Deny"],
+        } in bound
+    assert {policy["metadata"]["name"] for policy in policies} == {
+        "tangram-slices-of-own-node",
+        "tangram-status-of-own-devices",
+        "tangram-events-of-own-node",
+    }
     assert pod["serviceAccountName"] == account["name"]
+
+
+def test_the_policy_about_claims_in_use_is_about_everybody_and_is_bound():
+    policy, binding = documents("base", "claims-in-use.yaml")
+
+    (condition,) = policy["spec"]["matchConditions"]
+    assert "userInfo" not in condition["expression"]
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+    assert policy["spec"]["failurePolicy"] == "Fail"
 
 
 def containers(found):

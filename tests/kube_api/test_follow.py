@@ -116,3 +116,24 @@ def test_of_a_list_only_what_the_store_keeps_remains_when_the_next_object_is_rea
 
     assert len(store) == 10
     assert set(alive) == {1}
+
+
+def test_a_store_may_have_the_text_of_objects_and_then_gets_no_document(
+    connect: Callable[..., KubeApi], server: Script, stop: Event
+) -> None:
+    odd = {**document("odd", 7), "kind": "Pod"}
+    items = Reply({"metadata": {"resourceVersion": "10"}, "items": [document("a", 5), odd]})
+    server.answers(items, Stream((line("MODIFIED", "a", 12),), then="hang"))
+    api = connect(f"http://127.0.0.1:{server.server_port}")
+    texts = Store[tuple[str, dict[str, Any], bool]](
+        lambda one: (one.metadata.name, json.loads(one.text), bool(one.document))
+    )
+
+    first, second = islice(api.follow(RESOURCE_CLAIMS, texts, as_text=True, stop=stop), 2)
+
+    assert isinstance(first, Changed)
+    assert [one.new for one in first.changes] == [("a", document("a", 5), False)]
+    assert isinstance(second, Changed)
+    assert [one.new[1]["metadata"]["resourceVersion"] for one in second.changes if one.new] == ["12"]
+    (unreadable,) = texts.unreadable()
+    assert "Pod, not resource.k8s.io/v1 ResourceClaim" in unreadable.problem

@@ -38,10 +38,14 @@ def test_everything_lies_where_the_kubelet_expects_it() -> None:
         ({"kubelet_dir": Path("relative")}, "--kubelet-dir 'relative': must be absolute"),
         ({"cdi_dir": Path("relative")}, "--cdi-dir 'relative': must be absolute"),
         ({"host_root": Path("host")}, "--host-root 'host': must be absolute"),
+        ({"cdi_hook": Path("hook")}, "--nvidia-cdi-hook 'hook': must be absolute"),
         ({"pod_uid": "../x"}, "--pod-uid '../x': must be 1 to 64 letters, digits and dashes"),
-        ({"lock_wait_s": 45.0}, "lock wait '45.0': must lie between 0 and 45 s"),
+        ({"call_wait_s": 45.0}, "call wait '45.0': must lie between 0 and 45 s"),
         ({"holder_wait_s": -1.0}, "holder wait '-1.0': must be at least 0 s"),
-        ({"lock_wait_s": 40.0}, "holder wait '5.0': .* less than the 5 s that the lock wait leaves of 45 s"),
+        ({"call_wait_s": 4.0}, "holder wait '5.0': .* at most the 4 s that a call may wait"),
+        ({"device_wait_s": 41.0}, "device wait '41.0': .* at most the 40 s that a call may wait"),
+        ({"grace_s": 0.0}, "--grace-period '0.0': must lie between 0 and 3600 s"),
+        ({"grace_s": float("nan")}, "--grace-period 'nan': must lie between 0 and 3600 s"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named_with_its_value_and_rule(

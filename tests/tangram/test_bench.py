@@ -17,7 +17,7 @@ ROW = {"case", "unit", "median", "p99", "samples", "must", "note", "isMet"}
 
 @pytest.fixture(scope="module")
 def settings():
-    return Settings(dgx=Dgx(AllMachines()), policy=FIRST_FIT, nodes=6, count=60, say=lambda _: None)
+    return Settings(dgx=Dgx(AllMachines()), policy=FIRST_FIT, nodes=3, count=20, say=lambda _: None)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

@@ -159,7 +159,7 @@ def test_the_option_is_refused_where_it_says_nothing_or_nonsense(tangram, files)
     assert (useless.status, nonsense.status) == (2, 2)
     assert "--compute-instances" in useless.err
     assert "has no effect with" in useless.err
-    assert "must be all, or minors of GPUs" in nonsense.err
+    assert "must be all, or numbers of GPUs" in nonsense.err
 
 
 def test_show_says_which_gpu_instances_stay_whole_and_why(tangram):

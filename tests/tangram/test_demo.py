@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -194,7 +195,9 @@ def test_gpus_and_nics_of_one_claim_reach_the_container_together(tangram, exampl
     ]
 
     assert answer.status == 0
-    assert sum("/dev/nvidiactl" in found for found in nodes) == gpus
+    shared = [node["path"] for node in document["containerEdits"].get("deviceNodes", ())]
+    assert shared.count("/dev/nvidiactl") == min(gpus, 1)
+    assert sum(any(re.fullmatch(r"/dev/nvidia\d+", node) for node in found) for found in nodes) == gpus
     assert sum("/dev/infiniband/rdma_cm" in found for found in nodes) == rdma
     assert len({node for found in nodes for node in found if "uverbs" in node}) == rdma
     assert set(answer.json["unprepare"]["left"].values()) == {0}

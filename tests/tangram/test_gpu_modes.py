@@ -43,7 +43,7 @@ def described(tmp_path_factory):
     return describe(
         replace(
             discover(simulated_hardware(machine).readers, NODE),
-            modes=GpuModes(by_minor={0: ModesOfGpu(shared=50, mps=50)}),
+            modes=GpuModes(by_number={0: ModesOfGpu(shared=50, mps=50)}),
         )
     )
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import pynvml
 
-from agent.hardware.errors import DriverMissing, HardwareError, InUse, InvalidArgument, NotSupported
+from agent.hardware.errors import HardwareError, InUse, InvalidArgument, LibraryMissing, NotSupported
 from agent.hardware.nvml.boards import (
     read_architecture,
     read_compute_mode,
@@ -98,8 +98,18 @@ class Nvml:
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
         """Return every GPU by index; one that cannot be read is an ``Unreadable``."""
-        count = int(call("count GPUs", "this node", pynvml.nvmlDeviceGetCount))
-        return tuple(self._gpu(index) for index in range(count))
+        return tuple(self._gpu(index) for index in range(self.count()))
+
+    def count(self) -> int:
+        """Return how many GPUs the driver lists. Raises: HardwareError."""
+        return int(call("count GPUs", "this node", pynvml.nvmlDeviceGetCount))
+
+    def gpu(self, index: int) -> Gpu:
+        """Return one GPU by its index. Raises: HardwareError, naming what could not be read."""
+        device = call("find", f"GPU {index}", pynvml.nvmlDeviceGetHandleByIndex, index)
+        gpu = read_gpu(device, index)
+        self._handles[gpu.uuid] = device
+        return gpu
 
     def minor(self, gpu: GpuUuid) -> int:
         """Return the number of a GPU's device node. Raises: HardwareError."""
@@ -195,14 +205,10 @@ class Nvml:
             call("destroy", f"GI {gi_id} of GPU {gpu}", pynvml.nvmlGpuInstanceDestroy, instance)
 
     def _gpu(self, index: int) -> Gpu | Unreadable:
-        subject = f"GPU {index}"
         try:
-            device = call("find", subject, pynvml.nvmlDeviceGetHandleByIndex, index)
-            gpu = read_gpu(device, index)
+            return self.gpu(index)
         except HardwareError as error:
-            return Unreadable(subject, str(error))
-        self._handles[gpu.uuid] = device
-        return gpu
+            return Unreadable(f"GPU {index}", str(error))
 
     def _handle(self, gpu: GpuUuid) -> Any:
         """Return the handle, cached: a lookup by UUID takes seconds while other processes do it too."""
@@ -223,7 +229,7 @@ def _load(library: Path) -> None:
     try:
         CDLL(os.fspath(library), mode=RTLD_GLOBAL)
     except OSError as error:
-        raise DriverMissing("load", str(library), str(error)) from error
+        raise LibraryMissing("load", str(library), str(error)) from error
 
 
 def _fill(instance: Any, subject: str) -> ComputeInstance:

@@ -19,6 +19,7 @@ from agent.hardware.errors import (
     InsufficientResources,
     InUse,
     InvalidArgument,
+    LibraryMissing,
     NoPermission,
     NotFound,
     NotSupported,
@@ -34,7 +35,7 @@ _REFUSALS: Final[dict[int, type[HardwareError]]] = {
     pynvml.NVML_ERROR_INSUFFICIENT_SIZE: InvalidArgument,
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: DriverMissing,
     pynvml.NVML_ERROR_TIMEOUT: TimedOut,
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: DriverMissing,
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: LibraryMissing,
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: NotSupported,
     pynvml.NVML_ERROR_GPU_IS_LOST: GpuLost,
     pynvml.NVML_ERROR_RESET_REQUIRED: ResetRequired,
@@ -51,7 +52,8 @@ _REFUSALS: Final[dict[int, type[HardwareError]]] = {
 _REMEDIES: Final[dict[int, str]] = {
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the operator must install a newer driver",
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
-        "the operator must reboot the node or reload the driver: its library and its kernel module differ"
+        "it is looked at again; if it stays so, the operator must reboot the node or reload the driver: "
+        "its library and its kernel module differ"
     ),
 }
 

@@ -37,6 +37,7 @@ _CHARACTER_DEVICES: Final = (
     (511, "nvidia-caps"),
     (512, "nvidia-caps-imex-channels"),
 )
+_FIRST_RENDER_NODE: Final = 128
 _FABRIC_MODES: Final = {"shared-nvswitch": 1, "vgpu": 2}
 _LIBRARIES: Final = "usr/lib/x86_64-linux-gnu"
 _CAPABILITIES: Final = "proc/driver/nvidia/capabilities"
@@ -65,6 +66,8 @@ def render_driver(files: Files, node: NodeFile) -> None:
     _capability(files, f"{_CAPABILITIES}/mig/monitor", _MONITOR_MINOR, _ALL_READ)
     for name in (*_CONTROL_NODES, *(f"nvidia{card.minor}" for card in node.cards)):
         files.character_device(f"dev/{name}")
+    for card in node.cards:
+        _graphics(files, card)
     for library in ("libcuda.so", "libnvidia-ml.so"):
         files.write(f"{_LIBRARIES}/{library}.{driver.version}", f"simulated {library} {driver.version}\n")
         files.link(f"{_LIBRARIES}/{library}.1", f"{_LIBRARIES}/{library}.{driver.version}")
@@ -126,6 +129,13 @@ def _remove_compute_instances(files: Files, card: Card, gi_id: int, ci_ids: Iter
     for ci_id in ci_ids:
         folder = f"{_folder(card, gi_id)}/ci{ci_id}"
         _forget(files, folder, capability_minor(card.minor, gi_id, ci_id))
+
+
+def _graphics(files: Files, card: Card) -> None:
+    """Create what nvidia-drm makes for a GPU. The first card of a server is its management controller's."""
+    for name in (f"card{card.minor + 1}", f"renderD{_FIRST_RENDER_NODE + card.minor}"):
+        files.folder(f"{card.site.folder}/drm/{name}")
+        files.character_device(f"dev/dri/{name}")
 
 
 def _capability(files: Files, path: str, minor: int, mode: int) -> None:

@@ -65,8 +65,8 @@ def as_fabric_allows(inventory: Inventory) -> Inventory:
     if fabric.problem is not None:
         return _without_all(inventory, fabric.problem)
     ids = partition_ids(fabric.partitions, (entry.gpu for entry in inventory.gpus))
-    minors = {entry.gpu.uuid: entry.gpu.minor for entry in inventory.gpus}
-    possible = {tuple(sorted(minors[uuid] for uuid in members)) for members in ids}
+    numbers = {entry.gpu.uuid: entry.gpu.number for entry in inventory.gpus}
+    possible = {tuple(sorted(numbers[uuid] for uuid in members)) for members in ids}
     entries = tuple(replace(one, partition=ids.get(frozenset({one.gpu.uuid}))) for one in inventory.gpus)
     withheld = (*_not_alone(entries), *_not_joined(inventory.linked, possible), *_no_shares(inventory))
     return replace(
@@ -115,7 +115,7 @@ def _found(names: Mapping[object, GpuUuid], gpu: FabricGpu) -> GpuUuid | None:
 
 def _without_all(inventory: Inventory, problem: Reason) -> Inventory:
     """Return the inventory without whole GPUs. Groups are unknown, except those of a given table."""
-    alone = (gpu_name(entry.gpu.minor) for entry in inventory.gpus if entry.offers_whole)
+    alone = (gpu_name(entry.gpu.number) for entry in inventory.gpus if entry.offers_whole)
     joined = (linked_name(one.minors) for one in _groups(inventory.linked))
     return replace(
         inventory,
@@ -156,7 +156,7 @@ def _table_of(groups: Iterable[tuple[int, ...]]) -> PartitionTable:
 def _not_alone(entries: Iterable[GpuEntry]) -> Iterator[Withheld]:
     for entry in entries:
         if entry.offers_whole and entry.partition is None:
-            yield Withheld(gpu_name(entry.gpu.minor), "gpu", _NOT_ALONE)
+            yield Withheld(gpu_name(entry.gpu.number), "gpu", _NOT_ALONE)
 
 
 def _not_joined(given: LinkedGpus | None, possible: Collection[tuple[int, ...]]) -> Iterator[Withheld]:
@@ -173,7 +173,7 @@ def _groups(given: LinkedGpus | None) -> Iterator[Partition]:
 
 def _no_shares(inventory: Inventory) -> Iterator[Withheld]:
     for entry in inventory.gpus:
-        modes = inventory.modes.of(entry.gpu.minor)
+        modes = inventory.modes.of(entry.gpu.number)
         for one in SHARING_MODES:
             if one.percent(modes) is not None:
-                yield Withheld(one.name(entry.gpu.minor), one.device_type, _NO_SHARES)
+                yield Withheld(one.name(entry.gpu.number), one.device_type, _NO_SHARES)

@@ -16,13 +16,13 @@ from daemon.command_line import InvalidOption, require
 
 OPTION: Final = "--gpu-modes"
 _ALL: Final = "all"
-_LAST_MINOR: Final = 255
+_LAST: Final = 255
 _WORDS: Final = {"whole": GpuMode.WHOLE, "mig": GpuMode.MIG, "shared": GpuMode.SHARED, "mps": GpuMode.MPS}
 _RANGE: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
 _MODE: Final = re.compile(r"(whole|mig|shared|mps)(?::(\d{1,2})%)?", re.ASCII)
-_MINORS: Final = f"must be all, or minors of GPUs from 0 to {_LAST_MINOR} such as 0,2-5"
+_NUMBERS: Final = f"must be all, or numbers of GPUs from 0 to {_LAST} such as 0,2-5"
 _FORM: Final = (
-    f"must be GPUs=MODES: all or minors from 0 to {_LAST_MINOR}, and modes of {', '.join(_WORDS)}, "
+    f"must be GPUs=MODES: all or numbers from 0 to {_LAST}, and modes of {', '.join(_WORDS)}, "
     "such as 0,2-5=whole,mig,shared"
 )
 _PARTS: Final = (
@@ -38,7 +38,7 @@ def add_option(parser: ArgumentParser) -> None:
         OPTION,
         metavar="GPUS=MODES",
         action="append",
-        help="in which modes GPUs are offered: all or minors, and modes of whole, mig, shared, mps, such as "
+        help="in which modes GPUs are offered: all or numbers, and modes of whole, mig, shared, mps, such as "
         "0,2-5=whole,mig,shared:50%%,mps:50%%; may be given several times; default: all=whole,mig; "
         "agent and plugin of a node need the same values",
     )
@@ -47,7 +47,7 @@ def add_option(parser: ArgumentParser) -> None:
 def read_gpu_modes(texts: Sequence[str] | None) -> GpuModes:
     """Return the modes that the option says. Raises: InvalidOption."""
     others: ModesOfGpu | None = None
-    by_minor: dict[int, ModesOfGpu] = {}
+    by_number: dict[int, ModesOfGpu] = {}
     for text in texts or ():
         gpus, is_entry, modes = text.partition("=")
         require(bool(is_entry), OPTION, text, _FORM)
@@ -56,32 +56,32 @@ def read_gpu_modes(texts: Sequence[str] | None) -> GpuModes:
             require(others is None, OPTION, text, _ONCE)
             others = found
             continue
-        minors = _minors(gpus)
-        require(bool(minors), OPTION, text, _FORM)
-        require(by_minor.keys().isdisjoint(minors), OPTION, text, _ONCE)
-        by_minor |= dict.fromkeys(minors, found)
-    return GpuModes(others or ModesOfGpu(), by_minor)
+        numbers = _numbers(gpus)
+        require(bool(numbers), OPTION, text, _FORM)
+        require(by_number.keys().isdisjoint(numbers), OPTION, text, _ONCE)
+        by_number |= dict.fromkeys(numbers, found)
+    return GpuModes(others or ModesOfGpu(), by_number)
 
 
-def read_minors(option: str, text: str) -> frozenset[int] | None:
-    """Return the minors of the GPUs that an option names, None for all. Raises: InvalidOption."""
+def read_numbers(option: str, text: str) -> frozenset[int] | None:
+    """Return the numbers of the GPUs that an option names, None for all. Raises: InvalidOption."""
     if text == _ALL:
         return None
-    found = _minors(text)
-    require(bool(found), option, text, _MINORS)
+    found = _numbers(text)
+    require(bool(found), option, text, _NUMBERS)
     return found
 
 
-def _minors(gpus: str) -> frozenset[int]:
-    """Return minors in their text form, none where it is wrong."""
-    minors: set[int] = set()
+def _numbers(gpus: str) -> frozenset[int]:
+    """Return numbers in their text form, none where it is wrong."""
+    numbers: set[int] = set()
     for part in gpus.split(","):
         found = _RANGE.fullmatch(part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        if not first <= last <= _LAST_MINOR:
+        if not first <= last <= _LAST:
             return frozenset()
-        minors.update(range(first, last + 1))
-    return frozenset(minors)
+        numbers.update(range(first, last + 1))
+    return frozenset(numbers)
 
 
 def _modes(modes: str, text: str) -> ModesOfGpu:

@@ -18,7 +18,7 @@ def with_sound_profiles(entry: GpuEntry) -> tuple[GpuEntry, tuple[str, ...]]:
     kept, told = [], []
     for profile in entry.profiles:
         if why := _why_not(profile):
-            told.append(f"{gpu_name(entry.gpu.minor)} goes without profile {profile.name[:40]!r}: {why}")
+            told.append(f"{gpu_name(entry.gpu.number)} goes without profile {profile.name[:40]!r}: {why}")
         else:
             kept.append(profile)
     return (replace(entry, profiles=tuple(kept)), tuple(told)) if told else (entry, ())

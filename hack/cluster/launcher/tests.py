@@ -51,8 +51,8 @@ _OF_THE_PLUGIN = (
 # With Tangram's controller, on a machine that has what its examples ask for.
 _CONTROLLED = ("tests/cluster/test_controller_chaos.py", "tests/cluster/test_controller_pods.py")
 _WITH_CONTROLLER = ("--controller", "--node-yaml", "dgx-a100")
-# With the controller and two nodes, whose GPUs are devices of both.
-_OF_TWO_NODES = ("tests/cluster/test_multi_node_gpus.py",)
+# With the controller and two nodes.
+_OF_TWO_NODES = ("tests/cluster/test_multi_node_gpus.py", "tests/cluster/test_pods_that_name_nodes.py")
 _TWO_NODES = ("--controller", "--nodes", "2")
 
 

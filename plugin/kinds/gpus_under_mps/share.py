@@ -96,7 +96,7 @@ def _percentage(node: NodeSnapshot, device: ClaimedMpsShare) -> int | None:
     Units: percent, rounded down, at least 1; the driver rounds up to whole multiprocessors.
     """
     wanted = device.share.whole(MULTIPROCESSORS)
-    all_of_them = _capacity(node.devices, gpu_name(node.gpus[device.gpu].minor), MULTIPROCESSORS)
+    all_of_them = _capacity(node.devices, gpu_name(node.gpus[device.gpu].number), MULTIPROCESSORS)
     return max(1, wanted * _ALL // all_of_them) if wanted and all_of_them else None
 
 

@@ -65,6 +65,10 @@ class ClaimedMigDevice(Claimed, frozen=True, kw_only=True):
             self, gi_id=instance.gi_id, ci_id=instance.ci_id, mig_uuid=str(instance.uuid)
         )
 
+    def known_as(self, identity: str) -> Self:
+        """Return the device with its UUID, where no line of its record tells it."""
+        return self if self.mig_uuid is not None else msgspec.structs.replace(self, mig_uuid=identity)
+
     def as_planned(self) -> Self:
         """Return the device without its instance."""
         return self.with_gpu_instance(None)

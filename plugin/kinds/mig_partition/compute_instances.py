@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
-from agent.hardware.types import ComputeInstance, Gpu, GpuInstance, MigInstance
+from agent.hardware.types import ComputeInstance, GpuInstance, MigInstance
+from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import NotReady, PlacementTaken, PluginError
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
 from plugin.kinds.mig_partition.instances import (
@@ -51,7 +52,7 @@ def is_known(compute: ComputeInstance, instance: GpuInstance, held: Siblings) ->
 
 
 def refuse_occupied(
-    present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedComputeInstance, siblings: Siblings
+    present: Sequence[GpuInstance], gpu: NumberedGpu, claimed: ClaimedComputeInstance, siblings: Siblings
 ) -> None:
     """Check that nothing is where a CI will be but the GI of its siblings. Raises: PlacementTaken."""
     instance = _gpu_instance(present, siblings)
@@ -71,7 +72,7 @@ def find(present: Sequence[GpuInstance], claimed: ClaimedComputeInstance) -> Cla
 
 
 def ensure(
-    gpus: Gpus, gpu: Gpu, claimed: ClaimedComputeInstance, siblings: Siblings, note: Note
+    gpus: Gpus, gpu: NumberedGpu, claimed: ClaimedComputeInstance, siblings: Siblings, note: Note
 ) -> ClaimedComputeInstance:
     """Return a device with its CI: the one that exists, else a new one. MIG mode is on.
 
@@ -154,9 +155,11 @@ def _is_own(compute: ComputeInstance, instance: GpuInstance, claimed: ClaimedCom
     """Whether a CI is that of a device: by its UUID, or at its place in its GI if no UUID is recorded yet.
 
     The GI's id is recorded before the CI is created, so a device without it has none. No two records are of
-    one place, so what is at the place of a device without a UUID is its own.
+    one place, so what is at the place of a device without a UUID is its own. Where the line with the GI's id
+    was lost, a UUID that was told to containers is proof enough.
     """
-    if claimed.gi_id != instance.gi_id:
+    is_id_lost = claimed.gi_id is None and claimed.mig_uuid is not None
+    if claimed.gi_id != instance.gi_id and not is_id_lost:
         return False
     if claimed.mig_uuid is not None:
         return compute.uuid == claimed.mig_uuid
@@ -164,12 +167,12 @@ def _is_own(compute: ComputeInstance, instance: GpuInstance, claimed: ClaimedCom
 
 
 def _refuse_others(
-    present: Sequence[GpuInstance], own: GpuInstance | None, gpu: Gpu, claimed: ClaimedComputeInstance
+    present: Sequence[GpuInstance], own: GpuInstance | None, gpu: NumberedGpu, claimed: ClaimedComputeInstance
 ) -> None:
     refuse_in_the_way((one for one in at(present, claimed.spec) if one is not own), gpu, claimed.spec)
 
 
-def _refuse_held(instance: GpuInstance, gpu: Gpu, claimed: ClaimedComputeInstance) -> None:
+def _refuse_held(instance: GpuInstance, gpu: NumberedGpu, claimed: ClaimedComputeInstance) -> None:
     """Check that no CI is at the place of a device. Raises: PlacementTaken."""
     for compute in instance.compute_instances:
         if compute.place is None or compute.place.overlaps(claimed.place):
@@ -177,7 +180,9 @@ def _refuse_held(instance: GpuInstance, gpu: Gpu, claimed: ClaimedComputeInstanc
             raise PlacementTaken("create", compute_instance_text(claimed.hardware, gpu), reason)
 
 
-def _create_both(gpus: Gpus, gpu: Gpu, claimed: ClaimedComputeInstance, note: Note) -> ClaimedComputeInstance:
+def _create_both(
+    gpus: Gpus, gpu: NumberedGpu, claimed: ClaimedComputeInstance, note: Note
+) -> ClaimedComputeInstance:
     if claimed.gi_id is not None:
         _log.warning("%s of %s no longer exists and is created again", claimed.device, gpu_text(gpu))
         note(claimed.as_planned())
@@ -189,7 +194,9 @@ def _create_both(gpus: Gpus, gpu: Gpu, claimed: ClaimedComputeInstance, note: No
         raise
 
 
-def _create(gpus: Gpus, gpu: Gpu, claimed: ClaimedComputeInstance, note: Note) -> ClaimedComputeInstance:
+def _create(
+    gpus: Gpus, gpu: NumberedGpu, claimed: ClaimedComputeInstance, note: Note
+) -> ClaimedComputeInstance:
     """Create the CI of a device whose GI exists. Its id is durable before."""
     note(claimed)
     assert claimed.gi_id is not None

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
-from agent.hardware.types import Gpu, GpuInstance, GpuUuid, MigInstance, MigSpec
+from agent.hardware.types import GpuInstance, GpuUuid, MigInstance, MigSpec
+from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import NotReady, PlacementTaken, PluginError
 from plugin.kinds.mig_partition.claimed import ClaimedMigDevice, ClaimedMigPartition
 from plugin.machine.texts import gpu_text, instances_text, mig_partition_text
@@ -28,12 +29,13 @@ def is_ours(instance: GpuInstance, claimed: ClaimedMigDevice) -> bool:
 
     A GI's id is recorded before a CI is created in it. So a GI that has a CI, but no recorded id, was made by
     somebody else. So was one whose CI has another UUID than the recorded one: the driver reused our id.
+    Where the line with the id was lost, a UUID that was told to containers is proof enough.
     """
     if instance.spec != claimed.spec:
         return False
     uuids = {compute.uuid for compute in instance.compute_instances}
     if claimed.gi_id is None:
-        return not uuids
+        return not uuids if claimed.mig_uuid is None else claimed.mig_uuid in uuids
     return instance.gi_id == claimed.gi_id and (
         not uuids or claimed.mig_uuid is None or claimed.mig_uuid in uuids
     )
@@ -58,13 +60,13 @@ def find(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> Claime
     raise NotReady("use", f"device {claimed.device}", reason, "it is retried until a claim has the partition")
 
 
-def refuse_occupied(present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition) -> None:
+def refuse_occupied(present: Sequence[GpuInstance], gpu: NumberedGpu, claimed: ClaimedMigPartition) -> None:
     """Check that no instance is at a placement, whatever created it. Raises: PlacementTaken."""
     refuse_in_the_way(at(present, claimed.spec), gpu, claimed.spec)
 
 
 def ensure(
-    gpus: Gpus, present: Sequence[GpuInstance], gpu: Gpu, claimed: ClaimedMigPartition, note: Note
+    gpus: Gpus, present: Sequence[GpuInstance], gpu: NumberedGpu, claimed: ClaimedMigPartition, note: Note
 ) -> MigInstance:
     """Return the instance of a claimed MIG partition: the one that exists, else a new one. MIG mode is on.
 
@@ -113,7 +115,7 @@ def at(present: Sequence[GpuInstance], spec: MigSpec) -> Iterable[GpuInstance]:
     return (one for one in present if one.placement.overlaps(spec.placement))
 
 
-def refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> None:
+def refuse_in_the_way(found: Iterable[GpuInstance], gpu: NumberedGpu, spec: MigSpec) -> None:
     """Check that nothing was found where a GI will be. Raises: PlacementTaken naming it."""
     in_the_way = tuple(found)
     if in_the_way:
@@ -121,11 +123,11 @@ def refuse_in_the_way(found: Iterable[GpuInstance], gpu: Gpu, spec: MigSpec) -> 
         raise PlacementTaken("create", mig_partition_text(spec, gpu), reason)
 
 
-def _create(gpus: Gpus, gpu: Gpu, spec: MigSpec, note: Note) -> MigInstance:
+def _create(gpus: Gpus, gpu: NumberedGpu, spec: MigSpec, note: Note) -> MigInstance:
     return _fill(gpus, spec, create_gpu_instance(gpus, gpu, spec), note)
 
 
-def create_gpu_instance(gpus: Gpus, gpu: Gpu, spec: MigSpec) -> int:
+def create_gpu_instance(gpus: Gpus, gpu: NumberedGpu, spec: MigSpec) -> int:
     """Create a GI and return its id. Raises: PlacementTaken naming what is on the GPU; HardwareError."""
     try:
         return gpus.create_gpu_instance(spec)

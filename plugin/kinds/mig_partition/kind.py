@@ -75,7 +75,10 @@ class MigKind(PreparableKind[MigPartition, M]):
         """Return the nodes of the parent and of the instance, and the driver's files."""
         if device.gi_id is None or device.ci_id is None:
             raise NotReady("use", f"device {device.device}", "its instance is not known yet")
-        return context.gpu_parts.of_instance(device.gpu, device.gi_id, device.ci_id)
+        has_graphics = context.node.has_graphics(device.hardware)
+        return context.gpu_parts.of_instance(
+            device.gpu, device.gi_id, device.ci_id, has_graphics=has_graphics
+        )
 
     def pci_addresses(self, published: MigPartition) -> tuple[str, ...]:
         """Return the parent's address."""

@@ -18,7 +18,7 @@ from plugin.machine.context import Context
 class ClaimedGpuPartition(ClaimedWholeGpus, frozen=True, kw_only=True, tag="gpus"):
     """A partition of a claim.
 
-    Shape: ``gpu_uuids`` by minor, at least two.
+    Shape: ``gpu_uuids`` by number, at least two.
     """
 
     RECORD_VERSION: ClassVar[int] = 2

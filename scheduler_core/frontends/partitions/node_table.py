@@ -32,10 +32,13 @@ class NodeTable:
         return self.table is None and not self.is_honored
 
 
-def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None) -> NodeTable:
+def node_table_of(
+    obj: Mapping[str, Any], minors: Collection[int] | None = None, *, any_name: bool = False
+) -> NodeTable:
     """Return the table and policy in the annotations and labels of a Node or a Device object.
 
-    Shape: ``minors`` are the node's GPUs, None where unknown.
+    Shape: ``minors`` are the node's GPUs, None where unknown; with ``any_name`` entries may name GPUs by
+           address or module.
     Raises: InvalidNode.
     """
     subject = subject_of(obj, "Node")
@@ -45,7 +48,8 @@ def node_table_of(obj: Mapping[str, Any], minors: Collection[int] | None = None)
     policy = choice(labels, POLICY_LABEL, (HONOR, PREFER))
     text = annotations.text(SCHEDULING + TABLE) if annotations.has(SCHEDULING + TABLE) else None
     return NodeTable(
-        table=table_of(subject, text, minors) if text is not None else None, is_honored=policy == HONOR
+        table=table_of(subject, text, minors, any_name=any_name) if text is not None else None,
+        is_honored=policy == HONOR,
     )
 
 

@@ -7,8 +7,9 @@ is the reference; docs/decisions/0024-partition-tables.md lists the other spelli
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from scheduler_core.base.errors import InvalidInput
@@ -16,6 +17,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.annotations.errors import InvalidNode, InvalidPod
 from scheduler_core.frontends.annotations.reading import annotation, choice
+from scheduler_core.frontends.partitions.members import ADDRESSES, MINORS, MODULES, Members, read_members
 
 TABLE: Final = "gpu-partitions"
 SPEC: Final = "gpu-partition-spec"
@@ -29,9 +31,15 @@ _OLD_BANDWIDTH: Final = "ringAllReduceBandwidth"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """GPUs joined by links. Shape: ``minors`` ascending. Units: ``bandwidth`` as in the table."""
+    """GPUs joined by links.
 
-    minors: tuple[int, ...]
+    Shape: ``minors`` ascending; none where the table names the GPUs by ``addresses`` or ``modules``, and the
+           node's numbers of them are not known yet. Units: ``bandwidth`` as in the table.
+    """
+
+    minors: tuple[int, ...] = ()
+    addresses: tuple[str, ...] = ()
+    modules: tuple[int, ...] = ()
     link: str | None = None
     bandwidth: Quantity | None = None
     score: int = 0
@@ -42,12 +50,14 @@ class PartitionTable:
     """The partitions of a node.
 
     Shape: by number of GPUs, in listed order; ``is_computed`` where the scores are computed, because the
-           table has none; ``warnings`` name spellings that were read although the structure differs.
+           table has none; ``is_unscored`` where that waits for the numbers of the GPUs; ``warnings`` name
+           spellings that were read although the structure differs.
     """
 
     by_size: Mapping[int, tuple[Partition, ...]]
     is_computed: bool = False
     warnings: tuple[str, ...] = field(default=())
+    is_unscored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +73,13 @@ def table_of(
     value: object,
     minors: Collection[int] | None = None,
     error: type[InvalidInput] = InvalidNode,
+    *,
+    any_name: bool = False,
 ) -> PartitionTable:
-    """Return the table of an annotation. Shape: ``minors`` are the node's GPUs, None where unknown.
+    """Return the table of an annotation.
 
+    Shape: ``minors`` are the node's GPUs, None where unknown; with ``any_name`` entries may name GPUs by
+           address or module.
     Raises: ``error`` for anything ambiguous, with its path.
     """
     fields = annotation(subject, TABLE, value, error)
@@ -75,10 +89,17 @@ def table_of(
         size = _size(fields, key)
         if size in by_size:
             raise fields.refuse(str(key), "is listed twice: a size has one list")
-        by_size[size] = tuple(_partitions(fields, str(key), size, minors, warnings))
+        by_size[size] = tuple(
+            _partitions(
+                fields, str(key), partial(read_members, size=size, known=minors, any_name=any_name), warnings
+            )
+        )
     scored = any(one.get("allocationScore") is not None for one in _entries(fields))
     table = PartitionTable(by_size, warnings=tuple(dict.fromkeys(warnings)))
-    return table if scored or not any(by_size.values()) else with_scores(table)
+    if scored or not any(by_size.values()):
+        return table
+    is_known = all(one.minors for partitions in by_size.values() for one in partitions)
+    return with_scores(table) if is_known else replace(table, is_unscored=True)
 
 
 def spec_of(subject: str, value: object, error: type[InvalidInput] = InvalidPod) -> PartitionSpec:
@@ -125,21 +146,25 @@ def _size(fields: Fields, key: object) -> int:
 
 
 def _partitions(
-    fields: Fields, key: str, size: int, minors: Collection[int] | None, warnings: list[str]
+    fields: Fields, key: str, members: Callable[[Fields], Members], warnings: list[str]
 ) -> Iterator[Partition]:
-    seen: set[tuple[int, ...]] = set()
+    seen: set[Members] = set()
     for entry in fields.children(key):
-        found = _partition(entry, size, minors, warnings)
-        if found.minors in seen:
-            raise entry.refuse("minors", "is listed twice: a partition has one entry", list(found.minors))
-        seen.add(found.minors)
+        found = _partition(entry, members, warnings)
+        same = Members(found.minors, found.addresses, found.modules)
+        if same in seen:
+            name = next(each for each in (MINORS, ADDRESSES, MODULES) if entry.has(each))
+            raise entry.refuse(name, "is listed twice: a partition has one entry", list(entry.items(name)))
+        seen.add(same)
         yield found
 
 
-def _partition(entry: Fields, size: int, minors: Collection[int] | None, warnings: list[str]) -> Partition:
+def _partition(entry: Fields, members: Callable[[Fields], Members], warnings: list[str]) -> Partition:
     if "NVLINK" in entry.values:
         raise entry.refuse("NVLINK", "is not allowed: partitions are the entries of the list themselves")
-    entry.only("minors", "gpuLinkType", "ringBusBandwidth", _OLD_BANDWIDTH, "allocationScore")
+    entry.only(
+        MINORS, ADDRESSES, MODULES, "gpuLinkType", "ringBusBandwidth", _OLD_BANDWIDTH, "allocationScore"
+    )
     if entry.has(_OLD_BANDWIDTH):
         if entry.has("ringBusBandwidth"):
             raise entry.refuse(
@@ -147,27 +172,15 @@ def _partition(entry: Fields, size: int, minors: Collection[int] | None, warning
             )
         warnings.append(f"{entry.subject}: {entry.at(_OLD_BANDWIDTH)} was read as ringBusBandwidth")
     width = _OLD_BANDWIDTH if entry.has(_OLD_BANDWIDTH) else "ringBusBandwidth"
+    named = members(entry)
     return Partition(
-        minors=_minors(entry, size, minors),
+        minors=named.minors,
+        addresses=named.addresses,
+        modules=named.modules,
         link=choice(entry, "gpuLinkType", _LINKS),
         bandwidth=_bandwidth(entry, width),
         score=_score(entry, warnings),
     )
-
-
-def _minors(entry: Fields, size: int, known: Collection[int] | None) -> tuple[int, ...]:
-    found: Sequence[object] = entry.items("minors")
-    for index, minor in enumerate(found):
-        if not isinstance(minor, int) or isinstance(minor, bool) or minor < 0:
-            raise entry.refuse(f"minors[{index}]", "must be a whole number, not negative", minor)
-        if minor in found[:index]:
-            raise entry.refuse(f"minors[{index}]", "is listed twice in its partition", minor)
-        if known is not None and minor not in known:
-            listed = ", ".join(map(str, sorted(known))) or "none"
-            raise entry.refuse(f"minors[{index}]", f"the node has no such GPU; it has {listed}", minor)
-    if len(found) != size:
-        raise entry.refuse("minors", f"must have {size} members, as its key says", list(found))
-    return tuple(sorted(minor for minor in found if isinstance(minor, int)))
 
 
 def _score(entry: Fields, warnings: list[str]) -> int:

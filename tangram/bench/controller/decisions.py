@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from time import thread_time_ns
 from typing import Final
 
-import msgspec
-
 from controller.decide.allocator import Allocator
 from controller.model.claims import read_claim
 from controller.model.nodes import read_node
 from controller.model.pods import read_pod
-from controller.model.slices import read_slice
+from controller.model.slices import read_slice_text
 from controller.run.coordinator import Coordinator
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.model.ownership import CONTROLLER, GATE, OWNER
@@ -78,7 +76,7 @@ def _fed(coordinator: Coordinator, settings: Settings, count: int) -> Iterator[i
         }
         began = thread_time_ns()
         coordinator.node_changed(name, read_node(node))
-        coordinator.slices_changed([], [read_slice(msgspec.json.decode(text)) for text in texts])
+        coordinator.slices_changed([], list(map(read_slice_text, texts)))
         yield thread_time_ns() - began
 
 

@@ -10,10 +10,21 @@ import pytest
 from agent.hardware.errors import DriverMissing
 from agent.hardware.late import LateGpus
 from agent.hardware.simulated import SimulatedGpus, SimulatedMachine, load_node, parse_fault
+from agent.hardware.types import Gpu
 
 
 class Session(SimulatedGpus):
     """Simulated GPUs that are opened and closed as a driver is."""
+
+    has_ended = False
+
+    def count(self) -> int:
+        return len(self.gpus())
+
+    def gpu(self, index: int) -> Gpu:
+        found = self.gpus()[index]
+        assert isinstance(found, Gpu)
+        return found
 
     def close(self) -> None:
         pass

@@ -21,7 +21,7 @@ KINDS = {
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: errors.DriverMissing,
     pynvml.NVML_ERROR_TIMEOUT: errors.TimedOut,
     pynvml.NVML_ERROR_IRQ_ISSUE: errors.HardwareFault,
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: errors.DriverMissing,
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: errors.LibraryMissing,
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: errors.NotSupported,
     pynvml.NVML_ERROR_CORRUPTED_INFOROM: errors.HardwareFault,
     pynvml.NVML_ERROR_GPU_IS_LOST: errors.GpuLost,

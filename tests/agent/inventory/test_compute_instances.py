@@ -153,7 +153,7 @@ def test_profiles_that_would_exceed_the_limit_of_a_device_stay_whole_and_are_tol
 
     told = [sentence for sentence in devices.left_out if sentence.startswith("compute instances of gpu-0")]
     assert len(told) == 1
-    assert f"7g.40gb, whose devices would have 38 attributes and capacities; {PROPERTIES} are" in told[0]
+    assert f"7g.40gb, whose devices would have 37 attributes and capacities; {PROPERTIES} are" in told[0]
     assert not any("7g" in name for name in leaves(devices))
     assert devices.pool.rejected == {}
 
@@ -226,7 +226,7 @@ def test_a_gpu_in_shares_and_compute_instances_exclude_each_other(found):
 
 
 def test_beside_modes_that_are_in_use_side_by_side_there_are_none(found):
-    devices = describe(found(modes=GpuModes(by_minor={0: ModesOfGpu(shared=50, mps=50)}), split=SplitGpus()))
+    devices = describe(found(modes=GpuModes(by_number={0: ModesOfGpu(shared=50, mps=50)}), split=SplitGpus()))
 
     assert LEAF not in devices.by_name
     assert LEAF.replace("gpu-0", "gpu-1") in devices.by_name

@@ -11,13 +11,14 @@ from shared_nvswitch import shared_node
 
 from agent.hardware.fabric.types import FabricGpu, FabricMode, FabricPartition
 from agent.hardware.simulated import SimulatedMachine, parse_fault
-from agent.hardware.types import Bdf, DriverVersions, Gpu, GpuUuid
+from agent.hardware.types import Bdf, DriverVersions, GpuUuid
 from agent.inventory import describe
 from agent.inventory.describer import Describer
 from agent.inventory.fabric.joining import as_fabric_allows, partition_ids
 from agent.inventory.model import Fabric, GpuEntry, Inventory, LinkedGpus, NodeDevices
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.names import linked_name
+from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.partitions import shipped_table
 from agent.inventory.published import GpuPartition, WholeGpu, gpus_of
 from agent.inventory.withheld import Cause, Reason
@@ -26,8 +27,9 @@ from scheduler_core.frontends.partitions.table import table_of
 PROBLEM = Reason(Cause.FABRIC_MANAGER, "list the partitions failed: it sleeps", "the operator wakes it")
 
 
-def gpu(minor: int, module: int | None = None) -> Gpu:
-    return Gpu(
+def gpu(minor: int, module: int | None = None) -> NumberedGpu:
+    return NumberedGpu(
+        number=minor,
         uuid=GpuUuid(f"GPU-{minor}"),
         index=minor,
         minor=minor,
@@ -141,7 +143,7 @@ def test_while_it_does_not_answer_no_whole_gpu_is_offered_and_the_reason_is_told
 
 
 def test_no_gpu_is_shared_whose_links_are_joined_on_request() -> None:
-    devices = describe(node(*ALONE, modes=GpuModes(by_minor={1: ModesOfGpu(shared=100, mps=100)})))
+    devices = describe(node(*ALONE, modes=GpuModes(by_number={1: ModesOfGpu(shared=100, mps=100)})))
 
     assert list(devices.by_name) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
     shared, mps = told(devices)

@@ -12,10 +12,10 @@ DEFAULT = GpuModes()
 RIGHT = [
     (["all=whole,mig,shared"], GpuModes(ModesOfGpu(shared=100))),
     (["0=mps", "all=whole"], GpuModes(ModesOfGpu(mig=False), {0: ModesOfGpu(False, False, mps=100)})),
-    (["0,2-3=whole"], GpuModes(by_minor=dict.fromkeys([0, 2, 3], ModesOfGpu(mig=False)))),
-    (["255=mig,mps:1%,shared:99%"], GpuModes(by_minor={255: ModesOfGpu(False, True, 99, 1)})),
+    (["0,2-3=whole"], GpuModes(by_number=dict.fromkeys([0, 2, 3], ModesOfGpu(mig=False)))),
+    (["255=mig,mps:1%,shared:99%"], GpuModes(by_number={255: ModesOfGpu(False, True, 99, 1)})),
 ]
-FORM = "must be GPUs=MODES: all or minors from 0 to 255"
+FORM = "must be GPUs=MODES: all or numbers from 0 to 255"
 PARTS = "either no parts, or both have one of 1% to 99%"
 WRONG = [
     *(

@@ -143,7 +143,7 @@ def test_a_profile_with_a_name_that_is_none_takes_away_its_partitions_alone(node
 
 def test_a_second_gpu_of_one_number_is_told_and_the_first_stays(node):
     first, second = node.gpus
-    twin = replace(second, gpu=replace(second.gpu, minor=first.gpu.minor))
+    twin = replace(second, gpu=replace(second.gpu, number=first.gpu.number))
 
     devices = published(replace(node, gpus=(first, twin)))
 

@@ -10,9 +10,11 @@ from slice_keeper import Keeper
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover, offered
+from agent.inventory.numbers.unlisted import UnlistedGpu, why_unlisted
 from agent.publishing.forms import Found, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.sources import CompositeSource, V1Source
+from scheduler_core.publishing.names import as_stored, renamed
 from scheduler_core.publishing.plan import plan
 
 
@@ -38,7 +40,8 @@ class Server:
     def publish(self, inventory):
         """Publish and return the names that were written; no write leaves the pool incomplete."""
         found = Found.of(inventory, describe(offered(inventory)))
-        writes = plan(self.source.wanted(found, self._ask), self.keeper.all())
+        stored = self.keeper.all()
+        writes = plan(as_stored(self.source.wanted(found, self._ask), stored), stored)
         is_first = not self.keeper.all()
         for write in writes:
             self.keeper.apply(write)
@@ -71,7 +74,7 @@ def server(request):
 
 
 def without_gpu(node, number):
-    return replace(node, gpus=tuple(one for one in node.gpus if one.gpu.minor != number))
+    return replace(node, gpus=tuple(one for one in node.gpus if one.gpu.number != number))
 
 
 def with_vfs(node, number, count):
@@ -119,6 +122,32 @@ def test_an_agent_that_starts_while_a_gpu_is_lost_moves_nothing(node, server):
 
     assert server.publish(without_gpu(node, 2)) == []
     assert len(server.publish(node)) == 1
+
+
+def test_an_agent_that_starts_while_slices_have_other_names_moves_nothing(node, server):
+    """Somebody else had the usual names of these slices when they were created."""
+    server.publish(node)
+    for one in server.keeper.pool()[::2]:
+        del server.keeper.objects[one["metadata"]["name"]]
+        server.keeper.create(renamed(one, "0badc0de"))
+
+    server.start()
+
+    assert server.publish(node) == []
+    assert len(server.publish(without_gpu(node, 2))) == 1
+
+
+def test_a_lost_gpu_that_pci_shows_keeps_its_slice_when_patience_ends(node, server):
+    server.publish(node)
+    missing = next(one for one in node.gpus if one.gpu.number == 3)
+    listed = UnlistedGpu(3, missing.function, why_unlisted(missing.function, "Xid 79"))
+    server.publish(replace(node, remembered=frozenset({missing.gpu.uuid})))
+
+    after = server.publish(replace(without_gpu(node, 3), unlisted=(listed,)))
+    back = server.publish(node)
+
+    assert len(after) == 1
+    assert back == after
 
 
 def test_an_agent_that_starts_after_somebody_deleted_a_slice_packs_anew(node, server):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from dead_gpus import rebooted
 from shared_nvswitch import shared_node
 
 from agent.hardware.errors import HardwareFault
@@ -13,10 +14,12 @@ from agent.hardware.simulated import Lost, SimulatedMachine, load_node, node_tex
 from agent.hardware.types import Unreadable
 from agent.inventory import describe, discover, offered
 from agent.inventory.model import Part
+from agent.inventory.numbers.unlisted import TAINT
 from agent.publishing.forms import Form, Found, Verdict, documents
 from agent.publishing.metrics import Metrics
 from agent.publishing.patience import LOOKS, Patience
-from agent.publishing.unreadable import UNREADABLE, UnreadableDevices
+from agent.publishing.telling.unreadable import UnreadableDevices
+from agent.publishing.unreadable import UNREADABLE
 from agent.slices import composite_slices, encoded
 from scheduler_core.model.ownership import CONTROLLER
 
@@ -128,6 +131,53 @@ def test_a_gpu_that_stays_lost_goes_after_a_few_looks_and_comes_back_under_its_n
     assert names(site.devices()) == before
 
 
+def outside_the_driver(v1):
+    return {
+        device["name"]
+        for one in v1
+        for device in one["spec"].get("devices", ())
+        if any(taint["key"] == TAINT for taint in device.get("taints", ()))
+    }
+
+
+def test_a_gpu_that_pci_shows_is_not_called_lost_before_patience_ends(site):
+    site = site("a100x2")
+    site.devices()
+    site.machine.inject(Lost(1))
+
+    looks = [site.devices() for _ in range(LOOKS + 1)]
+
+    assert [one.unlisted for one in looks[:LOOKS]] == [()] * LOOKS
+    assert not outside_the_driver(slices(looks[0])[0])
+    assert [one.number for one in looks[LOOKS].unlisted] == [1]
+    assert outside_the_driver(slices(looks[LOOKS])[0]) == {"gpu-1"}
+    assert not tainted(slices(looks[LOOKS])[0])
+
+
+def test_a_gpu_outside_the_driver_stays_while_the_bus_cannot_be_listed(site):
+    site = site("a100x2")
+    readers = rebooted(site.hardware, dead=[site.look().gpus[1].gpu.bdf]).readers
+    site.patience = Patience()
+    unreadable = replace(readers, pci=BusWithoutAnswer(readers.pci))
+
+    before = site.look(readers)
+    looks = [site.look(unreadable) for _ in range(LOOKS + 1)]
+
+    assert [one.number for one in before.unlisted] == [1]
+    assert [one.unlisted for one in looks] == [before.unlisted] * LOOKS + [()]
+    assert site.look(readers).unlisted == before.unlisted
+
+
+class BusWithoutAnswer:
+    """A PCI reader that cannot list the GPUs."""
+
+    def __init__(self, pci):
+        self.nics, self.function = pci.nics, pci.function
+
+    def gpus(self):
+        raise HardwareFault("list", "/sys/bus/pci/devices", "Input/output error")
+
+
 def test_looks_are_counted_in_a_row(site):
     site = site("a100x2")
     before = names(site.devices())
@@ -169,7 +219,7 @@ class Pci:
     """The PCI reader of a machine that answers for one function what it is told."""
 
     def __init__(self, pci, answer):
-        self.function, self._pci, self._answer = pci.function, pci, answer
+        self.function, self.gpus, self._pci, self._answer = pci.function, pci.gpus, pci, answer
 
     def nics(self):
         return self._answer(self._pci.nics())

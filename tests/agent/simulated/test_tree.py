@@ -143,12 +143,15 @@ def test_a_container_finds_the_drivers_files(tree, name: str) -> None:
 
     assert [node.path for node in files.control_nodes()] == [
         "/dev/nvidiactl",
-        "/dev/nvidia-uvm",
-        "/dev/nvidia-uvm-tools",
         "/dev/nvidia-modeset",
     ]
+    assert [node.path for node in files.compute_nodes()] == ["/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"]
     for card in machine.node.cards:
         assert [node.path for node in files.gpu_nodes(card.minor)] == [f"/dev/nvidia{card.minor}"]
+        assert [node.path for node in files.graphics_nodes(card.site.bdf)] == [
+            f"/dev/dri/card{card.minor + 1}",
+            f"/dev/dri/renderD{128 + card.minor}",
+        ]
     paths = {file.path for file in files.libraries(machine.gpus.versions().driver)}
     assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in paths
     assert "/usr/bin/nvidia-smi" in paths

@@ -106,13 +106,17 @@ class Site:
         return pool
 
     def events(self) -> list[str]:
-        """Return the reasons of the agent's events about the node, in order of their making."""
+        """Return the reasons of the agent's events about the node, in order of their making.
+
+        Without that these agents have an administrator's rights, which each of them tells.
+        """
         found = [one.document for one in self.api.list(EVENTS).items]
         ours = [
             one
             for one in found
             if (one.get("regarding") or {}).get("name") == self.name
             and one.get("reportingController") == "tangram.dev/agent"
+            and one["reason"] != "ForeignSlicesAllowed"
         ]
         return [one["reason"] for one in sorted(ours, key=lambda one: str(one.get("eventTime")))]
 

@@ -203,17 +203,19 @@ def left_of_nics(simulated: SimulatedMachine) -> list[str]:
     ]
 
 
-STEPS_OF_LOOK = 3 + 2 + 3 + 2
-"""How many steps prepare has with admin access: a claim is coming, its plan, the document, it is done."""
+STEPS_OF_DOCUMENT = 3 + 1
+"""How many steps end with a claim that is done: that line is written, then the document."""
+STEPS_OF_LOOK = 3 + 2 + 2 + 3
+"""How many steps prepare has with admin access: a claim is coming, its plan, it is done, the document."""
 STEPS_AFTER_LOOK = 2 + 2 + 2
 """How many steps unprepare has then: that it is undone, the document, the record."""
 
 
 # A file that is replaced has three steps, what is appended or removed two, a call two.
 def steps_of_prepare(kind: AnyKind) -> int:
-    """How many steps prepare has: a claim is coming, its plan, the device, the document, it is done."""
+    """How many steps prepare has: a claim is coming, its plan, the device, it is done, the document."""
     noted = len(kind.crash_points.noted) * example_of(kind).parts
-    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests[0] + 2 * noted + 3 + 2
+    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests[0] + 2 * noted + 2 + 3
 
 
 def steps_of_unprepare(kind: AnyKind) -> int:

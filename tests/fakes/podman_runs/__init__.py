@@ -51,9 +51,16 @@ class Podman:
         ]
         return ["podman", "--storage-driver=vfs", *folders, *arguments]
 
-    def run(self, cdi_folder: Path, devices: list[str], script: str) -> subprocess.CompletedProcess[str]:
+    def load(self, root: Path, image: str) -> None:
+        """Make an image of a folder."""
+        packed = subprocess.run(["tar", "-C", root, "-c", "."], capture_output=True, check=True).stdout
+        subprocess.run(self.command("import", "-", image), input=packed, capture_output=True, check=True)
+
+    def run(
+        self, cdi_folder: Path, devices: list[str], script: str, image: str = IMAGE
+    ) -> subprocess.CompletedProcess[str]:
         """Run a shell script in a container that has the CDI devices."""
-        inner = self.command(*RUN, "--network=none", *_wanted(devices), IMAGE, "/bin/sh", "-c", script)
+        inner = self.command(*RUN, "--network=none", *_wanted(devices), image, "/bin/sh", "-c", script)
         return subprocess.run(
             [*ISOLATION, *inner], env=_environment(cdi_folder), capture_output=True, text=True, check=False
         )
@@ -117,5 +124,4 @@ def _import_image(podman: Podman, image: Path) -> None:
     shutil.copy(BUSYBOX, image / "bin/busybox")
     for applet in APPLETS:
         (image / "bin" / applet).symlink_to("busybox")
-    packed = subprocess.run(["tar", "-C", image, "-c", "."], capture_output=True, check=True)
-    subprocess.run(podman.command("import", "-", IMAGE), input=packed.stdout, capture_output=True, check=True)
+    podman.load(image, IMAGE)

@@ -30,3 +30,6 @@ class Cluster(ClaimWriter, ClaimEvents):
 
     def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:
         self.warnings.append((uid, reason, message))
+
+    def warn_of_node(self, reason: str, message: str) -> None:
+        self.warnings.append(("", reason, message))

@@ -56,6 +56,55 @@ def test_a_document_says_what_a_container_gets() -> None:
     }
 
 
+def test_what_the_devices_of_a_claim_share_stands_in_the_document_once() -> None:
+    control = DeviceNode("/dev/nvidiactl", Path("/dev/nvidiactl"))
+    socket = HostFile("/run/nvidia-persistenced/socket", Path("/run/s"), is_socket=True)
+    gpus = [
+        replace(gpu, shared_nodes=(control,), shared_files=(LIBRARY, socket))
+        for gpu in (injection(files=()), injection("uid-1-gpu-1", "gpu-1", files=()))
+    ]
+
+    document = cdi.claim_document("tangram.dev", [*gpus, injection("uid-1-vf", "vf", nodes=(), files=())])
+
+    common = document.container_edits
+    assert [node.path for node in common.device_nodes] == ["/dev/nvidiactl"]
+    assert [mount.container_path for mount in common.mounts] == [LIBRARY.path, socket.path]
+    assert [mount.options for mount in common.mounts] == [
+        ("ro", "nosuid", "nodev", "bind"),
+        ("ro", "nosuid", "nodev", "noexec", "bind"),
+    ]
+    own = [[node.path for node in device.container_edits.device_nodes] for device in document.devices]
+    assert own == [["/dev/nvidia0"], ["/dev/nvidia0"], []]
+    assert not any(device.container_edits.mounts for device in document.devices)
+
+
+def test_nvidias_program_tells_the_loaders_cache_of_every_folder_with_libraries() -> None:
+    libraries = [HostFile(f"{folder}/libcuda.so.1", Path("/libcuda.so.560")) for folder in ("/b", "/a")]
+    smi = HostFile("/usr/bin/nvidia-smi", Path("/usr/bin/nvidia-smi"))
+    gpu = replace(injection(), shared_files=(*libraries, smi))
+
+    document = cdi.claim_document("tangram.dev", [gpu], Path("/usr/bin/nvidia-cdi-hook"))
+
+    (hook,) = document.container_edits.hooks
+    assert (hook.hook_name, hook.path) == ("createContainer", "/usr/bin/nvidia-cdi-hook")
+    assert hook.args == ("nvidia-cdi-hook", "update-ldcache", "--folder", "/a", "--folder", "/b")
+    assert hook.env, "runtimes give a hook without variables those of the image"
+
+
+def test_nvidias_program_does_not_run_for_a_claim_without_gpus() -> None:
+    document = cdi.claim_document("tangram.dev", [injection()], Path("/usr/bin/nvidia-cdi-hook"))
+
+    assert document.container_edits.hooks == ()
+
+
+def test_a_shared_node_that_is_elsewhere_on_the_host_counts_for_the_version() -> None:
+    elsewhere = DeviceNode("/dev/nvidiactl", Path("/run/driver/dev/nvidiactl"))
+
+    document = cdi.claim_document("tangram.dev", [replace(injection(), shared_nodes=(elsewhere,))])
+
+    assert document.cdi_version == "0.5.0"
+
+
 def test_a_node_that_is_elsewhere_on_the_host_says_where() -> None:
     node = DeviceNode("/dev/nvidia0", Path("/run/driver/dev/nvidia0"))
 

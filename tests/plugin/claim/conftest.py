@@ -2,21 +2,70 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import devices_of_kinds
 import pytest
+from devices_of_kinds import example_of
 
 from plugin.kinds.table import AnyKind
 
 PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 Dies = Callable[[str, AnyKind, int], bool]
+
+
+@dataclass
+class CleanMachines:
+    """Machines on which a test left nothing: the next test of that node goes on there.
+
+    Making one takes longer than what most tests do with it.
+    """
+
+    root: Path
+    by_node: dict[str, Path] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def take(self, node: str) -> Path:
+        """Return the folder of a machine, empty for a new one."""
+        found = self.by_node.pop(node, None)
+        if found is None:
+            found = self.root / str(next(self.numbers))
+            found.mkdir()
+        return found
+
+
+@pytest.fixture(scope="session")
+def clean_machines() -> Iterator[CleanMachines]:
+    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        yield CleanMachines(Path(name))
+
+
+@pytest.fixture
+def used_folder(clean_machines: CleanMachines, kind: AnyKind) -> Path:
+    """A folder with a machine that has the example of the kind, or for a new one."""
+    return clean_machines.take(example_of(kind).node)
+
+
+@pytest.fixture
+def bench_of_kind(
+    clean_machines: CleanMachines, used_folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind
+) -> Iterator[Any]:
+    """The machine of the program: one that has the example of the kind."""
+    node = example_of(kind).node
+    found = linked_bench_in(used_folder, node=node)
+    yield found
+    if not (found.leftovers() or found.simulated.faults()):
+        clean_machines.by_node[node] = used_folder
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from daemon import documents
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable
 from plugin.claim.claim_directory import ClaimDirectory
 from scheduler_core.model.claim import ClaimRef
@@ -40,6 +42,41 @@ def test_a_change_of_a_file_is_seen_at_the_next_call(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text(text("one"))
 
     assert claims.read(ClaimRef("default", "one"))
+
+
+def test_a_file_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text(text("one") + "---" + text("two"))
+    (tmp_path / "b.yaml").write_text(text("three"))
+    parsed: list[str] = []
+    parse = documents.documents
+
+    def told(name: str, *more: Any) -> Any:
+        parsed.append(Path(name).name)
+        return parse(name, *more)
+
+    monkeypatch.setattr(documents, "documents", told)
+    claims = ClaimDirectory(tmp_path, now_ns=lambda: 2**62)
+
+    for name in ("one", "two", "three"):
+        claims.read(ClaimRef("default", name))
+    (tmp_path / "b.yaml").write_text(text("other"))
+    with pytest.raises(ClaimUnusable):
+        claims.read(ClaimRef("default", "three"))
+
+    assert parsed == ["a.yaml", "b.yaml", "b.yaml"]
+
+
+def test_a_file_that_was_just_written_is_read_again_though_it_looks_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text("one"))
+    written = path.stat()
+    claims = ClaimDirectory(tmp_path, now_ns=lambda: written.st_ctime_ns)
+    claims.read(ClaimRef("default", "one"))
+
+    path.write_text(text("two"))
+    os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
+
+    assert claims.read(ClaimRef("default", "two"))
 
 
 def test_a_claim_that_is_nowhere_is_refused_naming_the_folder(tmp_path: Path) -> None:

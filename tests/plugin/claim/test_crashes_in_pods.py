@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,43 +34,18 @@ def named(value: object) -> str | None:
     return None if isinstance(value, int) else type(value).__name__
 
 
-@pytest.fixture(scope="module")
-def program() -> Iterator[subprocess.Popen[str]]:
-    paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
-    with subprocess.Popen(
-        [sys.executable, PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    ) as running:
-        yield running
+@pytest.fixture
+def folder(used_folder: Path) -> Path:
+    return used_folder
 
 
 @pytest.fixture
-def bench(folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind) -> Any:
-    """The machine of the program, with the example of the kind prepared for a pod that is there."""
+def bench(bench_of_kind: Any, kind: AnyKind) -> Any:
+    """The machine with the example of the kind prepared for a pod that is there."""
     example = example_of(kind)
-    found = linked_bench_in(folder, node=example.node)
-    found.driver.prepare(found.claim("u1", example.device, configs=example.configs))
-    assert found.pod.exists()
-    return found
-
-
-@pytest.fixture
-def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
-    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
-
-    def run(deed: str, kind: AnyKind, step: int) -> bool:
-        assert program.stdin is not None
-        assert program.stdout is not None
-        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
-        program.stdin.flush()
-        status = int(program.stdout.readline())
-        assert status in {0, -signal.SIGKILL}
-        return status != 0
-
-    return run
+    bench_of_kind.driver.prepare(bench_of_kind.claim("u1", example.device, configs=example.configs))
+    assert bench_of_kind.pod.exists()
+    return bench_of_kind
 
 
 def link(bench: Any, kind: AnyKind, namespace: Path | None) -> Link | None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.hardware.types import Placement
+from plugin.base.errors import ClaimUnusable
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.states import State
 
@@ -36,13 +37,14 @@ def test_the_document_has_the_nodes_of_driver_gpu_and_instance(bench: Any) -> No
 
     (record,) = bench.records()
     held = record.devices[0]
-    edits = json.loads(bench.document("u1").read_text())["devices"][0]["containerEdits"]
-    paths = [node["path"] for node in edits["deviceNodes"]]
+    document = json.loads(bench.document("u1").read_text())
+    shared, edits = document["containerEdits"], document["devices"][0]["containerEdits"]
+    paths = [node["path"] for node in (*shared["deviceNodes"], *edits["deviceNodes"])]
     capabilities = bench.machine.files.instance_nodes(0, held.gi_id, held.ci_id)
     assert {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"} <= set(paths)
     assert paths[-2:] == [node.path for node in capabilities]
     assert edits["env"] == [f"TANGRAM_DEVICE_GPU_0_MIG_3G_20GB_4_7={held.mig_uuid}"]
-    assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in {mount["containerPath"] for mount in edits["mounts"]}
+    assert "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in {mount["containerPath"] for mount in shared["mounts"]}
 
 
 def test_four_mig_partitions_of_one_claim_lie_on_one_gpu(bench: Any) -> None:
@@ -80,7 +82,19 @@ def test_unprepare_of_an_unknown_claim_is_a_success(bench: Any) -> None:
 
 
 def test_a_claim_without_devices_of_ours_needs_nothing(bench: Any, claim_of: Callable[..., Any]) -> None:
-    assert bench.driver.prepare(claim_of("u1", "another-node", ["gpu-0"])) == ()
+    foreign = claim_of("u1", bench.node, ["gpu-0"], driver="other.example.com")
+
+    assert bench.driver.prepare(foreign) == ()
+    assert bench.leftovers() == []
+
+
+def test_a_claim_whose_devices_are_on_another_node_is_refused_and_changes_nothing(
+    bench: Any, claim_of: Callable[..., Any]
+) -> None:
+    with pytest.raises(ClaimUnusable, match=f"allocated on another-node, this is {bench.node}") as refused:
+        bench.driver.prepare(claim_of("u1", "another-node", ["gpu-0"]))
+
+    assert not refused.value.retry
     assert bench.leftovers() == []
 
 

@@ -202,3 +202,18 @@ def test_a_dead_instance_is_found_before_the_answer(bench: Any, monkeypatch: pyt
         bench.prepare("u1", HALF)
 
     assert bench.leftovers() == []
+
+
+def test_where_the_module_for_unified_memory_is_not_loaded_a_claim_is_refused_and_leaves_nothing(
+    bench: Any,
+) -> None:
+    root = bench.simulated.root
+    for node in ("nvidia-uvm", "nvidia-uvm-tools"):
+        (root / "dev" / node).unlink()
+    devices = root / "proc/devices"
+    devices.write_text(devices.read_text().replace("510 nvidia-uvm\n", ""))
+
+    with pytest.raises(HardwareFailed, match=r"/dev/nvidia-uvm.*must load the driver's module nvidia-uvm"):
+        bench.prepare("u1", HALF)
+
+    assert bench.leftovers() == []

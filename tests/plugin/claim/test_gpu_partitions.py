@@ -53,7 +53,8 @@ def test_a_partition_becomes_one_cdi_device_with_the_nodes_of_all_its_gpus(bench
     (prepared,) = bench.prepare("u1", PAIR)
 
     edits = edits_of(bench, "u1")
-    paths = [node["path"] for node in edits["deviceNodes"]]
+    shared = json.loads(bench.document("u1").read_text())["containerEdits"]
+    paths = [node["path"] for each in (shared, edits) for node in each["deviceNodes"]]
     assert prepared.cdi_ids == (f"tangram.dev/claim=u1-{PAIR}",)
     assert {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia1"} <= set(paths)
     assert len(set(paths)) == len(paths)

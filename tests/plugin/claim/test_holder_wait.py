@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from plugin.base.budget import Budget, Budgets
 from plugin.base.errors import DeviceHeld
-from plugin.claim.holder_wait import HolderWait, HolderWaits
 from plugin.claim.plan import PreparedDevice
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -33,13 +33,14 @@ class Meanwhile:
         if len(self.slept) == 3:
             self.happens()
 
-    def wait(self, *, is_wanted: bool = True) -> HolderWait:
-        return HolderWaits(wait_s=WAIT_S, clock=self.clock, sleep=self.sleep).begin(lambda: is_wanted)
+    def budget(self, *, is_wanted: bool = True, remaining_s: float | None = None) -> Budget:
+        budgets = Budgets(wait_s=40.0, holder_wait_s=WAIT_S, clock=self.clock, sleep=self.sleep)
+        return budgets.begin(lambda: is_wanted, remaining_s)
 
 
-def prepare(bench: Any, uid: str, device: str, wait: HolderWait) -> tuple[PreparedDevice, ...]:
+def prepare(bench: Any, uid: str, device: str, budget: Budget) -> tuple[PreparedDevice, ...]:
     driver = bench.driver
-    with driver.opened(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"), wait) as preparation:
+    with driver.opened(ClaimUid(uid), ClaimRef("default", f"claim-{uid}"), budget) as preparation:
         prepared: tuple[PreparedDevice, ...] = driver.finish(preparation, bench.claim(uid, device))
     return prepared
 
@@ -48,7 +49,7 @@ def test_a_device_that_is_let_go_meanwhile_is_prepared_at_once(bench: Any) -> No
     bench.prepare("u1", HALF)
     meanwhile = Meanwhile(lambda: bench.unprepare("u1"))
 
-    (device,) = prepare(bench, "u2", HALF, meanwhile.wait())
+    (device,) = prepare(bench, "u2", HALF, meanwhile.budget())
 
     assert device.device == HALF
     assert len(meanwhile.slept) == 3
@@ -62,7 +63,7 @@ def test_after_the_wait_the_holder_is_named_and_nothing_has_changed(bench: Any) 
     meanwhile = Meanwhile()
 
     with pytest.raises(DeviceHeld, match=r"held by claim default/claim-u1 \(completed\)"):
-        prepare(bench, "u2", HALF, meanwhile.wait())
+        prepare(bench, "u2", HALF, meanwhile.budget())
 
     assert meanwhile.clock() == pytest.approx(WAIT_S, abs=0.1)
     assert (bench.instances(), bench.records()) == before
@@ -76,7 +77,7 @@ def test_who_waits_holds_up_no_other_claim_of_the_same_gpu(bench: Any) -> None:
         other.prepare(bench.claim("u3", SMALL))
         other.unprepare(ClaimUid("u1"), ClaimRef("default", "claim-u1"))
 
-    (device,) = prepare(bench, "u2", HALF, Meanwhile(others_come_and_go).wait())
+    (device,) = prepare(bench, "u2", HALF, Meanwhile(others_come_and_go).budget())
 
     assert device.device == HALF
     assert {record.uid for record in bench.records()} == {"u2", "u3"}
@@ -87,7 +88,7 @@ def test_nobody_waits_for_a_caller_that_hung_up(bench: Any) -> None:
     meanwhile = Meanwhile()
 
     with pytest.raises(DeviceHeld):
-        prepare(bench, "u2", HALF, meanwhile.wait(is_wanted=False))
+        prepare(bench, "u2", HALF, meanwhile.budget(is_wanted=False))
 
     assert meanwhile.slept == []
 
@@ -104,7 +105,7 @@ def test_what_an_earlier_allocation_left_is_undone_once_and_not_waited_for(
         seen.append([record.uid for record in bench.records()])
         bench.unprepare("u1")
 
-    (device,) = prepare(bench, "u2", HALF, Meanwhile(look_and_let_go).wait())
+    (device,) = prepare(bench, "u2", HALF, Meanwhile(look_and_let_go).budget())
 
     assert device.device == HALF
     assert seen == [["u1"]]
@@ -114,12 +115,23 @@ def test_what_an_earlier_allocation_left_is_undone_once_and_not_waited_for(
     assert bench.leftovers() == []
 
 
-def test_the_claims_of_one_call_share_its_wait() -> None:
+def test_the_claims_of_one_call_share_its_wait(bench: Any) -> None:
+    bench.prepare("u1", HALF)
     meanwhile = Meanwhile()
-    wait = meanwhile.wait()
+    budget = meanwhile.budget()
 
-    while wait.once_more():
-        pass
+    for uid in ("u2", "u3"):
+        with pytest.raises(DeviceHeld):
+            prepare(bench, uid, HALF, budget)
 
     assert meanwhile.clock() == pytest.approx(WAIT_S, abs=0.1)
-    assert not wait.once_more()
+
+
+def test_a_caller_that_waits_less_long_gets_its_refusal_in_time(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    meanwhile = Meanwhile()
+
+    with pytest.raises(DeviceHeld):
+        prepare(bench, "u2", HALF, meanwhile.budget(remaining_s=1.8))
+
+    assert meanwhile.clock() == pytest.approx(1.6, abs=0.1)

@@ -21,9 +21,9 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     hold = Locks.hold
 
     @contextmanager
-    def told(locks: Locks, name: str, subject: str, purpose: str) -> Iterator[None]:
+    def told(locks: Locks, name: str, *more: Any) -> Iterator[None]:
         names.append(name)
-        with hold(locks, name, subject, purpose):
+        with hold(locks, name, *more):
             yield
 
     monkeypatch.setattr(Locks, "hold", told)

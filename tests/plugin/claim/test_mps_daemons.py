@@ -183,7 +183,7 @@ def test_a_daemon_that_cannot_be_started_again_is_told_once_and_its_claim_still_
 
 def test_a_daemon_whose_claim_has_no_record_any_more_is_ended(bench: Any) -> None:
     bench.driver.prepare(share(bench, "u1"))
-    (bench.options.claims_dir / "u1.json").write_text("damaged")
+    (bench.options.claims_dir / "u1.json").unlink()
 
     bench.restart()
 

@@ -187,7 +187,9 @@ class Observer:
 def test_the_kubelets_call_reads_the_pool_once_and_a_failure_is_an_event_alone(bench: Any) -> None:
     claims, observer = Claims(bench.node), Observer()
     service = Service(bench.driver, claims, observer)
-    caller: Any = SimpleNamespace(is_active=lambda: True, add_callback=lambda action: True)
+    caller: Any = SimpleNamespace(
+        is_active=lambda: True, time_remaining=lambda: 45.0, add_callback=lambda action: True
+    )
     wire = Claim(namespace="default", name="c", uid="u1")
 
     assert service.prepare([wire], caller)["u1"].devices[0].pool == POOL

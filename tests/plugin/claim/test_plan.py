@@ -54,12 +54,33 @@ def test_a_result_of_a_subrequest_answers_its_request(node: NodeDevices, claim_o
     assert plan.devices[0].requests == ("req",)
 
 
-def test_results_of_other_drivers_and_pools_are_passed_over(node: NodeDevices, claim_of: Claims) -> None:
-    foreign = claim_of(UID, "dgx-a100", ["gpu-0"], driver="other.example.com")
-    elsewhere = claim_of(UID, "another-node", ["gpu-0"])
+def test_results_of_other_drivers_are_passed_over_wherever_they_are(
+    node: NodeDevices, claim_of: Claims
+) -> None:
+    for pool in ("dgx-a100", "another-node"):
+        foreign = claim_of(UID, pool, ["gpu-0"], driver="other.example.com")
 
-    assert resolve(foreign, node, BOOT).devices == ()
-    assert resolve(elsewhere, node, BOOT).devices == ()
+        assert resolve(foreign, node, BOOT).devices == ()
+
+
+@pytest.mark.parametrize("more", [{}, {"admin_access": True}], ids=str)
+def test_a_claim_whose_devices_are_all_on_another_node_is_refused_and_never_empty(
+    node: NodeDevices, claim_of: Claims, more: dict[str, Any]
+) -> None:
+    elsewhere = claim_of(UID, "node-1", ["gpu-0", "gpu-1"], **more)
+
+    with pytest.raises(ClaimUnusable, match=r"allocated on node-1, this is dgx-a100; the user .*nodeName"):
+        resolve(elsewhere, node, BOOT)
+
+
+def test_devices_of_other_nodes_are_passed_over_beside_one_of_this_node(
+    node: NodeDevices, claim_of: Claims
+) -> None:
+    here, there = claim_of(UID, "dgx-a100", ["gpu-3"]), claim_of(UID, "node-1", ["gpu-0"])
+    foreign = claim_of(UID, "node-1", ["d"], driver="other.example.com")
+    both = replace(here, results=(*foreign.results, *there.results, *here.results))
+
+    assert [device.device for device in resolve(both, node, BOOT).devices] == ["gpu-3"]
 
 
 def test_an_unknown_device_is_refused_by_name(node: NodeDevices, claim_of: Claims) -> None:

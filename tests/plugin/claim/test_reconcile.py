@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
-from plugin.base.errors import RecordTooNew
-from plugin.claim.reconcile import Forget, ReportForeign, SetAside, Sweep, Undo, repairs
+from plugin.claim.quarantine.census import Census
+from plugin.claim.quarantine.evidence import Evidence
+from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.reconcile import Forget, Keep, ReportForeign, Sweep, Undo, repairs
 from plugin.claim.record import Record
-from plugin.claim.record_store import Census
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Foreign
@@ -101,14 +102,37 @@ def test_documents_and_half_written_files_without_a_record_are_swept() -> None:
 
 
 def test_the_document_of_a_claim_whose_record_cannot_be_read_stays_for_its_container() -> None:
-    newer = RecordTooNew("read", "the record of claim newer", "version 2")
-    newer.claim_uid = ClaimUid("newer")
-    census = Census(corrupt=(ClaimUid("broken"),), set_aside=(ClaimUid("aside"),), too_new=(newer,))
-    documents = frozenset({ClaimUid("broken"), ClaimUid("aside"), ClaimUid("newer")})
+    broken = Quarantined(uid=ClaimUid("broken"), why="line 2")
+    newer = Quarantined(uid=ClaimUid("newer"), why="version 9", is_too_new=True)
+    documents = frozenset({ClaimUid("broken"), ClaimUid("newer")})
 
-    found = repairs(census, foreign(), documents, "boot-1")
+    found = repairs(Census(quarantined=(broken, newer)), foreign(), documents, "boot-1")
 
-    assert found == (SetAside(ClaimUid("broken")),)
+    assert found == (Keep(ClaimUid("broken")), Keep(ClaimUid("newer")))
+
+
+def in_quarantine(held: Record, *, is_too_new: bool = False) -> Quarantined:
+    known = Evidence(held, frozenset(), held.ref, held.boot_id)
+    return Quarantined(uid=held.uid, why="line 2", known=known, is_too_new=is_too_new)
+
+
+def test_nothing_of_a_half_done_claim_is_undone_whose_record_cannot_be_believed() -> None:
+    census = Census(quarantined=(in_quarantine(record("a", State.STARTED)),))
+
+    assert repairs(census, foreign(), NONE, "boot-1") == (Keep(ClaimUid("a")),)
+
+
+def test_an_instance_that_a_claim_in_quarantine_names_is_not_foreign() -> None:
+    census = Census(quarantined=(in_quarantine(record("a")),))
+
+    assert repairs(census, foreign(instance()), NONE, "boot-1") == (Keep(ClaimUid("a")),)
+
+
+def test_a_claim_in_quarantine_is_forgotten_once_a_sound_line_says_that_it_is_of_an_earlier_boot() -> None:
+    over, newer = record("a", boot_id="boot-0"), record("b", boot_id="boot-0")
+    census = Census(quarantined=(in_quarantine(over), in_quarantine(newer, is_too_new=True)))
+
+    assert repairs(census, foreign(), NONE, "boot-1") == (Forget(ClaimUid("a")), Keep(ClaimUid("b")))
 
 
 def test_an_instance_that_no_record_names_is_reported() -> None:

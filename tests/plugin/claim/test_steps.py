@@ -39,6 +39,7 @@ def steps(bench: Any) -> ClaimSteps:
             bench.options.metadata_dir, bench.options.cdi_dir, "tangram.dev", is_wanted=False
         ),
         hook=HookProgram(Path("/hook")),
+        cache_program=None,
         setup=DeviceSetup(),
         host_root=Path("/"),
         waiting=waiting_of(bench),

@@ -38,7 +38,8 @@ def edits(bench: Any, uid: str, index: int = 0) -> Any:
 
 
 def paths(bench: Any, uid: str) -> list[str]:
-    return [node["path"] for node in edits(bench, uid)["deviceNodes"]]
+    shared = json.loads(bench.document(uid).read_text())["containerEdits"]
+    return [node["path"] for each in (shared, edits(bench, uid)) for node in each["deviceNodes"]]
 
 
 @EACH_KIND

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from devices_of_kinds import vfs_of, waiting_of
 
+from agent.hardware.errors import NotFound
 from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode, GpuUuid, HostFile
 from plugin.base.errors import NotReady
@@ -23,6 +25,7 @@ from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimUid
 
 UID = ClaimUid("u1")
+HALF = "gpu-0-mig-3g-20gb-4-7"
 HOOK = HookProgram(Path("/hook"))
 
 
@@ -50,6 +53,15 @@ class FixedFiles:
     def control_nodes(self) -> tuple[DeviceNode, ...]:
         return (self._node,)
 
+    def compute_nodes(self) -> tuple[DeviceNode, ...]:
+        return ()
+
+    def graphics_nodes(self, bdf: str) -> tuple[DeviceNode, ...]:
+        return ()
+
+    def sockets(self) -> tuple[HostFile, ...]:
+        return ()
+
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         return ()
 
@@ -69,8 +81,11 @@ def test_what_the_devices_of_a_claim_share_is_asked_for_once(bench: Any) -> None
 
     first, second, _ = injections(context_of(bench, replace(bench.machine, files=files)), UID, devices, HOOK)
 
-    assert sorted(files.asked) == ["control_nodes", "gpu_nodes", "gpu_nodes", "libraries"]
-    assert first.files == second.files
+    shared = [name for name in files.asked if name not in {"gpu_nodes", "graphics_nodes"}]
+    assert sorted(shared) == ["compute_nodes", "control_nodes", "libraries", "sockets"]
+    assert files.asked.count("gpu_nodes") == 2
+    assert first.shared_files == second.shared_files
+    assert first.files == second.files == ()
     assert [one.name for one in (first, second)] == ["u1-gpu-0", "u1-gpu-1"]
     assert [one.identity for one in (first, second)] == [bench.uuid(0), bench.uuid(1)]
 
@@ -90,11 +105,74 @@ def test_files_below_the_hosts_root_are_named_as_the_host_names_them(bench: Any)
 
     (found,) = injections(context_of(bench, host_root=root), UID, [whole(bench.uuid(0))], HOOK)
 
-    hosts = [file.host_path for file in found.files]
-    hosts += [node.host_path for node in found.nodes if node.host_path is not None]
+    hosts = [file.host_path for file in found.shared_files]
+    nodes = (*found.shared_nodes, *found.nodes)
+    hosts += [node.host_path for node in nodes if node.host_path is not None]
     assert hosts
     assert not any(path.is_relative_to(root) for path in hosts)
     assert all((root / path.relative_to("/")).exists() for path in hosts)
+
+
+def test_whole_gpus_get_their_drm_nodes_and_mig_partitions_without_graphics_none(bench: Any) -> None:
+    half = ClaimedMigPartition(
+        requests=("r",),
+        pool="n",
+        device="half",
+        cdi_id="x",
+        parent_uuid=bench.uuid(0),
+        profile_id=9,
+        start=4,
+        size=4,
+        gi_id=1,
+        ci_id=0,
+        mig_uuid="MIG-1",
+    )
+    capabilities = bench.simulated.root / "proc/driver/nvidia/capabilities/gpu0/mig/gi1"
+    for folder in (capabilities, capabilities / "ci0"):
+        folder.mkdir(parents=True)
+        (folder / "access").write_text("DeviceFileMinor: 12\n")
+
+    found = injections(context_of(bench), UID, [whole(bench.uuid(0)), half], HOOK)
+
+    drawing = [[node.path for node in one.nodes if "/dri/" in node.path] for one in found]
+    assert drawing == [["/dev/dri/card1", "/dev/dri/renderD128"], []]
+
+
+def test_a_mig_partition_with_graphics_gets_the_drm_nodes_of_its_gpu(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    (held,) = bench.records()[0].devices
+    context = context_of(bench)
+    published = context.node.devices.by_name[HALF]
+    drawing = replace(published, profile=replace(published.profile, name="3g.20gb+gfx"))  # type: ignore[call-arg, union-attr]
+    devices = replace(context.node.devices, by_name={HALF: drawing})
+
+    (found,) = injections(replace(context, node=replace(context.node, devices=devices)), UID, [held], HOOK)
+
+    assert {"/dev/dri/card1", "/dev/dri/renderD128"} <= {node.path for node in found.nodes}
+
+
+def without_unified_memory(bench: Any) -> None:
+    root = bench.simulated.root
+    for node in ("nvidia-uvm", "nvidia-uvm-tools"):
+        (root / "dev" / node).unlink()
+    devices = root / "proc/devices"
+    devices.write_text(devices.read_text().replace("510 nvidia-uvm\n", ""))
+
+
+def test_a_gpu_that_could_not_compute_is_refused_with_the_reason(bench: Any) -> None:
+    without_unified_memory(bench)
+
+    with pytest.raises(NotFound, match=r"/dev/nvidia-uvm.*the operator must load"):
+        injections(context_of(bench), UID, [whole(bench.uuid(0))], HOOK)
+
+
+def test_a_monitor_goes_without_unified_memory(bench: Any) -> None:
+    without_unified_memory(bench)
+    watched = msgspec.structs.replace(whole(bench.uuid(0)), admin_access=True)
+
+    (found,) = injections(context_of(bench), UID, [watched], HOOK)
+
+    assert [node.path for node in found.shared_nodes] == ["/dev/nvidiactl", "/dev/nvidia-modeset"]
 
 
 @pytest.mark.parametrize(

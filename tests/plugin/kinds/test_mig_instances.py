@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from agent.hardware.errors import HardwareFault
 from agent.hardware.types import (
     ComputeInstance,
-    Gpu,
     GpuInstance,
     GpuUuid,
     MigInstance,
@@ -19,6 +18,7 @@ from agent.hardware.types import (
     MigUuid,
     Placement,
 )
+from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import PlacementTaken
 from plugin.kinds.mig_partition import instances as mig_instances
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
@@ -84,8 +84,9 @@ def half(bench: Any) -> ClaimedMigPartition:
     return claimed(uuid, profile.profile_id)
 
 
-def gpu_of(bench: Any) -> Gpu:
-    return next(gpu for gpu in bench.simulated.gpus.gpus() if gpu.uuid == bench.uuid(0))
+def gpu_of(bench: Any) -> NumberedGpu:
+    found = next(gpu for gpu in bench.simulated.gpus.gpus() if gpu.uuid == bench.uuid(0))
+    return NumberedGpu.of(found, 0)
 
 
 def ensure(bench: Any, device: ClaimedMigPartition, notes: list[int | None]) -> ClaimedMigPartition:

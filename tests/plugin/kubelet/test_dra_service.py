@@ -21,10 +21,14 @@ class Caller:
     """One call of the kubelet. ``answered`` runs what waits for the answer."""
 
     hung_up: bool = False
+    remaining_s: float | None = 45.0
     waiting: list[Callable[[], None]] = field(default_factory=list)
 
     def is_active(self) -> bool:
         return not self.hung_up
+
+    def time_remaining(self) -> float | None:
+        return self.remaining_s
 
     def add_callback(self, action: Callable[[], None]) -> bool:
         self.waiting.append(action)
@@ -136,6 +140,34 @@ def test_of_a_failure_the_observer_learns_the_devices_once_the_allocation_is_kno
 
     assert observer.failures == {"u1": ["gpu-9"], "u2": []}
     assert bench.leftovers() == []
+
+
+def test_a_pod_that_names_another_node_than_its_claims_gets_no_success_with_nothing(
+    bench: Any, service: Service, claims: Claims, observer: Observer
+) -> None:
+    caller = Caller()
+    wanted = claims.allocate("u1", "node-1", "gpu-0")
+
+    outcome = service.prepare([wanted], caller)["u1"]  # type: ignore[arg-type]
+    undone = service.unprepare([wanted], caller)["u1"]  # type: ignore[arg-type]
+
+    assert f"allocated on node-1, this is {bench.node}" in outcome.error
+    assert outcome.devices == ()
+    assert observer.failures == {"u1": []}, "the status of another node's device is that node's to write"
+    assert undone.error == ""
+    assert bench.leftovers() == []
+
+
+def test_of_a_claim_of_several_nodes_the_observer_learns_the_devices_of_this_one(
+    bench: Any, service: Service, claims: Claims, observer: Observer
+) -> None:
+    wanted = claims.allocate("u1", bench.node, "gpu-9")
+    elsewhere = {"request": "r", "driver": "tangram.dev", "pool": "node-1", "device": "gpu-0"}
+    claims.documents["claim-u1"]["status"]["allocation"]["devices"]["results"].append(elsewhere)
+
+    service.prepare([wanted], Caller())  # type: ignore[arg-type]
+
+    assert observer.failures == {"u1": ["gpu-9"]}
 
 
 def test_nothing_is_begun_for_a_caller_that_hung_up(bench: Any, service: Service, claims: Claims) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.hardware.types import DeviceNode, HostFile
+from agent.hardware.types import Bdf, DeviceNode, HostFile
 from plugin.machine.libraries import RememberedFiles
 
 
@@ -25,6 +25,15 @@ class Files:
 
     def control_nodes(self) -> tuple[DeviceNode, ...]:
         return (DeviceNode("/dev/nvidiactl", None),)
+
+    def compute_nodes(self) -> tuple[DeviceNode, ...]:
+        return (DeviceNode("/dev/nvidia-uvm", None),)
+
+    def graphics_nodes(self, bdf: Bdf) -> tuple[DeviceNode, ...]:
+        return (DeviceNode(f"/dev/dri/by-path/pci-{bdf}-card", None),)
+
+    def sockets(self) -> tuple[HostFile, ...]:
+        return (HostFile("/run/socket", self.folder / "socket", is_socket=True),)
 
     def instance_nodes(self, minor: int, gi_id: int, ci_id: int) -> tuple[DeviceNode, DeviceNode]:
         return DeviceNode(f"/dev/gi{gi_id}", None), DeviceNode(f"/dev/ci{ci_id}", None)
@@ -59,4 +68,7 @@ def test_device_nodes_are_asked_for_every_time(tmp_path: Path) -> None:
 
     assert remembered.gpu_nodes(3) == files.gpu_nodes(3)
     assert remembered.control_nodes() == files.control_nodes()
+    assert remembered.compute_nodes() == files.compute_nodes()
+    assert remembered.graphics_nodes(Bdf("0000:3b:00.0")) == files.graphics_nodes(Bdf("0000:3b:00.0"))
+    assert remembered.sockets() == files.sockets()
     assert remembered.instance_nodes(0, 1, 2) == files.instance_nodes(0, 1, 2)

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from agent.hardware.types import Gpu, MigSpec
+from agent.hardware.types import MigSpec
+from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy, PlacementTaken
 from plugin.machine import mig_mode
 
 
-def gpu_of(bench: Any, minor: int) -> Gpu:
-    return next(gpu for gpu in bench.simulated.gpus.gpus() if gpu.uuid == bench.uuid(minor))
+def gpu_of(bench: Any, minor: int) -> NumberedGpu:
+    found = next(gpu for gpu in bench.simulated.gpus.gpus() if gpu.uuid == bench.uuid(minor))
+    return NumberedGpu.of(found, minor)
 
 
 def create_instance(bench: Any, minor: int) -> None:

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from plugin.base.budget import Budget, Budgets
 from plugin.base.errors import NotReady
 from plugin.machine.namespaces import PodNamespace
 from plugin.runtime.hook_service import HookService
@@ -37,7 +39,10 @@ class Asked:
     asked: list[tuple[ClaimUid, str, PodNamespace]] = field(default_factory=list)
     told: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace) -> ClaimRef:
+    budgets = Budgets(wait_s=1.0, holder_wait_s=0.0, clock=time.monotonic, sleep=time.sleep)
+
+    def bring_in(self, uid: ClaimUid, device: str, pod: PodNamespace, budget: Budget) -> ClaimRef:
+        assert budget.is_wanted()
         self.asked.append((uid, device, pod))
         if self.refusal is not None:
             raise self.refusal

@@ -61,6 +61,25 @@ def test_each_of_several_handlers_writes_a_line_once(written: io.StringIO) -> No
     assert (written.getvalue(), at_once.getvalue()) == ("one\n", "one\n")
 
 
+def test_lines_of_all_threads_of_a_call_wait_for_its_answer(written: io.StringIO) -> None:
+    with deferred_log.deferred() as lines:
+
+        def work() -> None:
+            with lines.of_this_thread():
+                _log.info("for the call")
+            _log.info("elsewhere")
+
+        _log.info("one")
+        other = threading.Thread(target=work)
+        other.start()
+        other.join()
+        assert written.getvalue() == "elsewhere\n"
+
+    lines.write()
+
+    assert written.getvalue() == "elsewhere\none\nfor the call\n"
+
+
 def test_other_threads_write_meanwhile(written: io.StringIO) -> None:
     with deferred_log.deferred():
         other = threading.Thread(target=_log.info, args=("elsewhere",))

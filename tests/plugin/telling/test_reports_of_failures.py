@@ -9,6 +9,8 @@ from typing import Any
 from told_cluster import Cluster
 
 from plugin.base.errors import ClaimUnusable, DeviceHeld, PluginError
+from plugin.claim.quarantine.evidence import Evidence
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.telling.reports import Reports
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId
@@ -146,3 +148,18 @@ def test_failures_of_more_than_a_thousand_claims_are_not_remembered(
     deliver()
 
     assert cluster.attempts == 1026
+
+
+def test_a_claim_in_quarantine_is_told_on_the_claim_or_on_the_node_where_its_name_is_unknown(
+    reports: Reports, cluster: Cluster
+) -> None:
+    known = Quarantined(uid=ClaimUid("u1"), why="line 2", known=Evidence(ref=ClaimRef("default", "train")))
+
+    reports.kept(known)
+    reports.kept(Quarantined(uid=ClaimUid("u2"), why="it cannot be read: Input/output error"))
+
+    (uid, reason, text), (node, _, of_node) = cluster.warnings
+    assert (uid, reason, node) == ("u1", "RecordUnusable", "")
+    assert "line 2; its devices stay reserved" in text
+    assert "claim u2: it cannot be read: Input/output error" in of_node
+    assert "tangram plugin release u2" in of_node

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mistaken_input import COUNTERS, DEVICES, DRIVER, mutated
 
+from controller.model.slice_text import read_v1_slice
+from controller.reading import resource_slice, slice_text
 from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.codec import v1
-from tangram.slice_text import read_v1_slice
 
 PLAIN = DEVICES | {
     "spec": DEVICES["spec"]
@@ -22,6 +23,12 @@ PLAIN = DEVICES | {
             for one in DEVICES["spec"]["devices"]
         ]
     }
+}
+
+
+TAINT = {"key": "tangram.dev/allocator", "value": "controller", "effect": "NoSchedule"}
+TAINTED = PLAIN | {
+    "spec": PLAIN["spec"] | {"devices": [one | {"taints": [TAINT]} for one in PLAIN["spec"]["devices"]]}
 }
 
 
@@ -36,7 +43,7 @@ def outcome(function, *arguments):
 @given(st.integers(0, 2**48))
 def test_text_and_document_give_the_same_slice_or_refusal(seed):
     chance = Random(seed)
-    document = mutated(chance.choice([COUNTERS, DEVICES, PLAIN, PLAIN]), chance)
+    document = mutated(chance.choice([COUNTERS, DEVICES, PLAIN, TAINTED]), chance)
     try:
         text = json.dumps(document, allow_nan=False).encode()
     except ValueError:  # 1e400 is no JSON
@@ -46,7 +53,7 @@ def test_text_and_document_give_the_same_slice_or_refusal(seed):
         assert outcome(read_v1_slice, text) == outcome(v1.decode_slice, json.loads(text))
 
 
-@pytest.mark.parametrize("document", [COUNTERS, DEVICES, PLAIN])
+@pytest.mark.parametrize("document", [COUNTERS, DEVICES, PLAIN, TAINTED])
 def test_text_that_is_written_in_another_way_means_the_same(document):
     text = json.dumps(document, indent=2).replace("part", "\\u0070art").encode()
 
@@ -72,3 +79,20 @@ def test_what_the_server_adds_to_the_metadata_does_not_matter():
 def test_text_that_is_no_json_is_refused():
     with pytest.raises(msgspec.DecodeError):
         read_v1_slice(json.dumps(PLAIN).encode()[:-1])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**48))
+def test_the_controller_sees_the_same_slice_in_its_text(seed):
+    chance = Random(seed)
+    document = mutated(chance.choice([COUNTERS, DEVICES, PLAIN, TAINTED]), chance)
+    document["metadata"] = {"name": "s"}  # kube_api has checked it
+    try:
+        text = json.dumps(document, allow_nan=False).encode()
+    except ValueError:
+        return
+
+    one, other = slice_text(text), resource_slice(json.loads(text))
+
+    for name in ("name", "node", "is_owned", "problem", "content", "is_multi_node"):
+        assert repr(getattr(one, name)) == repr(getattr(other, name))

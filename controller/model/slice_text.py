@@ -1,7 +1,7 @@
 """Slices as API servers send them: JSON text to the model.
 
-Of a v1 slice only the frame is parsed here. The attributes, capacities and counters of its devices go to the
-core as text, which parses the ones that it has not met before.
+Of a v1 slice only the frame is parsed here. The attributes, capacities, counters and taints of its devices go
+to the core as text, which parses the ones that it has not met before.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class _Device(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     attributes: msgspec.Raw = _NONE
     capacity: msgspec.Raw = _NONE
     consumes_counters: msgspec.Raw = _NONE
+    taints: msgspec.Raw = _NONE
 
 
 class _Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -60,11 +61,12 @@ def read_v1_slice(text: bytes) -> V1Slice:
     try:
         frame = _frames.decode(text)
     except msgspec.ValidationError:  # it has fields that few slices have, or a mistake: the codec says which
-        return v1.decode_slice(_parse(text))
+        return v1.decode_slice(parse(text))
     metadata = {"name": frame.metadata.name, "namespace": frame.metadata.namespace}
     spec = {written: getattr(frame.spec, name) for name, written in _spec_fields}
-    return v1.decode_slice({"metadata": metadata, "spec": spec}, _parse)
+    return v1.decode_slice({"metadata": metadata, "spec": spec}, parse)
 
 
-def _parse(text: bytes) -> Any:
+def parse(text: bytes) -> Any:
+    """Return what a JSON text says. Raises: msgspec.DecodeError."""
     return msgspec.json.decode(text)

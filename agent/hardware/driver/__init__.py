@@ -1,0 +1,1 @@
+"""An installed NVIDIA driver: its device nodes, libraries, settings and sockets."""

@@ -1,0 +1,76 @@
+"""The NVML process: ``python3 -m agent.hardware.nvml_process.child FD``. It answers until its parent is gone.
+
+Takes the descriptor of one end of a socket pair. Each message is a question, and each question has a thread,
+so that a call that hangs keeps no other waiting. SIGTERM ends it at once: whoever needs the driver free sends
+that, and its handles are gone. It imports little, because every node has one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from agent.hardware.errors import HardwareError, HardwareFault
+from agent.hardware.nvml import Nvml
+from agent.hardware.nvml_process.calls import (
+    MOST_BYTES,
+    OPEN,
+    Answer,
+    Call,
+    Refusal,
+    decode_question,
+    encode_answer,
+    result,
+)
+
+NAME = "tangram-nvml"
+"""What the kernel calls the process, such as in ``ps -e``."""
+
+
+class Child:
+    """One session with NVML, asked by messages."""
+
+    def __init__(self) -> None:
+        self._nvml: Nvml | None = None
+
+    def answer(self, number: int, call: Call[Any], arguments: tuple[Any, ...]) -> Answer:
+        """Make a call and return its answer, whatever happens in it."""
+        try:
+            return result(number, self._made(call, arguments))
+        except HardwareError as error:
+            return Refusal.of(number, error)
+        except Exception as error:  # noqa: BLE001 - what an odd driver answers must end no session
+            subject = f"GPU {arguments[0]}" if arguments else "this node"
+            reason = f"unexpected {type(error).__name__}: {error}"
+            return Refusal.of(number, HardwareFault(call.attempted, subject, reason))
+
+    def _made(self, call: Call[Any], arguments: tuple[Any, ...]) -> object:
+        if call is OPEN:
+            (library,) = arguments
+            self._nvml = Nvml.open(None if library is None else Path(library))
+            return None
+        return getattr(self._nvml, call.name)(*arguments)
+
+
+def main(argv: list[str]) -> None:
+    """Answer until the other end of the socket pair is closed."""
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(NAME)
+    channel, child = int(argv[0]), Child()
+    while data := os.read(channel, MOST_BYTES):
+        Thread(target=_answer, args=(child, channel, data), daemon=True).start()
+    os._exit(0)  # what the library would do at a usual end may hang
+
+
+def _answer(child: Child, channel: int, data: bytes) -> None:
+    answer = child.answer(*decode_question(data))
+    with suppress(OSError):  # the parent is gone
+        os.write(channel, encode_answer(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,134 @@
+"""PURE: whether a claim's document that is on disk may stay, though another one would be written today.
+
+A container of a claim must get the same when it is started again, so within a boot a document stays what it
+is: after an update of the plugin, and when a service or an optional node of the driver appears later. It is
+written anew only where it is damaged, or says of the hardware what is no longer true. Takes the bytes on disk
+and the wanted document; returns a verdict. Nothing is read but what ``exists`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Final
+
+import msgspec
+
+from plugin.cdi.document import FILE_OPTIONS, Device, Document, Edits, Mount, Node, encode, minimum_version
+from plugin.cdi.hook import JOINING, Hook
+
+_OPTIONAL: Final = ("/dev/nvidia-modeset", "/dev/dri/")
+"""Nodes without which a container computes: they may have come since."""
+
+Exists = Callable[[str], bool]
+"""Whether the host has a path."""
+
+
+def may_stay(on_disk: bytes, wanted: Document, exists: Exists) -> bool:
+    """Whether a document does what the wanted one does, and all that it names is there."""
+    found = _decoded(on_disk)
+    if found is None or found.kind != wanted.kind or _names(found) != _names(wanted):
+        return False
+    if found.cdi_version != minimum_version(found.kind, found.devices, found.container_edits):
+        return False
+    pairs = zip(found.devices, wanted.devices, strict=True)
+    return all(_does(_whole(found, one), _whole(wanted, other), exists) for one, other in pairs)
+
+
+def _decoded(on_disk: bytes) -> Document | None:
+    """Return a document that this plugin, or an earlier version, wrote in every byte; None for another."""
+    try:
+        found = msgspec.json.decode(on_disk, type=Document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return found if encode(found) == on_disk else None
+
+
+def _names(found: Document) -> list[str]:
+    return [device.name for device in found.devices]
+
+
+def _whole(found: Document, device: Device) -> Edits:
+    """Return what a container gets of one device, wherever it stands in the document."""
+    common, own = found.container_edits, device.container_edits
+    return Edits(
+        env=(*common.env, *own.env),
+        device_nodes=(*common.device_nodes, *own.device_nodes),
+        mounts=(*common.mounts, *own.mounts),
+        hooks=(*common.hooks, *own.hooks),
+    )
+
+
+def _does(found: Edits, wanted: Edits, exists: Exists) -> bool:
+    return (
+        found.env == wanted.env
+        and _joining(found.hooks) == _joining(wanted.hooks)
+        and all(exists(hook.path) for hook in found.hooks)
+        and _same_nodes(found.device_nodes, wanted.device_nodes, exists)
+        and _same_folders(found.mounts, wanted.mounts)
+        and _same_files(_files(found.mounts), _files(wanted.mounts), exists)
+    )
+
+
+def _joining(hooks: Iterable[Hook]) -> list[Hook]:
+    """Return what brings devices into the pod; whether NVIDIA's program runs is an option of the plugin."""
+    return [hook for hook in hooks if hook.hook_name == JOINING]
+
+
+def _same_nodes(found: Iterable[Node], wanted: Iterable[Node], exists: Exists) -> bool:
+    ours, theirs = {node.path: node for node in found}, {node.path: node for node in wanted}
+    needed = {path for path in theirs if not path.startswith(_OPTIONAL)}
+    return needed <= ours.keys() <= theirs.keys() and all(
+        _same_node(node, theirs[path], exists) for path, node in ours.items()
+    )
+
+
+def _same_node(found: Node, wanted: Node, exists: Exists) -> bool:
+    """Whether two descriptions mean one node: by its numbers, or by a path that still is there."""
+    if found.major is None:
+        return exists(found.host_path or found.path) and (
+            wanted.major is not None or wanted.host_path == found.host_path
+        )
+    return wanted.major is None or (found.major, found.minor) == (wanted.major, wanted.minor)
+
+
+def _same_folders(found: Iterable[Mount], wanted: Iterable[Mount]) -> bool:
+    ours, theirs = (
+        {mount for mount in mounts if mount.options not in FILE_OPTIONS} for mounts in (found, wanted)
+    )
+    return ours == theirs
+
+
+def _files(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
+    return tuple(mount for mount in mounts if mount.options in FILE_OPTIONS)
+
+
+def _same_files(found: Iterable[Mount], wanted: Iterable[Mount], exists: Exists) -> bool:
+    """Whether the files are of the same driver, wherever a version of the plugin mounts which of them."""
+    theirs = {mount.container_path: mount.host_path for mount in wanted}
+    names = {_name(path) for pair in theirs.items() for path in pair}
+    ours = tuple(found)
+    return bool(ours) == bool(theirs) and all(
+        exists(mount.host_path) and _is_of_driver(mount, theirs, names) for mount in ours
+    )
+
+
+def _is_of_driver(mount: Mount, places: Mapping[str, str], names: Set[str]) -> bool:
+    """Whether a file is where it is wanted, or a library is where early versions had it: as on the host."""
+    place, host_path = mount.container_path, mount.host_path
+    if place in places:
+        return places[place] == host_path
+    stem = _stem(host_path)
+    is_as_on_host = _folder(host_path).endswith(_folder(place)) and _stem(place) == stem
+    return is_as_on_host and _name(host_path) in names and _name(place) in {*names, f"{stem}.so.1"}
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _stem(path: str) -> str:
+    return _name(path).partition(".so")[0]

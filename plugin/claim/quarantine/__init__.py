@@ -1,0 +1,1 @@
+"""Claims whose records cannot be believed, and what is known of them."""

@@ -1,0 +1,35 @@
+"""Whether the plugin still answers the kubelet. It asks itself the way the kubelet asks it, for no claim.
+
+A call takes a thread of those that serve the kubelet's calls, and the lock of the interpreter. So what would
+keep the kubelet waiting keeps this waiting, too. No claim and no hardware is touched.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import grpc
+
+from daemon.status_server import Answer, Answers
+from plugin._pb.dra_v1 import api_pb2 as v1
+from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
+
+_LONGEST_S: Final = 5.0
+
+
+def liveness_of(dra_socket: Path) -> Answers:
+    """Return what a plugin answers a probe: ``/healthz``."""
+    return {"/healthz": lambda: _asked(dra_socket)}
+
+
+def _asked(dra_socket: Path) -> Answer:
+    with grpc.insecure_channel(f"unix:{dra_socket}") as channel:
+        try:
+            v1_grpc.DRAPluginStub(channel).NodePrepareResources(
+                v1.NodePrepareResourcesRequest(), timeout=_LONGEST_S
+            )
+        except grpc.RpcError as error:
+            why = error.details() or error.code()
+            return 500, f"{dra_socket} does not answer: {why}\n"
+    return 200, "ok\n"

@@ -1,0 +1,150 @@
+"""The agent as a program where something is taken or hangs: it goes on, and it ends when it is told."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from nvml_machine import NvmlMachine
+from scripted_api import Reply, Request, Script, serving, write_kubeconfig
+
+from agent.probe import main as probe
+
+KINDS = {
+    "nodes": "NodeList",
+    "resourceslices": "ResourceSliceList",
+    "compositeresourceslices": "CompositeResourceSliceList",
+}
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+
+
+class Cluster:
+    """A server with one node that stores whatever it is sent. Shape: ``written`` the slices, as they come."""
+
+    def __init__(self, server: Script, folder: Path) -> None:
+        self.written: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._numbers = itertools.count(1)
+        host, port = server.server_address[:2]
+        self.kubeconfig = write_kubeconfig(
+            folder / "kubeconfig", f"http://{host!s}:{port}", {}, {"token": "t"}
+        )
+        server.answers(self.answer)
+
+    def wait_until_published(self, *beginnings: str) -> set[str]:
+        """Return the names of the devices once there is one with each beginning."""
+        names: set[str] = set()
+        while not all(any(name.startswith(one) for name in names) for one in beginnings):
+            names |= {device["name"] for device in self.written.get(timeout=100)["spec"].get("devices", ())}
+        return names
+
+    def answer(self, request: Request) -> Reply:
+        if request.method in {"POST", "PUT"}:
+            number = str(next(self._numbers))
+            known = {"uid": f"uid-{number}", "resourceVersion": number}
+            stored = {**request.body, "metadata": {**request.body["metadata"], **known}}
+            if request.path.startswith(SLICES) and "dryRun" not in request.query:
+                self.written.put(stored)
+            return Reply(stored, 201 if request.method == "POST" else 200)
+        if "watch" in request.query:
+            return Reply(b"")
+        node = {"metadata": {"name": "node-1", "uid": "uid-of-node", "resourceVersion": "1"}}
+        if request.path == "/api/v1/nodes/node-1":
+            return Reply(node)
+        folder, _, plural = request.path.rpartition("/")
+        items = [node] if plural == "nodes" else []
+        version = folder.removeprefix("/apis/").removeprefix("/api/")
+        listed = {"apiVersion": version, "kind": KINDS[plural], "metadata": {"resourceVersion": "1"}}
+        return Reply({**listed, "items": items})
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    for server in serving(Script()):
+        yield Cluster(server, tmp_path)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[NvmlMachine]:
+    with NvmlMachine.made("a30x4", tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def start(
+    cluster: Cluster, machine: NvmlMachine, tmp_path: Path
+) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start an agent of this machine, with more options."""
+    with ExitStack() as stack:
+
+        def started(*options: str) -> subprocess.Popen[str]:
+            command = [
+                *(sys.executable, "-m", "agent", f"--kubeconfig={cluster.kubeconfig}", "--node-name=node-1"),
+                *(f"--host-root={machine.simulated.root}", f"--probe-socket={tmp_path / 'agent.sock'}"),
+                *options,
+            ]
+            environment = {**os.environ, **machine.environment}
+            process = stack.enter_context(
+                subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+            )
+            stack.callback(process.kill)
+            return process
+
+        yield started
+
+
+def test_an_agent_whose_metrics_address_is_taken_publishes_and_says_so(
+    cluster: Cluster, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        agent = start(f"--metrics-address=127.0.0.1:{other.getsockname()[1]}")
+
+        cluster.wait_until_published("gpu-1")
+
+        agent.send_signal(signal.SIGTERM)
+        _, log = agent.communicate(timeout=60)
+
+    assert agent.returncode == 0
+    assert log.count("Address already in use") == 1
+    assert "Traceback" not in log
+
+
+def test_an_agent_whose_driver_hangs_is_alive_and_ends_when_it_is_told(
+    machine: NvmlMachine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    machine.make("hang-nvmlInitWithFlags")
+    agent = start()
+    machine.wait_until_hung()
+
+    assert probe([str(tmp_path / "agent.sock"), "/healthz"]) == 0
+
+    agent.send_signal(signal.SIGTERM)
+    _, log = agent.communicate(timeout=40)  # less than the minute that the driver has
+
+    assert agent.returncode == 0
+    assert "Traceback" not in log
+
+
+def test_an_agent_whose_driver_hangs_in_one_gpu_publishes_the_nics_and_the_other_gpu(
+    machine: NvmlMachine, cluster: Cluster, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    machine.make("hang-nvmlDeviceGetHandleByIndex_v2-0")
+    agent = start("--no-composite")
+
+    names = cluster.wait_until_published("gpu-1", "nic-")
+
+    agent.send_signal(signal.SIGTERM)
+    _, log = agent.communicate(timeout=60)
+    assert not any(name.startswith("gpu-0") for name in names)
+    assert log.count("read on GPU 0 failed: NVML has not answered within 20 s") >= 1

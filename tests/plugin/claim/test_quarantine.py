@@ -1,0 +1,212 @@
+"""A claim whose record is damaged keeps its devices, harms no other claim, and can end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from damaged_files import DAMAGES, flip, places
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from records_before_seals import line_before_seals
+
+from plugin.base.errors import DeviceHeld, HardwareFailed, NotQuarantined, RecordDamaged
+from scheduler_core.model.claim import ClaimUid
+
+HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-2"
+U1 = ClaimUid("u1")
+WOUNDS = st.tuples(st.sampled_from(sorted(DAMAGES)), st.floats(0, 0.999))
+"""A damage and where, as a part of the file."""
+
+
+def record_file(bench: Any, uid: str = "u1") -> Path:
+    path: Path = bench.options.claims_dir / f"{uid}.json"
+    return path
+
+
+def spoil(bench: Any, uid: str = "u1") -> None:
+    """Damage the last line of a record."""
+    data = record_file(bench, uid).read_bytes()
+    record_file(bench, uid).write_bytes(flip(data, places(data)[-2]))
+
+
+def test_a_whole_gpu_whose_record_is_corrupt_is_not_given_to_a_second_claim(bench: Any) -> None:
+    bench.prepare("u1", "gpu-0")
+    spoil(bench)
+    bench.restart()
+
+    with pytest.raises(DeviceHeld, match=r"held by claim default/claim-u1 \(u1\).*tangram plugin release u1"):
+        bench.prepare("u2", "gpu-0")
+    with pytest.raises(DeviceHeld, match="claim default/claim-u1"):
+        bench.prepare("u2", SMALL)
+
+    bench.prepare("u2", "gpu-1")
+    bench.unprepare("u1")
+    bench.prepare("u3", "gpu-0")
+
+
+def test_a_damaged_final_newline_does_not_make_a_completed_claim_read_as_begun(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    data = record_file(bench).read_bytes()
+    for last in (b"\0", b"\x0b", b""):
+        record_file(bench).write_bytes(data[:-1] + last)
+
+        bench.restart()
+
+        assert len(bench.instances()) == 1
+        assert bench.document("u1").exists()
+
+
+def test_a_corrupt_record_of_a_mig_partition_neither_wedges_its_claim_nor_leaves_its_instance(
+    bench: Any,
+) -> None:
+    bench.prepare("u1", HALF)
+    spoil(bench)
+    bench.restart()
+
+    bench.unprepare("u1")
+
+    assert bench.instances() == ()
+    assert not bench.is_in_mig_mode()
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2, 3])
+def test_a_record_that_was_cut_at_the_end_of_a_line_is_noticed_by_the_claims_document(
+    bench: Any, caplog: pytest.LogCaptureFixture, lines: int
+) -> None:
+    bench.prepare("u1", HALF)
+    data = record_file(bench).read_bytes()
+    record_file(bench).write_bytes(b"".join(data.splitlines(keepends=True)[:lines]))
+    bench.restart()
+
+    assert len(bench.instances()) == 1
+    assert "its end is missing" in caplog.text
+    with pytest.raises(DeviceHeld, match="release u1"):
+        bench.prepare("u2", HALF)
+    bench.unprepare("u1")
+
+    is_known = lines > 1  # the first line is the placeholder
+    assert bench.instances() == () if is_known else len(bench.instances()) == 1
+    assert ("nothing is undone on the hardware" in caplog.text) != is_known
+    if not is_known:
+        bench.restart()
+        assert "no claim created GI 1" in caplog.text
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3])
+def test_a_crash_that_left_no_document_is_undone_as_ever(bench: Any, lines: int) -> None:
+    bench.prepare("u1", HALF)
+    data = record_file(bench).read_bytes()
+    record_file(bench).write_bytes(b"".join(data.splitlines(keepends=True)[:lines]))
+    bench.document("u1").unlink()
+
+    bench.restart()
+
+    assert record_file(bench).exists() is False
+
+
+def test_a_damaged_line_in_the_middle_is_damage_too(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    data = record_file(bench).read_bytes()
+    record_file(bench).write_bytes(flip(data, places(data)[1]))
+
+    bench.restart()
+
+    with pytest.raises(RecordDamaged, match="line 1: its checksum"):
+        bench.prepare("u1", HALF)
+
+
+def test_a_record_of_the_version_before_is_kept_and_undone_and_sealed_where_it_goes_on(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    (record,) = bench.records()
+    record_file(bench).write_bytes(line_before_seals(record))
+    bench.restart()
+
+    assert bench.records() == (record,)
+    bench.inject("gpu-0:destroy-compute-instance:in-use:1")
+    with pytest.raises(HardwareFailed):
+        bench.unprepare("u1")
+    before_seals, sealed = record_file(bench).read_bytes().splitlines()
+    assert b'"seal":' not in before_seals
+    assert b'"seal":' in sealed
+    bench.unprepare("u1")
+
+    assert bench.leftovers() == []
+
+
+def test_a_claim_in_quarantine_is_forgotten_after_a_reboot(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    spoil(bench)
+    bench.simulated.reboot()
+
+    bench.restart()
+
+    assert bench.leftovers() == [f"{record_file(bench)}.corrupt"]
+    bench.prepare("u2", HALF)
+
+
+def test_a_file_that_an_earlier_version_set_aside_holds_while_its_claim_has_a_document(bench: Any) -> None:
+    bench.prepare("u1", "gpu-0")
+    spoil(bench)
+    record_file(bench).rename(f"{record_file(bench)}.corrupt")
+    bench.restart()
+
+    with pytest.raises(DeviceHeld, match="release u1"):
+        bench.prepare("u2", "gpu-0")
+    bench.unprepare("u1")
+
+    bench.prepare("u2", "gpu-0")
+
+
+def test_only_a_claim_in_quarantine_is_released(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+
+    for uid in (U1, ClaimUid("u9")):
+        with pytest.raises(NotQuarantined, match="other claims end with their pods"):
+            bench.driver.release(uid)
+
+    assert len(bench.instances()) == 1
+
+
+def test_an_instance_in_use_is_not_destroyed_by_a_release_and_the_next_one_goes_on(bench: Any) -> None:
+    bench.prepare("u1", HALF)
+    spoil(bench)
+    bench.inject("gpu-0:destroy-compute-instance:in-use:1")
+
+    with pytest.raises(HardwareFailed, match="cannot release claim default/claim-u1"):
+        bench.driver.release(U1)
+    assert len(bench.instances()) == 1
+    with pytest.raises(DeviceHeld):
+        bench.prepare("u2", HALF)
+    bench.unprepare("u1")
+
+    assert bench.instances() == ()
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wounds=st.lists(WOUNDS, min_size=1, max_size=6))
+def test_any_number_of_damages_destroys_nothing_gives_nothing_away_and_lets_the_pod_end(
+    bench_in: Callable[[Path], Any], wounds: list[tuple[str, float]]
+) -> None:
+    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        bench = bench_in(Path(name))
+        bench.prepare("u1", HALF, "gpu-1")
+        data = record_file(bench).read_bytes()
+        for damage, part in wounds:
+            if b"\n" in data[int(part * len(data)) :]:
+                data = DAMAGES[damage](data, int(part * len(data)))
+        record_file(bench).write_bytes(data)
+        before = bench.instances()
+
+        bench.restart()
+
+        assert bench.instances() == before
+        for device in (HALF, "gpu-1"):
+            with pytest.raises(DeviceHeld):
+                bench.prepare("u2", device)
+        bench.unprepare("u1")
+        assert bench.records() == ()
+        bench.prepare("u3", "gpu-1")
