@@ -29,18 +29,20 @@ from agent.inventory.numbers.numbering import Numbering, Witness
 from agent.inventory.table_files import BadTable, read_table
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
-from agent.publishing.foreign_writes import ForeignWrites
 from agent.publishing.forms import Found
 from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.ownership import Ownership
+from agent.publishing.patience import Patience
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
-from agent.publishing.taken_names import TakenNames
-from agent.publishing.unlisted import Unlisted
-from agent.publishing.withholding import Withholding
+from agent.publishing.telling.foreign_writes import ForeignWrites
+from agent.publishing.telling.ownership import Ownership
+from agent.publishing.telling.taken_names import TakenNames
+from agent.publishing.telling.unlisted import Unlisted
+from agent.publishing.telling.unreadable import UnreadableDevices
+from agent.publishing.telling.withholding import Withholding
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end
@@ -109,11 +111,13 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
 
 def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
     """Return what tells people of devices that no claim can have."""
-    tellers = (Withholding(metrics, node_events), Unlisted(metrics, node_events))
+    withholding, unlisted = Withholding(metrics, node_events), Unlisted(metrics, node_events)
+    unreadable = UnreadableDevices(metrics, node_events)
 
     def hear(found: Found) -> None:
-        for one in tellers:
-            one.discovered(found)
+        withholding.discovered(found)
+        unlisted.discovered(found)
+        unreadable.discovered(found.devices)
 
     return hear
 
@@ -127,14 +131,14 @@ def _discovery(
     *,
     interruption: Interruption,
 ) -> Callable[[], Found]:
-    describer, seen = Describer(options.driver_name), LinksSeen()
+    describer, seen, patience = Describer(options.driver_name), LinksSeen(), Patience()
 
     def found() -> Found:
         read = discover(readers, options.node_name, numbering)
         if interruption.has_come:  # what could not be read any more is not gone
             raise GivenUp("read the machine", "this node", "the program ends")
         inventory = replace(
-            seen.completed(read),
+            seen.completed(patience.completed(read)),
             linked=linked,
             modes=options.modes,
             imex_channels=options.imex_channels,

@@ -292,8 +292,8 @@ def _translated(error: KubeApiError) -> errors.ServerError:
             return errors.Outdated(str(error))
         case Forbidden():
             return errors.NotAllowed(str(error))
-        case Invalid():
-            return errors.Refused(str(error))
+        case Invalid(causes=causes):
+            return errors.Refused(str(error), [one.field for one in causes])
         case Unavailable(retry_after_s=retry_after_s):
             return errors.Unreachable(str(error), retry_after_s)
         case _:

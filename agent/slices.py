@@ -6,8 +6,8 @@ schedulers take the first device that fits, so devices keep the order in which t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.inventory.model import Group, NodeDevices
@@ -16,6 +16,7 @@ from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import composite_encoding, v1
 from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.places import is_worth_keeping, places_after
 from scheduler_core.dialects.project import project
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.nodes import OnNode
@@ -30,8 +31,50 @@ def composite_slices(devices: NodeDevices, generation: int = 1) -> tuple[Composi
     """
     contents = list(_contents(devices)) or [Group(mixins=(), devices=())]
     return tuple(
-        _slice(devices, content, generation, index, len(contents)) for index, content in enumerate(contents)
+        _slice(devices, content, generation, index, len(contents), delegates=_delegates(content))
+        for index, content in enumerate(contents)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CompositePacked:
+    """A pool in composite slices.
+
+    Shape: ``places`` the slice of each device and mixin, of those that are gone too; ``shared`` the mixins of
+           several groups that there ever were.
+    """
+
+    slices: tuple[CompositeSlice, ...]
+    places: Mapping[str, int]
+    shared: Mapping[str, Mixin] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, slices: Sequence[CompositeSlice], shared: Iterable[Mixin] = ()) -> CompositePacked:
+        """Return slices as they are."""
+        places = {key: index for index, one in enumerate(slices) for key in _keys(one)}
+        return cls(tuple(slices), places, {one.name: one for one in shared})
+
+
+def composite_packed(devices: NodeDevices, before: CompositePacked | None = None) -> CompositePacked:
+    """Return the pool's slices: those that it had, or new ones where it does not fit in them.
+
+    Shared mixins that nothing includes any more stay, so that a device that goes changes one slice.
+    """
+    fresh = CompositePacked.of(composite_slices(devices), devices.shared)
+    if before is None or not is_worth_keeping(len(before.slices), len(fresh.slices)):
+        return fresh
+    own = {mixin.name for group in devices.groups for mixin in group.mixins}
+    shared = {name: one for name, one in before.shared.items() if name not in own} | dict(fresh.shared)
+    groups = [Group(mixins=tuple(shared.values()), devices=()), *devices.groups]
+    places = places_after((list(_keys(group)) for group in groups), before.places, len(before.slices), _MOST)
+    contents = None if places is None else _contents_at(groups, places, before.slices)
+    if places is None or contents is None:
+        return fresh
+    slices = (
+        _slice(devices, content, 1, index, len(contents), delegates=before.slices[index].nodes is None)
+        for index, content in enumerate(contents)
+    )
+    return CompositePacked(tuple(slices), {**before.places, **places}, shared)
 
 
 def v1_slices(devices: NodeDevices, layout: Layout = Layout.SEPARATE) -> tuple[dict[str, Any], ...]:
@@ -62,7 +105,7 @@ def flattened(devices: NodeDevices) -> tuple[dict[str, Any], ...]:
         for device in group.devices
     )
     content = Group(mixins=(), devices=written)
-    return encoded([_slice(devices, content, 1, 0, 1)])
+    return encoded([_slice(devices, content, 1, 0, 1, delegates=_delegates(content))])
 
 
 def _contents(devices: NodeDevices) -> Iterator[Group]:
@@ -98,8 +141,38 @@ def _delegates(group: Group) -> bool:
     return any(device.nodes is not None for device in group.devices)
 
 
-def _slice(devices: NodeDevices, content: Group, generation: int, index: int, count: int) -> CompositeSlice:
-    pool, delegates = devices.pool.id, _delegates(content)
+def _contents_at(
+    groups: Iterable[Group], places: Mapping[str, int], slices: Sequence[CompositeSlice]
+) -> list[Group] | None:
+    """Return the content of each slice, None where one would select nodes in another way than before."""
+    mixins: list[list[Mixin]] = [[] for _ in slices]
+    devices: list[list[CompositeDevice]] = [[] for _ in slices]
+    for group in groups:
+        delegates = _delegates(group)
+        for mixin in group.mixins:
+            mixins[places[_key(mixin)]].append(mixin)
+        for device in group.devices:
+            index = places[_key(device)]
+            if delegates != (slices[index].nodes is None):
+                return None
+            devices[index].append(device)
+    return [Group(mixins=tuple(a), devices=tuple(b)) for a, b in zip(mixins, devices, strict=True)]
+
+
+def _keys(content: Group | CompositeSlice) -> Iterator[str]:
+    yield from (_key(mixin) for mixin in content.mixins)
+    yield from (_key(device) for device in content.devices)
+
+
+def _key(item: Mixin | CompositeDevice) -> str:
+    """Return the key of a place: a device may have the name of a mixin."""
+    return f"mixin/{item.name}" if isinstance(item, Mixin) else str(item.name)
+
+
+def _slice(
+    devices: NodeDevices, content: Group, generation: int, index: int, count: int, *, delegates: bool
+) -> CompositeSlice:
+    pool = devices.pool.id
     nodes = OnNode(pool.name)
     placed = tuple(replace(device, nodes=device.nodes or nodes) for device in content.devices)
     return CompositeSlice(

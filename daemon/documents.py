@@ -6,7 +6,10 @@ documents or a ``NotReadable``, no other error. Never interprets a document.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -19,8 +22,11 @@ import yaml
 MAX_BYTES: Final = 64 * 2**20
 MAX_DEPTH: Final = 64
 MAX_VALUES: Final = 2_000_000  # what aliases unfold to counts too
+MAX_MERGED: Final = 100_000
 _NUMBER_LENGTH: Final = 1024  # longer ones cost time that grows with their square
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_PART_BYTES: Final = 2**20
 _SHOWN: Final = 200
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
@@ -46,9 +52,35 @@ class Document:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's bytes, or enough of them to see that it is too large. Raises: OSError."""
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+    """Return a file's bytes, or enough of them to see that it is too large. Never waits for a writer to come.
+
+    Raises: OSError, also for a pipe that nobody writes to.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        first = _first_bytes(descriptor)
+        os.set_blocking(descriptor, True)
+        parts = [first] if first else []
+        left = MAX_BYTES + 1 - len(first)
+        while left and (part := os.read(descriptor, min(left, _PART_BYTES))):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def _first_bytes(descriptor: int) -> bytes:
+    """Return what a pipe holds now, nothing of other files. Raises: OSError where it has no writer."""
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return b""
+    try:
+        first = os.read(descriptor, _PART_BYTES)
+    except BlockingIOError:
+        return b""  # its writer has not written yet
+    if not first:
+        raise OSError(errno.ENXIO, "it is a pipe that nobody writes to")
+    return first
 
 
 def decode(name: str, data: bytes) -> str:
@@ -85,15 +117,22 @@ def _json(name: str, text: str) -> Iterator[Document]:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen = dict(pairs)
-    if len(seen) < len(pairs):
-        twice = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
-        raise ValueError(f"key {twice!r} comes twice")
-    return seen
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {_shown(key)} comes twice")
+        found[key] = value
+    return found
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:_SHOWN]
 
 
 class _Loader(yaml.CSafeLoader):
     """YAML as Kubernetes reads it: no dates, no duplicate keys, no value that contains itself."""
+
+    merged = 0  # pairs of mappings that were taken into others
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Build any value; one that does not fit its tag is an error with a place."""
@@ -106,20 +145,45 @@ class _Loader(yaml.CSafeLoader):
             raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from error
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Take in what is merged, refusing keys that are no strings or come twice."""
-        keys = set[str]()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue  # what is merged may be overridden: that is no duplicate
+        """Take in what is merged, refusing keys that are no strings or come twice.
+
+        Merging piles up pairs, tenfold with each level that merges ten times, so they are counted before they
+        are taken in. What is merged may be overridden: that is no duplicate.
+        """
+        own, merges = dict[str, tuple[yaml.Node, yaml.Node]](), list[yaml.Node]()
+        for pair in node.value:
+            key_node = pair[0]
+            if key_node.tag == _MERGE:
+                merges.append(pair[1])
+                continue
             is_text = key_node.tag == "tag:yaml.org,2002:str" and isinstance(key_node, yaml.ScalarNode)
-            if not is_text or key_node.value in keys:
-                problem = f"key {key_node.value!r} comes twice" if is_text else "a key must be a string"
+            if not is_text or key_node.value in own:
+                problem = f"key {_shown(key_node.value)} comes twice" if is_text else "a key must be a string"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
-            keys.add(key_node.value)
-        super().flatten_mapping(node)
-        # Merging piles up pairs, tenfold with each level that merges ten times; only the last of equal
-        # keys counts, as in a dictionary.
-        node.value = list({key_node.value: (key_node, value) for key_node, value in node.value}.values())
+            own[key_node.value] = pair
+        if not merges:
+            return
+        node.value = list(own.values())  # before what is merged is looked at: it may be this mapping itself
+        taken = dict[str, tuple[yaml.Node, yaml.Node]]()
+        for source in reversed([one for merge in merges for one in _sources(merge)]):
+            self.flatten_mapping(source)
+            self.merged += len(source.value)
+            if self.merged > MAX_MERGED:
+                problem = f"more than {MAX_MERGED} keys are merged"
+                raise yaml.constructor.ConstructorError(None, None, problem, source.start_mark)
+            taken |= {pair[0].value: pair for pair in source.value}
+        node.value = list((taken | own).values())
+
+
+def _sources(merged: yaml.Node) -> list[yaml.MappingNode]:
+    """Return the mappings that one merge key takes in, the one that counts most first."""
+    found = list[yaml.MappingNode]()
+    for one in merged.value if isinstance(merged, yaml.SequenceNode) else [merged]:
+        if not isinstance(one, yaml.MappingNode):
+            problem = "only a mapping, or a list of mappings, can be merged"
+            raise yaml.constructor.ConstructorError(None, None, problem, one.start_mark)
+        found.append(one)
+    return found
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -174,13 +238,28 @@ def _refuse_unbounded(document: Document) -> None:
             limit = f"{MAX_DEPTH} levels" if depth > MAX_DEPTH else f"{MAX_VALUES} values"
             raise NotReadable(document.place, f"is nested or repeated beyond {limit}")
         if isinstance(value, Mapping):
+            for key in value:
+                _refuse_no_text(document, key)
             open_values += [(child, depth + 1) for child in value.values()]
         elif isinstance(value, list):
             open_values += [(child, depth + 1) for child in value]
+        elif isinstance(value, str):
+            _refuse_no_text(document, value)
         elif not _is_plain(value):
-            reason = f"{repr(value)[:_SHOWN]} is no value of JSON: write it as a string"
+            reason = f"{_shown(value)} is no value of JSON: write it as a string"
             raise NotReadable(document.place, reason)
 
 
+def _refuse_no_text(document: Document, text: str) -> None:
+    """Refuse half of a surrogate pair, which JSON can escape and nothing can write."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        reason = f"{_shown(text)} is no Unicode text: character {error.start + 1} is half of a surrogate pair"
+        raise NotReadable(document.place, reason) from None
+
+
 def _is_plain(value: object) -> bool:
-    return isfinite(value) if isinstance(value, float) else isinstance(value, str | int | NoneType)
+    return isfinite(value) if isinstance(value, float) else isinstance(value, int | NoneType)

@@ -1,25 +1,31 @@
 """Writes Events about objects to the cluster, without making its caller wait.
 
 Events enter from any thread and are queued; one thread of this module writes them. The caller never waits and
-never fails: an event that cannot be written, or comes too fast, is logged and dropped.
+never fails: an event that cannot be written, or comes too fast, is logged and dropped. Each namespace has a
+budget of its own, so that whoever causes many events in one silences no other.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from queue import Empty, Full, Queue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Final, Protocol
 
 from kube_api.errors import KubeApiError
 from kube_api.events import CountedAgain, EventLedger, EventType, NewEvent, Occurrence, Regarding, Write
 from kube_api.objects import Object
-from kube_api.pacing import Clock, TokenBucket
+from kube_api.pacing import Budgets, Clock, TokenBucket
 from kube_api.resources import EVENTS, Resource
 
 _QUEUED: Final = 256
+_QUEUED_OF_ONE: Final = 64
+"""Events of one namespace that may wait to be written."""
+_NAMESPACES: Final = 256
+"""Budgets that are kept. A namespace whose budget was dropped starts with a full one."""
 _BURST: Final = 25
 _PER_S: Final = 0.2
 _IDLE_S: Final = 10.0  # how long a count may stay unwritten after the last occurrence
@@ -60,7 +66,7 @@ class EventWriter:
         per_s: float = _PER_S,
         burst: int = _BURST,
     ) -> None:
-        """Start the thread that writes at most ``per_s`` events a second, and ``burst`` at once.
+        """Start the thread that writes ``per_s`` events of one namespace a second, and ``burst`` at once.
 
         Units: ``clock`` gives seconds since 1970, as ``time.time``. Shape: ``component`` is a qualified name
                such as ``tangram.dev/agent``; ``instance`` says which instance of it, usually the node.
@@ -68,10 +74,11 @@ class EventWriter:
         self._api = api
         self._clock = clock
         self._ledger = EventLedger(component, instance or component)
-        self._bucket = TokenBucket(per_s, burst, clock)
+        self._budgets = Budgets(lambda: TokenBucket(per_s, burst, clock), _NAMESPACES)
         self._queue: Queue[_Emitted | None] = Queue(_QUEUED)
+        self._waiting: Counter[str] = Counter()
+        self._counting = Lock()
         self._is_failing = False
-        self._is_dropping = False
         self._thread = Thread(target=self._work, name="kube-api-events", daemon=True)
         self._thread.start()
 
@@ -81,10 +88,28 @@ class EventWriter:
         """Queue an event about an object. Returns at once and raises nothing."""
         about = Regarding.of(regarding) if isinstance(regarding, Object) else regarding
         occurrence = Occurrence(about, type, reason, message, action)
-        try:
-            self._queue.put_nowait(_Emitted(occurrence, self._clock()))
-        except Full:
+        if not self._enqueue(_Emitted(occurrence, self._clock())):
             _log.warning("dropped an event, the queue is full: %s %s", reason, message)
+
+    def _enqueue(self, emitted: _Emitted) -> bool:
+        """Put an event into the queue unless that, or the part for its namespace, is full."""
+        namespace = emitted.occurrence.regarding.namespace
+        with self._counting:
+            if self._waiting[namespace] >= _QUEUED_OF_ONE:
+                return False
+            try:
+                self._queue.put_nowait(emitted)
+            except Full:
+                return False
+            self._waiting[namespace] += 1
+            return True
+
+    def _dequeued(self, emitted: _Emitted) -> None:
+        namespace = emitted.occurrence.regarding.namespace
+        with self._counting:
+            self._waiting[namespace] -= 1
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
 
     def close(self, timeout_s: float = _CLOSE_S) -> None:
         """Write the queued events, as many as ``timeout_s`` seconds allow."""
@@ -103,6 +128,8 @@ class EventWriter:
                 emitted = None
             else:
                 is_over = emitted is None
+            if emitted is not None:
+                self._dequeued(emitted)
             try:
                 writes = self._unwritten() if emitted is None else self._observe(emitted)
                 for write in writes:
@@ -118,13 +145,15 @@ class EventWriter:
         return self._ledger.unwritten(self._clock())
 
     def _write(self, write: Write) -> None:
-        if not self._bucket.take():
+        budget = self._budgets.of(write.namespace)
+        if not budget.bucket.take():
             self._ledger.forget(write.occurrence)
-            level = logging.DEBUG if self._is_dropping else logging.WARNING
-            _log.log(level, "dropped an event, too many in a short time: %s", write.occurrence.message)
-            self._is_dropping = True
+            level = logging.DEBUG if budget.is_spent else logging.WARNING
+            text = "dropped an event of namespace %s, too many in a short time: %s"
+            _log.log(level, text, write.namespace, write.occurrence.message)
+            budget.is_spent = True
             return
-        self._is_dropping = False
+        budget.is_spent = False
         try:
             self._send(write)
         except KubeApiError as problem:

@@ -89,6 +89,31 @@ class TokenBucket:
 
 
 @dataclass(slots=True)
+class Budget:
+    """What one namespace may still do. Shape: ``is_spent`` is for its user, to tell it once."""
+
+    bucket: TokenBucket
+    is_spent: bool = False
+
+
+@dataclass(slots=True)
+class Budgets:
+    """One budget for each key, of the ``most`` keys that were used last. For one thread."""
+
+    make: Callable[[], TokenBucket]
+    most: int
+    _kept: dict[str, Budget] = field(init=False, default_factory=dict)
+
+    def of(self, key: str) -> Budget:
+        """Return the budget of a key."""
+        found = self._kept.pop(key, None) or Budget(self.make())
+        self._kept[key] = found
+        if len(self._kept) > self.most:
+            self._kept.pop(next(iter(self._kept)))
+        return found
+
+
+@dataclass(slots=True)
 class Backoff:
     """Delays that double. Each is spread over its upper half, so that not all clients come back at once."""
 

@@ -133,8 +133,8 @@ class ClusterClaims:
         except (NotFound, Conflict):
             return
         except Invalid as error:
-            if not self._is_allocated(ref, devices):
-                return  # the pod was deleted by force: its claim was released before it was unprepared
+            if not self._is_allocated(ref, uid, devices):
+                return  # another claim has the name; or the claim was released before it was unprepared
             if not any(cause.field == _ALLOCATION for cause in error.causes):
                 raise _not_written(ref, error) from error
         except ApiError as error:
@@ -143,7 +143,7 @@ class ClusterClaims:
 
     def _apply(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> bool:
         """Apply the devices; return whether nothing else of this node is left, from a merge."""
-        # The UID makes it a conflict if another claim has the name by now.
+        # The UID keeps the devices out of another claim that has the name by now: the server answers Invalid.
         body = {
             "metadata": {"namespace": ref.namespace, "name": ref.name, "uid": uid},
             "status": {"devices": list(devices)},
@@ -191,16 +191,19 @@ class ClusterClaims:
         """Whether an entry is of a device of this node: claims may have devices of several nodes."""
         return (device.get("driver"), device.get("pool")) == (self.driver, self.node)
 
-    def _is_allocated(self, ref: ClaimRef, devices: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a claim still has these devices; true if the API server does not say."""
+    def _is_allocated(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the claim is there and still has these devices; true if the API server does not say."""
         try:
-            status = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document.get("status") or {}
+            found = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace)
         except NotFound:
             return False
         except ApiError:
             return True
-        found = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-        names = {(one.get("driver"), one.get("pool"), one.get("device")) for one in found}
+        if found.metadata.uid != uid:
+            return False
+        status = found.document.get("status") or {}
+        results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+        names = {(one.get("driver"), one.get("pool"), one.get("device")) for one in results}
         return names >= {(one["driver"], one["pool"], one["device"]) for one in devices}
 
     def warn(self, ref: ClaimRef, uid: ClaimUid, reason: str, message: str) -> None:

@@ -6,6 +6,7 @@ change between two reads, and a device may disappear after it was listed.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,8 @@ from agent.hardware.errors import HardwareError, HardwareFault, NoPermission, No
 
 _PAGE_BYTES: Final = 4096
 """Bytes; the kernel gives no more of a sysfs file in one read."""
+_MOST_BYTES: Final = 16 * 2**20
+"""Bytes of a whole file. A file of sysfs has a page, a routing table of procfs 128 bytes for each route."""
 
 
 AnyPath = Path | str
@@ -108,7 +111,12 @@ def _content(path: AnyPath) -> str:
     # Direct system calls: there are hundreds of such files, and file objects cost more than the reads.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        parts = iter(lambda: os.read(descriptor, _PAGE_BYTES), b"")
+        parts, size = list[bytes](), 0
+        while part := os.read(descriptor, _PAGE_BYTES):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST_BYTES:
+                raise OSError(errno.EFBIG, f"more than {_MOST_BYTES} bytes")
         return b"".join(parts).decode(errors="replace").strip()
     finally:
         os.close(descriptor)

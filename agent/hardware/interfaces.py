@@ -135,5 +135,5 @@ def _rank(device: Path, depth: int) -> _Rank:
     """
     port = text(device / "phys_port_name")
     is_representor = bool(port) and _UPLINK_PORT.fullmatch(port or "") is None
-    natural = tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(device.name))
+    natural = tuple(int(part) if part.isdecimal() else part for part in _DIGITS.split(device.name))
     return (is_representor, depth, number(device / "dev_port") or 0, natural)

@@ -104,7 +104,7 @@ class Sysfs:
                     found.extend(self._nic(bdf, interfaces))
             except HardwareError as error:
                 if self._is_there(bdf):
-                    found.append(Unreadable(f"PCI function {bdf}", str(error)))
+                    found.append(Unreadable(f"PCI function {bdf}", str(error), bdf=bdf))
         return tuple(found)
 
     @property
@@ -161,7 +161,7 @@ class Sysfs:
                 function = self.function(bdf)
             except HardwareError as error:
                 if self._is_there(bdf):
-                    found.append(Unreadable(f"VF {index} of {pf}", str(error)))
+                    found.append(Unreadable(f"VF {index} of {pf}", str(error), bdf=bdf))
                 continue
             netdev, rdma_device = interfaces.netdev(bdf), interfaces.rdma_device(bdf)
             found.append(

@@ -86,7 +86,7 @@ class Gpu:
 
     Shape: ``mig`` is None on a model without MIG; ``brand`` is None if unknown; ``module_id`` is the GPU's
            place on its baseboard, None if it has none.
-    Units: ``memory_bytes`` bytes.
+    Units: ``memory_bytes`` bytes, None for a GPU that has no memory of its own, as integrated ones.
     """
 
     uuid: GpuUuid
@@ -97,7 +97,7 @@ class Gpu:
     architecture: str
     brand: str | None
     cuda_compute_capability: str
-    memory_bytes: int
+    memory_bytes: int | None
     mig: MigMode | None
     is_passthrough: bool = False
     module_id: int | None = None
@@ -307,8 +307,12 @@ class HostFile:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A device that exists but could not be read; other devices are not affected."""
+    """A device that exists but could not be read; other devices are not affected.
+
+    Shape: ``bdf`` is its address where that is known, of a VF its own.
+    """
 
     what: str
     reason: str
     hints: tuple[str, ...] = field(default=())
+    bdf: Bdf | None = None

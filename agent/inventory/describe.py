@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from agent.hardware.types import Unreadable
+from agent.hardware.types import DriverVersions, Unreadable
 from agent.inventory.fabric.imex import ImexDescriber
 from agent.inventory.fabric.joining import as_fabric_allows
 from agent.inventory.gpus import GpuDescriber
@@ -16,13 +16,16 @@ from agent.inventory.names import gpu_name
 from agent.inventory.nics import NicDescriber
 from agent.inventory.numbers.in_tables import with_numbers
 from agent.inventory.partitions import PartitionDescriber
-from agent.inventory.published import PublishedDevice, gpus_of
+from agent.inventory.published import PublishedDevice, gpus_of, hardware_ids
+from agent.inventory.sound.entries import SoundEntries, sound_entries, without_rejected
+from agent.inventory.sound.profiles import with_sound_profiles
+from agent.inventory.sound.versions import told_of_versions
 from scheduler_core.dialects.mixins import flatten
 from scheduler_core.dialects.nested_counters import nested_counters_of
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import NOWHERE, OnNode
-from scheduler_core.model.pool import PoolId
+from scheduler_core.model.pool import Pool, PoolId
 
 DEFAULT_DRIVER: Final = "tangram.dev"
 
@@ -73,15 +76,10 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
     shared: dict[str, Mixin] = {}
     by_name: dict[DeviceName, PublishedDevice] = {}
     left_out = [f"{gone.what}: {gone.reason}" for gone in inventory.unreadable]
+    inventory, odd = _with_sound_profiles(inventory)
     if inventory.versions is not None:
-        has_shares = inventory.linked is not None
-        gpus = GpuDescriber(
-            driver,
-            inventory.versions,
-            has_shares=has_shares,
-            split=inventory.split,
-            direct_switches=inventory.direct_switches,
-        )
+        left_out += [*odd, *told_of_versions(inventory.versions)]
+        gpus = _describer_of_gpus(inventory, inventory.versions, driver)
         for entry in _single(inventory):
             group = gpus.describe(entry, inventory.modes.of(entry.gpu.number))
             groups.append(_offered(group, is_whole=gpu_name(entry.gpu.number) in gpus.by_name))
@@ -95,15 +93,52 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         groups += imex.groups
         left_out += imex.left_out
     groups += nics.describe(inventory)
-    mixins = tuple((shared | nics.shared).values())
+    by_name |= links.by_name | imex.by_name | nics.by_name
+    entries, pool = _sound(inventory.node, driver, (shared | nics.shared).values(), groups)
     return NodeDevices(
-        shared=mixins,
-        groups=tuple(groups),
-        by_name=by_name | links.by_name | imex.by_name | nics.by_name,
-        pool=flatten([_one_slice(inventory.node, driver, mixins, groups)]),
-        left_out=(*left_out, *_unmet_vf_rules(inventory)),
+        shared=entries.shared,
+        groups=entries.groups,
+        by_name={name: device for name, device in by_name.items() if name not in entries.gone},
+        pool=pool,
+        left_out=(*left_out, *entries.left_out, *_unmet_vf_rules(inventory)),
         withheld=(*inventory.withheld, *links.withheld),
+        remembered=_remembered(inventory, by_name),
         unlisted=inventory.unlisted,
+    )
+
+
+def _describer_of_gpus(inventory: Inventory, versions: DriverVersions, driver: str) -> GpuDescriber:
+    return GpuDescriber(
+        driver,
+        versions,
+        has_shares=inventory.linked is not None,
+        split=inventory.split,
+        direct_switches=inventory.direct_switches,
+    )
+
+
+def _sound(
+    node: str, driver: str, shared: Iterable[Mixin], groups: Iterable[Group]
+) -> tuple[SoundEntries, Pool]:
+    """Return what API servers take of the mixins and devices, and the pool of it."""
+    entries = sound_entries(shared, groups, driver)
+    pool = flatten([_one_slice(node, driver, entries)])
+    return without_rejected(entries, pool.rejected), replace(pool, rejected={})
+
+
+def _remembered(inventory: Inventory, devices: Mapping[DeviceName, PublishedDevice]) -> frozenset[DeviceName]:
+    old = inventory.remembered
+    return frozenset(
+        name for name, device in devices.items() if old and not old.isdisjoint(hardware_ids(device))
+    )
+
+
+def _with_sound_profiles(inventory: Inventory) -> tuple[Inventory, list[str]]:
+    """Return the inventory without MIG profiles whose figures cannot be, and a sentence about each."""
+    checked = [with_sound_profiles(entry) for entry in inventory.gpus]
+    told = [sentence for _, sentences in checked for sentence in sentences]
+    return (
+        (replace(inventory, gpus=tuple(entry for entry, _ in checked)), told) if told else (inventory, told)
     )
 
 
@@ -111,14 +146,14 @@ def _unmet_vf_rules(inventory: Inventory) -> Iterable[str]:
     return inventory.vfs.unmet(inventory.nics) if inventory.vfs is not None else ()
 
 
-def _one_slice(node: str, driver: str, mixins: tuple[Mixin, ...], groups: Sequence[Group]) -> CompositeSlice:
+def _one_slice(node: str, driver: str, entries: SoundEntries) -> CompositeSlice:
     """Return everything as one slice, whatever its size."""
     return CompositeSlice(
         name=node,
         pool=PoolId(driver, node),
         nodes=OnNode(node),
-        mixins=(*mixins, *(mixin for group in groups for mixin in group.mixins)),
-        devices=tuple(device for group in groups for device in group.devices),
+        mixins=(*entries.shared, *(mixin for group in entries.groups for mixin in group.mixins)),
+        devices=tuple(device for group in entries.groups for device in group.devices),
     )
 
 

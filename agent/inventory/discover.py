@@ -1,18 +1,22 @@
-"""Reads the whole node into one inventory. A device that cannot be read does not affect the others."""
+"""Reads the whole node into one inventory.
+
+A device that cannot be read does not affect the others. A fault of all GPUs or all NICs does not affect
+the other part.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from agent.hardware.errors import DriverMissing, HardwareError, TimedOut
+from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.fabric.types import FabricMode
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.ports import GpuReader, PciReader, Readers
 from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
 from agent.inventory.fabric.joining import fabric_in, fabric_without_answer
-from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory
+from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory, Part
 from agent.inventory.nic_facts import FunctionFacts, facts_of_all
 from agent.inventory.numbers.numbering import GpusSeen, NumberedGpu, Numbering, Numbers, in_pci_order
 from agent.inventory.numbers.unlisted import UnlistedGpu, why_unlisted
@@ -25,24 +29,33 @@ def discover(readers: Readers, node: str, numbering: Numbering = in_pci_order) -
            PCI has something to say is in ``unlisted`` too. ``numbering`` gives the GPUs their numbers.
     Raises: HardwareError where the numbers are unknown.
     """
-    unreadable: list[Unreadable] = []
-    listed, versions = _listed(readers.gpus, unreadable)
-    shown = _shown(readers.pci, unreadable)
+    of_gpus: list[Unreadable] = []
+    of_nics: list[Unreadable] = []
+    listed, versions = _listed(readers.gpus, of_gpus)
+    shown = _shown(readers.pci, of_gpus)
     numbers = numbering(_seen(listed, shown))
-    gpus = _entries(listed, numbers, readers, unreadable)
-    nics = _nics(readers.pci, unreadable)
-    functions = _functions(nics, readers.nics, unreadable)
+    gpus = _entries(listed, numbers, readers, of_gpus)
+    has_imex = bool(gpus) and _has_imex(readers, of_gpus)
+    fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
+    nics = _nics(readers.pci, of_nics)
+    functions = _functions(nics, readers.nics, of_nics)
+    unread = {
+        Part.GPUS: bool(of_gpus),
+        Part.NICS: bool(of_nics) or any(facts.problem for facts in functions.values()),
+        Part.FABRIC: fabric.is_unread,
+    }
     return Inventory(
         node=node,
         boot_id=readers.boot.boot_id(),
         versions=versions,
         gpus=tuple(sorted(gpus, key=lambda entry: entry.gpu.number)),
-        unlisted=_unlisted(shown, {entry.gpu.bdf for entry in gpus}, numbers, unreadable),
+        unlisted=_unlisted(shown, {entry.gpu.bdf for entry in gpus}, numbers, of_gpus),
         nics=tuple(sorted(nics, key=lambda pf: pf.function.bdf)),
-        unreadable=tuple(dict.fromkeys(unreadable)),
-        fabric=_fabric(readers.fabric) if gpus else NO_FABRIC,
-        has_imex=bool(gpus) and readers.files.has_imex_channels(),
+        unreadable=tuple(dict.fromkeys((*of_gpus, *of_nics))),
+        fabric=fabric,
+        has_imex=has_imex,
         functions=functions,
+        unread=frozenset(part for part, is_unread in unread.items() if is_unread),
     )
 
 
@@ -51,7 +64,7 @@ def _listed(reader: GpuReader, unreadable: list[Unreadable]) -> tuple[list[Gpu],
     try:
         found = reader.gpus()
         versions = reader.versions() if found else None
-    except (DriverMissing, TimedOut) as error:  # a driver that hangs stops no NIC
+    except HardwareError as error:  # a driver that fails or hangs stops no NIC
         unreadable.append(Unreadable("GPUs", str(error)))
         return [], None
     unreadable.extend(gpu for gpu in found if isinstance(gpu, Unreadable))
@@ -105,6 +118,14 @@ def _function(gpu: NumberedGpu, pci: PciReader, unreadable: list[Unreadable]) ->
     except HardwareError as error:
         unreadable.append(Unreadable(f"topology of GPU {gpu.number}", str(error)))
         return None
+
+
+def _has_imex(readers: Readers, unreadable: list[Unreadable]) -> bool:
+    try:
+        return readers.files.has_imex_channels()
+    except HardwareError as error:
+        unreadable.append(Unreadable("IMEX channels", str(error)))
+        return False
 
 
 def _unlisted(

@@ -32,10 +32,11 @@ from agent.inventory.shared_gpus import (
     shared_capacity,
     without_partitions_of,
 )
+from agent.inventory.sound.sharing import share
+from agent.inventory.sound.versions import version_of
 from agent.inventory.topology import address_attribute, direct_attribute, expendable, topology_attributes
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.base.version import Version
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import bare, qualified
@@ -119,8 +120,13 @@ class GpuDescriber:
     def _shared(
         self, entry: GpuEntry, modes: ModesOfGpu, *, has_partitions: bool
     ) -> Iterator[CompositeDevice]:
-        """Yield a device for each mode in which claims share the GPU; none where it cannot be used whole."""
+        """Yield a device for each mode in which claims share the GPU.
+
+        There is none where it cannot be used whole, or where its memory is unknown: shares are parts of that.
+        """
         uuid = entry.gpu.uuid
+        if entry.gpu.memory_bytes is None:
+            return
         keeps_out = without_partitions_of(uuid, self.driver) if modes.is_side_by_side else None
         for one in SHARING_MODES:
             percent = one.percent(modes)
@@ -131,13 +137,16 @@ class GpuDescriber:
 
     def _shared_device(self, entry: GpuEntry, mode: SharingMode, percent: int) -> CompositeDevice:
         gpu, driver = entry.gpu, self.driver
-        product, gpu_itself = mode.mixin(gpu, percent), gpu_name(gpu.number)
+        gpu_itself = gpu_name(gpu.number)
         capacity = shared_capacity(self.shared[self._share_product(entry)].capacity, driver, percent)
         attributes = self._product_attributes(gpu, mode.device_type)
-        policies = share_policies(capacity, driver)
-        self.shared.setdefault(
-            product, Mixin(name=product, attributes=attributes, capacity=capacity, policies=policies)
+        mixin = Mixin(
+            name=mode.mixin(gpu, percent),
+            attributes=attributes,
+            capacity=capacity,
+            policies=share_policies(capacity, driver),
         )
+        product = share(self.shared, mixin, gpu_itself)
         drawn = self._share_of(entry, 1)
         name = mode.name(gpu.number)
         self.by_name[name] = mode.published(gpu)
@@ -162,7 +171,7 @@ class GpuDescriber:
         return CompositeDevice(
             name=name,
             includes=(
-                self._share(f"mig-{product}", self._product_attributes(gpu, "mig"), {}),
+                self._share(gpu, f"mig-{product}", self._product_attributes(gpu, "mig"), {}),
                 self._share_profile(gpu, profile),
                 f"{gpu_name(gpu.number)}-mig",
                 self._share_memory_slices(placement),
@@ -170,16 +179,17 @@ class GpuDescriber:
             sources=(gpu_name(gpu.number),),
         )
 
-    def _share(self, name: str, attributes: _Attributes, capacity: _Capacity) -> str:
-        self.shared.setdefault(name, Mixin(name=name, attributes=attributes, capacity=capacity))
-        return name
+    def _share(self, gpu: NumberedGpu, name: str, attributes: _Attributes, capacity: _Capacity) -> str:
+        mixin = Mixin(name=name, attributes=attributes, capacity=capacity)
+        return share(self.shared, mixin, gpu_name(gpu.number))
 
     def _share_product(self, entry: GpuEntry) -> str:
         gpu = entry.gpu
         capacity = self._engines(_largest(entry.profiles)) if entry.profiles else {}
-        capacity[qualified("memory", self.driver)] = Quantity.bytes_of(gpu.memory_bytes)
+        if gpu.memory_bytes is not None:
+            capacity[qualified("memory", self.driver)] = Quantity.bytes_of(gpu.memory_bytes)
         name = f"gpu-{product_label(gpu.product_name)}"
-        return self._share(name, self._product_attributes(gpu, "gpu"), capacity)
+        return self._share(gpu, name, self._product_attributes(gpu, "gpu"), capacity)
 
     def _share_profile(self, gpu: NumberedGpu, profile: MigProfile) -> str:
         """Return the name of the profile's mixin; GPUs with different figures do not share one."""
@@ -189,14 +199,15 @@ class GpuDescriber:
         known = self.shared.get(name)
         if known is not None and known.capacity != capacity:
             name = f"{gpu_name(gpu.number)}-{profile_label(profile.name)}"
-        return self._share(name, {qualified("profile", self.driver): profile.name}, capacity)
+        return self._share(gpu, name, {qualified("profile", self.driver): profile.name}, capacity)
 
     def _share_memory_slices(self, placement: Placement) -> str:
         capacity = {
             qualified(f"memorySlice{index}", self.driver): Quantity.of(1)
             for index in range(placement.start, placement.start + placement.size)
         }
-        return self._share(f"memory-slices-{memory_slice_range(placement)}", {}, capacity)
+        mixin = Mixin(name=f"memory-slices-{memory_slice_range(placement)}", capacity=capacity)
+        return self.shared.setdefault(mixin.name, mixin).name
 
     def _gpu_includes(self, entry: GpuEntry) -> tuple[str, ...]:
         own = (self._share_product(entry), gpu_name(entry.gpu.number))
@@ -212,8 +223,8 @@ class GpuDescriber:
             "brand": gpu.brand,
             "productName": gpu.product_name,
             "cudaComputeCapability": gpu.cuda_compute_capability,
-            "driverVersion": Version.parse(self.versions.driver),
-            "cudaDriverVersion": Version.parse(self.versions.cuda),
+            "driverVersion": version_of(self.versions.driver),
+            "cudaDriverVersion": version_of(self.versions.cuda),
         }
         return {qualified(key, self.driver): value for key, value in found.items() if value is not None}
 

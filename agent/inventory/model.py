@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 from agent.hardware.fabric.types import FabricMode, FabricPartition
@@ -11,6 +12,7 @@ from agent.hardware.types import (
     Bdf,
     DriverVersions,
     GpuInstance,
+    GpuUuid,
     MigProfile,
     PciFunction,
     PhysicalFunction,
@@ -55,12 +57,13 @@ class Fabric:
     """How the node's GPUs are joined.
 
     Shape: ``partitions`` by id, those of Shared NVSwitch mode; ``problem`` says why no whole GPU can be
-           prepared, None where one can.
+           prepared, None where one can; ``is_unread`` where the fabric manager did not answer.
     """
 
     mode: FabricMode = FabricMode.NONE
     partitions: tuple[FabricPartition, ...] = ()
     problem: Reason | None = None
+    is_unread: bool = False
 
     @property
     def is_in_the_way(self) -> bool:
@@ -97,6 +100,14 @@ class SplitGpus:
         return self.numbers is None or number in self.numbers
 
 
+class Part(StrEnum):
+    """A part of a node that is read by itself, so that its faults touch no other part."""
+
+    GPUS = "GPUs"
+    NICS = "NICs"
+    FABRIC = "fabric"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """What is on a node.
@@ -109,7 +120,9 @@ class Inventory:
            somebody judged it; ``pools_of_gpus`` which GPUs, by number, belong to pools of several nodes, and
            to which; ``multus_resource`` the name under which Multus finds VFs, None for none;
            ``unlisted`` the GPUs that PCI shows and the driver does not list, by number;
-           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered.
+           ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered;
+           ``unread`` are the parts of which something could not be read; ``remembered`` are the GPUs and the
+           functions of NICs that are here as an earlier look found them.
     """
 
     node: str
@@ -130,6 +143,8 @@ class Inventory:
     withheld: tuple[Withheld, ...] = ()
     multus_resource: str | None = None
     pools_of_gpus: Mapping[int, str] = field(default_factory=dict)
+    unread: frozenset[Part] = frozenset()
+    remembered: frozenset[GpuUuid | Bdf] = frozenset()
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""
@@ -161,7 +176,8 @@ class NodeDevices:
     Shape: ``shared`` are the mixins that several groups include; ``groups`` and ``by_name`` are in
            published order; ``left_out`` are sentences about devices and attributes that are not published,
            each beginning with the device's name; ``withheld`` are devices that exist and are not offered;
-           ``unlisted`` GPUs that no claim can have, since the driver does not list them.
+           ``unlisted`` GPUs that no claim can have, since the driver does not list them;
+           ``remembered`` are devices that could not be read now and are as an earlier look found them.
     """
 
     shared: tuple[Mixin, ...]
@@ -170,6 +186,7 @@ class NodeDevices:
     pool: Pool
     left_out: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    remembered: frozenset[DeviceName] = frozenset()
     unlisted: tuple[UnlistedGpu, ...] = ()
 
     @cached_property

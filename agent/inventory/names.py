@@ -73,4 +73,4 @@ def memory_slice_range(placement: Placement) -> str:
 def product_label(product_name: str) -> str:
     """Return a product's name as part of a label, without the vendor: ``a100-sxm4-40gb``."""
     words = re.sub(r"[^a-z0-9]+", "-", product_name.lower()).strip("-")
-    return words.removeprefix("nvidia-")[:30].strip("-")
+    return words.removeprefix("nvidia-")[:30].strip("-") or "unknown"

@@ -1,8 +1,9 @@
 """NICs and their VFs as composite devices.
 
-A physical function has one slot for each of its VFs, and a VF draws one slot. The whole NIC draws all of
-them, so counting alone keeps it apart from its VFs. A NIC without VFs is a plain device. A NIC that is
-withheld stays as the source of its VFs and can be allocated on no node.
+A physical function has one slot for each VF that it may ever have, and a VF draws one slot: another number of
+VFs changes no counter. The whole NIC draws all slots, so counting alone keeps it apart from its VFs. A NIC
+without VFs is a plain device. A NIC that is withheld stays as the source of its VFs and can be allocated on
+no node.
 
 With a rate for VFs the NIC also supplies bandwidth, and each VF draws its part.
 
@@ -13,6 +14,7 @@ what people can select by (address, device id) and never what is counted.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from agent.hardware.types import PhysicalFunction
 from agent.inventory.judgement import modes_of, why_not_netdev
@@ -29,6 +31,9 @@ from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import NOWHERE
+
+_MOST_VFS: Final = 65535
+"""Source: PCI Express Base Specification, TotalVFs has 16 bits."""
 
 
 class NicDescriber:
@@ -75,7 +80,7 @@ class NicDescriber:
             name=name,
             includes=(name,),
             attributes=self._own(own) | dict(address_attribute(pf.function)),
-            capacity=self._supplied(vfs, rate.nic if rate is not None else None) if vfs else {},
+            capacity=self._supplied(_slots(pf, vfs), rate.nic if rate is not None else None) if vfs else {},
         )
 
     def _vf(self, inventory: Inventory, published: NicVf) -> CompositeDevice:
@@ -147,6 +152,11 @@ class NicDescriber:
 
     def _key(self, key: str) -> QualifiedName:
         return qualified(key, self.driver)
+
+
+def _slots(pf: PhysicalFunction, vfs: int) -> int:
+    """Return how many VFs a NIC may have, at least those that it has."""
+    return pf.total_vfs if vfs <= pf.total_vfs <= _MOST_VFS else vfs
 
 
 def offered_vfs(inventory: Inventory, pf: PhysicalFunction) -> tuple[NicVf, ...]:

@@ -203,6 +203,15 @@ def gpus_of(device: PublishedDevice) -> Iterator[NumberedGpu]:
             return
 
 
+def hardware_ids(device: PublishedDevice) -> Iterator[GpuUuid | Bdf]:
+    """Yield the GPUs and the functions of NICs that a device consists of, or is cut from."""
+    yield from (gpu.uuid for gpu in gpus_of(device))
+    if isinstance(device, WholeNic | NicVf):
+        yield device.pf.function.bdf
+    if isinstance(device, NicVf) and device.vf is not None:
+        yield device.vf.function.bdf
+
+
 def hardware_of(device: PublishedDevice) -> Hardware:
     """Return the hardware behind a device."""
     match device:

@@ -6,6 +6,8 @@ message says what was attempted, on which object, why it failed and who acts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from scheduler_core.publishing.documents import Document, name_of
 
 
@@ -43,7 +45,15 @@ class NotAllowed(ServerError):
 
 
 class Refused(ServerError):
-    """The server rejects the content; the message says which fields."""
+    """The server rejects the content; the message says which fields.
+
+    Shape: ``fields`` are the paths of these fields as far as the server names them,
+           ``spec.devices[3].attributes[...]``.
+    """
+
+    def __init__(self, message: str, fields: Sequence[str] = ()) -> None:
+        self.fields = tuple(fields)
+        super().__init__(message)
 
 
 class Unreachable(ServerError):

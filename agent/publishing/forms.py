@@ -7,7 +7,7 @@ Dry runs store nothing, so no incomplete slice is ever seen. Server versions pla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,13 +17,16 @@ from agent.inventory.numbers.unlisted import with_unlisted
 from agent.publishing.fixed import fixed_pool, without
 from agent.publishing.owned import marked
 from agent.publishing.turns import by_turns
+from agent.publishing.unreadable import with_unreadable
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import v1
 from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.packing import Packed, packed
 from scheduler_core.dialects.project import project
 from scheduler_core.model.pool import Pool
 from scheduler_core.publishing.documents import Document
+from scheduler_core.publishing.refusals import SliceEntry
 
 GROUPS: Final = "consumesCounters.compatibilityGroups"
 TAINTS: Final = "taints"
@@ -70,34 +73,54 @@ class Verdict:
 class Found:
     """The result of one discovery, as the publisher needs it.
 
-    Shape: ``allocator`` is the value of the Node's label that says who allocates the devices, empty for none.
+    Shape: ``allocator`` is the value of the Node's label that says who allocates the devices, empty for none;
+           ``is_whole`` whether everything on the node could be read.
     """
 
     devices: NodeDevices
     instances: tuple[GpuInstance, ...] = ()
     allocator: str = ""
+    is_whole: bool = True
 
     @classmethod
     def of(cls, inventory: Inventory, devices: NodeDevices) -> Found:
         """Take the instances from the inventory that the devices were described from."""
-        return cls(devices, tuple(one for entry in inventory.gpus for one in entry.instances))
+        instances = tuple(one for entry in inventory.gpus for one in entry.instances)
+        return cls(devices, instances, is_whole=not inventory.unread)
 
 
 def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
     """Return the node's v1 slices in a form, with the mark of its allocator. Raises: CannotProject."""
+    return packed_documents(found, verdict)[0]
+
+
+def packed_documents(
+    found: Found, verdict: Verdict, before: Packed | None = None
+) -> tuple[tuple[Document, ...], Packed]:
+    """Return the slices, and how the pool lies in them: as before where it fits. Raises: CannotProject."""
     if verdict.form is Form.FIXED:
-        fixed = with_unlisted(fixed_pool(found.devices, found.instances), found.devices.unlisted)
-        pool = without(fixed, verdict.lost)
-        return v1.encode_pool(_marked(pool, found, verdict), Layout.SEPARATE)
-    projected = with_unlisted(project(with_groups(found.devices.pool)), found.devices.unlisted)
-    pool = without(projected, verdict.lost)
-    pool = by_turns(pool) if GROUPS in verdict.lost else pool
-    return v1.encode_pool(_marked(pool, found, verdict), Layout(verdict.form.value))
+        pool = with_unlisted(fixed_pool(found.devices, found.instances), found.devices.unlisted)
+        pool = without(pool, verdict.lost)
+        layout = Layout.SEPARATE
+        before = None if before is not None and before.sources else before
+    else:
+        pool = with_unlisted(project(with_groups(found.devices.pool)), found.devices.unlisted)
+        pool = without(pool, verdict.lost)
+        pool = by_turns(pool) if GROUPS in verdict.lost else pool
+        layout = Layout(verdict.form.value)
+    pool = _marked(pool, found, verdict)
+    content = packed(pool, layout, before)
+    return v1.encode_cuts(replace(pool, sources=content.sources), content.cuts), content
 
 
 def _marked(pool: Pool, found: Found, verdict: Verdict) -> Pool:
-    """Return the pool with the mark of its allocator; where the server drops it nothing is withheld."""
-    return pool if TAINTS in verdict.lost else marked(pool, found.allocator)
+    """Return the pool with the taints for its allocator and for what cannot be read.
+
+    Where the server drops taints nothing is withheld: a claim for what cannot be read waits at its node.
+    """
+    if TAINTS in verdict.lost:
+        return pool
+    return marked(with_unreadable(pool, found.devices.remembered), found.allocator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +132,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """The server rejects the slices."""
+    """The server rejects the slices. Shape: ``refused`` are the entries that it names, with their content."""
 
     reason: str
+    refused: Mapping[SliceEntry, Mapping[str, Any]] = field(default_factory=dict)
 
 
 Ask = Callable[[Sequence[Document]], Taken | NotTaken]

@@ -27,6 +27,7 @@ _log = logging.getLogger("agent.publishing")
 _TURN_S: Final = 10.0  # the longest sleep, so that the health probe sees the loop turn
 _DISCOVERIES: Final = Throttle(first=0.5, most=10.0, calm=30.0)
 _REPEAT_DISCOVERY_S: Final = 5.0
+_FIRST_LOOK_AGAIN_S: Final = 1.0  # after one that could not read everything; then ever later
 _DISCOVERY_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an unexpected error
 
 
@@ -77,7 +78,7 @@ class Agent:
            who allocates the devices: a start must not take the mark off devices that the controller owns.
            Nothing is discovered before it is known which GPUs belong to ``gpus_of_pools``: a start must not
            offer these.
-    Units: ``resync_s`` seconds between discoveries without an event.
+    Units: ``resync_s`` seconds between discoveries without an event, where everything could be read.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Agent:
         self._discoveries = _DISCOVERIES
         self._discovery_due = 0.0
         self._discovery_backoff = _DISCOVERY_BACKOFF
+        self._looks_again = Backoff(first=_FIRST_LOOK_AGAIN_S, most=resync_s)
         self._surprise = ""
         self._well_at = clocks.monotonic()
 
@@ -185,11 +187,19 @@ class Agent:
         self._hear_found(found)
         is_new = found != self._found
         self._found, self._surprise, self._discovery_backoff = found, "", _DISCOVERY_BACKOFF
-        self._discovery_due = now + self._resync_s
+        self._discovery_due = now + self._next_look_s(found)
         for publication in self._publications:
             if not publication.source.is_full:
                 publication.source.doubt()
         self._want(now, is_new=is_new)
+
+    def _next_look_s(self, found: Found) -> float:
+        """Return when to look again without an event: soon while something cannot be read."""
+        if found.is_whole:
+            self._looks_again = replace(self._looks_again, failures=0)
+            return self._resync_s
+        self._looks_again = self._looks_again.failed()
+        return self._looks_again.wait(self._clocks.spread())
 
     def _want(self, now: float, *, is_new: bool) -> None:
         """Publish what was found last for who allocates it, as soon as both are known."""
@@ -238,7 +248,7 @@ class Agent:
             case NodeChanged():
                 self._want(now, is_new=True)
             case WatchBroken(publication=publication, retry_in_s=retry_in_s):
-                publication.source.doubt()
+                publication.doubt()
                 publication.want(now + retry_in_s)
             case Stop():
                 return False

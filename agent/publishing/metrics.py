@@ -12,6 +12,12 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "slices": Definition("gauge", "Slices of this node that the API server holds, by kind."),
     "devices": Definition("gauge", "Devices of this node that are published, by kind."),
     "left_out_devices": Definition("gauge", "Devices that could not be read or described."),
+    "unreadable_devices": Definition(
+        "gauge", "Devices that cannot be read now and are published as they were, with a taint."
+    ),
+    "refused_entries": Definition(
+        "gauge", "Devices, mixins and counter sets that the API server refuses, by kind of slice."
+    ),
     "withheld_devices": Definition(
         "gauge", "Devices that are not offered because they cannot be prepared, by type and reason."
     ),

@@ -13,10 +13,11 @@ from math import inf
 from typing import Final
 
 from agent.publishing.errors import NameTaken, NoNode, NotThere, Outdated, Refused, ServerError
-from agent.publishing.forms import Found
+from agent.publishing.forms import Found, NotTaken, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Nodes, SliceStore
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
+from agent.publishing.refusals import Refusals
 from agent.publishing.sources import Source
 from daemon.backoff import Backoff, Throttle
 from scheduler_core.base.errors import CannotProject
@@ -92,6 +93,7 @@ class Publication:
         self.is_done = False
         self.is_surprised = False
         self._publisher = Publisher(store, metrics, self._taken)
+        self._refusals = Refusals(store.kind, metrics)
         self._owner = owner
         self._metrics = metrics
         self._clocks = clocks
@@ -100,6 +102,7 @@ class Publication:
         self._throttle = _THROTTLE
         self._backoff = Backoff()
         self._told: frozenset[str] = frozenset()
+        self._is_adopted = False
 
     def want(self, now: float) -> None:
         """Try soon: the wanted slices may have changed."""
@@ -109,6 +112,11 @@ class Publication:
         """Note a discovery; if it found nothing new, a wait after a failure goes on."""
         if is_new or not self._backoff.failures:
             self.want(now)
+
+    def doubt(self) -> None:
+        """Ask the server again what it accepts: it may have restarted as another one."""
+        self.source.doubt()
+        self._refusals.forget()
 
     def disturbed(self, now: float) -> None:
         """Try as soon as the throttle allows: the stored slices have changed."""
@@ -127,7 +135,7 @@ class Publication:
         except NotAllWritten as error:
             if error.is_complete:
                 self._stored(found)
-            self._failed(error.failures, now)
+            self._not_all_written(error, now)
         except (ServerError, CannotProject) as error:
             self._failed((error,), now)
         else:
@@ -150,7 +158,12 @@ class Publication:
         self._wait(now)
 
     def _write(self, found: Found, now: float) -> None:
-        slices = self.source.wanted(found, self._publisher.ask)
+        if not self._is_adopted:
+            self.source.adopt(self.store.documents())
+            self._is_adopted = True
+        wanted = self.source.wanted(found, self._ask)
+        self._refusals.settle(wanted)
+        slices = self._refusals.without(wanted)
         if not self._owner.is_known or self._publisher.pending(self._owner.owning(slices)):
             self._owner.refresh()
             self._throttle = self._throttle.taken(now)
@@ -159,6 +172,24 @@ class Publication:
     def _taken(self, error: NameTaken) -> None:
         self.is_done = False
         self._hear_taken(error)
+
+    def _ask(self, slices: Sequence[Document]) -> Taken | NotTaken:
+        """Ask whether the server accepts these slices, apart from entries that it refuses for themselves."""
+        while True:
+            answer = self._publisher.ask(self._refusals.without(slices))
+            if not isinstance(answer, NotTaken) or not self._refusals.note(answer.refused, answer.reason):
+                return answer
+
+    def _not_all_written(self, error: NotAllWritten, now: float) -> None:
+        """Try again at once without what the server refuses; other failures are waited for."""
+        is_new = any([self._refusals.note(entries, str(why)) for entries, why in error.refused])
+        ours = {id(why) for _, why in error.refused}
+        others = [one for one in error.failures if not is_new or id(one) not in ours]
+        if others:
+            self._failed(others, now)
+        else:
+            self._metrics.count("failures_total", kind=self.store.kind)
+            self.due = now
 
     def _stored(self, found: Found) -> None:
         """Note that the server has stored all wanted slices."""

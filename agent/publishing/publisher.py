@@ -16,9 +16,11 @@ from agent.publishing.errors import NameTaken, NotThere, Outdated, Refused, Serv
 from agent.publishing.forms import NotTaken, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import SliceStore
+from agent.publishing.refusals import Refused as RefusedEntries
 from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.names import as_stored, renamed
 from scheduler_core.publishing.plan import Create, Delete, Update, Write, generation_of, plan
+from scheduler_core.publishing.refusals import refused_entries
 from scheduler_core.publishing.sameness import dropped
 
 _log = logging.getLogger("agent.publishing")
@@ -37,12 +39,20 @@ class NotAllWritten(Exception):
     """Some objects could not be written or deleted.
 
     Shape: ``failures`` in the order of the writes, never empty; ``is_complete`` if all wanted slices are
-           stored and only deletions failed.
+           stored and only deletions failed; ``refused`` are entries that the server refuses, each with the
+           content that was sent and the failure.
     """
 
-    def __init__(self, failures: Sequence[ServerError], *, is_complete: bool) -> None:
+    def __init__(
+        self,
+        failures: Sequence[ServerError],
+        *,
+        is_complete: bool,
+        refused: Sequence[tuple[RefusedEntries, ServerError]] = (),
+    ) -> None:
         self.failures = tuple(failures)
         self.is_complete = is_complete
+        self.refused = tuple(refused)
         super().__init__("; ".join(map(str, failures)))
 
 
@@ -60,6 +70,7 @@ class Publisher:
         self._taken = taken
         self._question: tuple[tuple[Document, ...], tuple[Document, ...]] = (), ()
         self._answer: tuple[Write, ...] = ()
+        self._refused: list[tuple[RefusedEntries, ServerError]] = []
 
     def pending(self, wanted: Sequence[Document]) -> tuple[Write, ...]:
         """Return the writes that are missing."""
@@ -76,6 +87,7 @@ class Publisher:
                 without a field that was sent.
         """
         missing, failures = self.pending(wanted), list[ServerError]()
+        self._refused = []
         deletions = [one for one in missing if isinstance(one, Delete)]
         staying = self._apply_each(deletions, failures)
         if staying:
@@ -84,7 +96,7 @@ class Publisher:
             self._apply_each([one for one in missing if not isinstance(one, Delete)], failures)
         if failures:
             is_complete = all(isinstance(one, Delete) for one in self.pending(wanted))
-            raise NotAllWritten(failures, is_complete=is_complete)
+            raise NotAllWritten(failures, is_complete=is_complete, refused=self._refused)
         if missing:
             _log.info("published %s: %d writes", self._store.kind, len(missing))
 
@@ -95,7 +107,7 @@ class Publisher:
             try:
                 lost |= dropped(one, self._create(one, dry_run=True))
             except Refused as error:
-                return NotTaken(str(error))
+                return NotTaken(str(error), refused_entries(one, error.fields))
         return Taken(lost)
 
     def _planned(
@@ -120,10 +132,16 @@ class Publisher:
                 self._apply(write)
             except ServerError as error:
                 failures.append(error)
+                self._note_refusal(write, error)
                 if self._ends(write, error):
                     return [*undone, *writes[index:]]
                 undone.append(write)
         return undone
+
+    def _note_refusal(self, write: Write, error: ServerError) -> None:
+        if isinstance(error, Refused) and not isinstance(write, Delete):
+            found = refused_entries(write.document, error.fields)
+            self._refused += [(found, error)] if found else []
 
     def _ends(self, write: Write, error: ServerError) -> bool:
         """Whether the writes after a failed one would fail too, or do harm."""

@@ -7,6 +7,7 @@ reports each change of it. It writes nothing to the server.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -19,14 +20,16 @@ from agent.publishing.forms import (
     Found,
     Verdict,
     after_loss,
-    documents,
     fields_of,
     judge,
+    packed_documents,
 )
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
-from agent.slices import composite_slices, encoded
+from agent.publishing.stored_packing import composite_packed_in, packed_in
+from agent.slices import CompositePacked, composite_packed, encoded
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.dialects.packing import Packed
 from scheduler_core.publishing.documents import Document
 
 _log = logging.getLogger("agent.publishing")
@@ -41,6 +44,10 @@ class Source(Protocol):
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
         """Return the slices. Raises: CannotProject; ServerError from asking."""
+        ...
+
+    def adopt(self, stored: Sequence[Document]) -> None:
+        """Keep everything in the slice where it is stored. Called once, before the first slices."""
         ...
 
     def lost(self, fields: frozenset[str]) -> bool:
@@ -67,6 +74,7 @@ class V1Source:
         self._is_doubted = True
         self._asked: frozenset[str] = frozenset()
         self._last: tuple[Found, Verdict, tuple[Document, ...]] | None = None
+        self._packed: Packed | None = None
 
     @property
     def is_full(self) -> bool:
@@ -90,6 +98,10 @@ class V1Source:
         self._asked = fields_of(slices)
         return slices
 
+    def adopt(self, stored: Sequence[Document]) -> None:
+        """Keep every device and counter set in the slice where it is stored."""
+        self._packed = packed_in(stored)
+
     def lost(self, fields: frozenset[str]) -> bool:
         """Note that stored slices lack fields that were sent."""
         before = self._verdict or Verdict(Form.SEPARATE)
@@ -104,7 +116,8 @@ class V1Source:
         """Return the slices; the result is cached while nothing in them has changed."""
         said = found if verdict.form is Form.FIXED else replace(found, instances=())
         if self._last is None or self._last[:2] != (said, verdict):
-            self._last = said, verdict, documents(said, verdict)
+            slices, self._packed = packed_documents(said, verdict, self._packed)
+            self._last = said, verdict, slices
         return self._last[2]
 
     def _settle(self, verdict: Verdict) -> None:
@@ -142,13 +155,19 @@ class CompositeSource:
 
     def __init__(self) -> None:
         self._last: tuple[NodeDevices, tuple[Document, ...]] | None = None
+        self._packed: CompositePacked | None = None
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:  # noqa: ARG002 - the form does not vary
         """Return the slices, each with the counts that ``kubectl get`` shows."""
         if self._last is None or self._last[0] != found.devices:
-            slices = tuple(_counted(one) for one in encoded(composite_slices(found.devices)))
+            self._packed = composite_packed(found.devices, self._packed)
+            slices = tuple(_counted(one) for one in encoded(self._packed.slices))
             self._last = found.devices, slices
         return self._last[1]
+
+    def adopt(self, stored: Sequence[Document]) -> None:
+        """Keep every device and mixin in the slice where it is stored."""
+        self._packed = composite_packed_in(stored)
 
     def lost(self, fields: frozenset[str]) -> bool:
         """Log that the installed CustomResourceDefinition is not of this version."""

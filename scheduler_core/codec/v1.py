@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -56,7 +56,11 @@ def encode_pool(pool: Pool, layout: Layout) -> tuple[dict[str, Any], ...]:
     Shape: in the order of their names, counters first; versions in full semver form.
     Raises: CannotProject for a pool that does not fit the old layout.
     """
-    cuts = cut(pool, layout)
+    return encode_cuts(pool, cut(pool, layout))
+
+
+def encode_cuts(pool: Pool, cuts: Sequence[Cut]) -> tuple[dict[str, Any], ...]:
+    """Return the slices of a projected pool with these contents, which name sets of its sources."""
     own = sorted({repr(device.nodes): device.nodes for device in pool.devices}.items())
     shared = own[0][1] if len(own) == 1 else None
     if not own:

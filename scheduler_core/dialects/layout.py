@@ -41,25 +41,27 @@ def cut(pool: Pool, layout: Layout) -> tuple[Cut, ...]:
 
     Raises: CannotProject where devices that share counter sets do not fit in one slice of 1.34.
     """
-    groups = tuple(_groups(pool.devices))
+    groups = tuple(runs(pool.devices))
     if layout is Layout.SEPARATE:
         counters = [Cut(tuple(part), ()) for part in _parts(tuple(pool.sources), limits.COUNTER_SETS)]
         devices = [Cut((), part) for part in _packed(groups, _device_limit(pool))]
         return tuple(counters + devices) or (Cut((), ()),)
     cuts = tuple(_together(pool, groups)) or (Cut((), ()),)
-    _check_unique_sources(pool, cuts)
+    if (source := repeated_source(cuts)) is not None:
+        reason = f"counter set {source} is drawn from by devices of several slices of the old layout"
+        raise CannotProject(str(pool.id), (reason,))
     return cuts
 
 
-def _check_unique_sources(pool: Pool, cuts: Sequence[Cut]) -> None:
-    """Refuse a counter set that several slices need: each slice would count it separately."""
+def repeated_source(cuts: Sequence[Cut]) -> SourceName | None:
+    """Return a counter set that several slices need: each slice would count it separately."""
     seen: set[SourceName] = set()
     for one in cuts:
         for source in one.sources:
             if source in seen:
-                reason = f"counter set {source} is drawn from by devices of several slices of the old layout"
-                raise CannotProject(str(pool.id), (reason,))
+                return source
         seen.update(one.sources)
+    return None
 
 
 def _device_limit(pool: Pool) -> int:
@@ -67,7 +69,7 @@ def _device_limit(pool: Pool) -> int:
     return limits.DEVICES_WITH_COUNTERS if is_short else limits.DEVICES
 
 
-def _groups(devices: Iterable[Device]) -> Iterator[tuple[Device, ...]]:
+def runs(devices: Iterable[Device]) -> Iterator[tuple[Device, ...]]:
     """Yield runs of devices that draw from the same source."""
     run: list[Device] = []
     for device in devices:
@@ -108,10 +110,10 @@ def _together(pool: Pool, groups: Sequence[tuple[Device, ...]]) -> Iterator[Cut]
     current = Cut((), ())
     for group in groups:
         joined = _join(current, group)
-        if current.devices and not _fits(pool, joined):
+        if current.devices and not fits_together(pool, joined):
             yield current
             joined = _join(Cut((), ()), group)
-        if not _fits(pool, joined):
+        if not fits_together(pool, joined):
             reason = f"{len(group)} devices that share counter sets do not fit in one slice of the old layout"
             raise CannotProject(str(pool.id), (f"{group[0].name} and the devices after it: {reason}",))
         current = joined
@@ -124,7 +126,8 @@ def _join(left: Cut, group: tuple[Device, ...]) -> Cut:
     return Cut(tuple(dict.fromkeys((*left.sources, *sources))), left.devices + group)
 
 
-def _fits(pool: Pool, content: Cut) -> bool:
+def fits_together(pool: Pool, content: Cut) -> bool:
+    """Whether a slice of the old layout may have this content."""
     counters = sum(len(pool.sources[source]) for source in content.sources)
     counters += sum(len(draw.amounts) for device in content.devices for draw in device.draws)
     return (

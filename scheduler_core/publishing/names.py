@@ -14,6 +14,7 @@ from typing import Final
 from scheduler_core.publishing.documents import Document, name_of
 
 _ENDING: Final = re.compile(r"-[0-9a-f]{8}")
+_INDEX: Final = re.compile(rf"-(\d{{2,}})(?:{_ENDING.pattern})?$")
 
 
 def renamed(document: Document, ending: str) -> Document:
@@ -29,6 +30,15 @@ def as_stored(desired: Sequence[Document], actual: Sequence[Document]) -> tuple[
     """
     names = sorted(map(name_of, actual))
     return tuple(_as_stored(one, names) for one in desired)
+
+
+def order_of(name: str) -> tuple[int, str]:
+    """Return the key that sorts names of one node's slices as the slices were packed.
+
+    Names alone do so for 100 slices at most: ``-100`` comes before ``-11``.
+    """
+    index = _INDEX.search(name)
+    return (int(index[1]) if index else -1, name)
 
 
 def _as_stored(document: Document, names: Sequence[str]) -> Document:

@@ -100,7 +100,7 @@ def _hardware(readers: Readers, node: str) -> Station:
         if isinstance(gpu, Unreadable):
             table.add_row(gpu.what, gpu.reason, style="red")
             continue
-        memory = str(Quantity.bytes_of(gpu.memory_bytes))
+        memory = "none" if gpu.memory_bytes is None else str(Quantity.bytes_of(gpu.memory_bytes))
         table.add_row(str(gpu.minor), gpu.product_name, gpu.uuid, gpu.bdf, memory, mig_text(gpu))
     boot = Text(f"{node}, {note}, boot {readers.boot.boot_id()}", style="dim")
     made_by = "agent.hardware.simulated: SimulatedMachine.open(load_node(...))"

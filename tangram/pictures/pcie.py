@@ -83,7 +83,8 @@ def _levels(function: PciFunction | None) -> tuple[str, ...]:
 def _gpu(entry: GpuEntry, causes: Mapping[DeviceName, str]) -> Tree:
     gpu = entry.gpu
     leaf = Text().append(gpu_name(gpu.number), style="bold green")
-    leaf.append(f"  {gpu.product_name}  {Quantity.bytes_of(gpu.memory_bytes)}")
+    memory = "" if gpu.memory_bytes is None else f"  {Quantity.bytes_of(gpu.memory_bytes)}"
+    leaf.append(f"  {gpu.product_name}{memory}")
     leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="dim")
     if gpu_name(gpu.number) in causes:
         leaf.append(f"  withheld as a whole: {causes[gpu_name(gpu.number)]}", style="yellow")

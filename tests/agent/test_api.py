@@ -258,3 +258,14 @@ def test_an_event_about_a_node_is_one_that_kubectl_describe_finds(server: Script
         "uid": "node-1",
     }
     assert (request.body["type"], request.body["reason"]) == ("Warning", "PartitionsNotPublished")
+
+
+def test_a_refusal_tells_the_fields_that_the_server_names(server: Script, store: ApiSliceStore) -> None:
+    fields = ["spec.devices[3].attributes[x].string", "spec.devices[5].name"]
+    causes = [{"reason": "FieldValueInvalid", "field": field, "message": "Too long"} for field in fields]
+    server.answers(Reply(status(422, "Invalid", "it is wrong", causes=causes), 422))
+
+    with pytest.raises(errors.Refused) as caught:
+        store.create(SLICE)
+
+    assert caught.value.fields == tuple(fields)

@@ -140,7 +140,7 @@ def test_a_lost_gpu_leaves_alone_and_comes_back(site: Site) -> None:
     with site.agent("--resync=3600"):
         site.published()
         site.machine.inject(Lost(1))
-        site.published(26)
+        site.published(26, timeout_s=90)  # it stays, tainted, until several looks have failed
         left = site.names()
 
         site.machine.clear_faults()

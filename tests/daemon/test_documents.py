@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from pathlib import Path
+
 import pytest
 
-from daemon.documents import MAX_BYTES, NotReadable, decode, documents
+from daemon.documents import MAX_BYTES, NotReadable, _without_duplicates, decode, documents, read_bytes
 
 TEN = ", ".join
 ALIASES = "\n".join(
@@ -32,6 +36,12 @@ HOSTILE = {
     "infinity": ("d: .inf", "x.yaml:1: inf is no value of JSON"),
     "an object of a language": ("!!python/object:os.system x", "could not determine a constructor"),
     "an alias of nothing": ("a: *b", "undefined alias"),
+    "a number that is merged": ("{<<: 1}", "only a mapping, or a list of mappings, can be merged"),
+    "a large mapping that is merged into each of many": (
+        "a: &a {" + ", ".join(f"k{index}: 0" for index in range(1000)) + "}\n"
+        "b: [" + ", ".join(["{<<: *a}"] * 1000) + "]",
+        "more than 100000 keys are merged",
+    ),
 }
 
 
@@ -80,3 +90,76 @@ def test_bytes_have_a_bound_and_an_encoding() -> None:
         decode("x", bytes(MAX_BYTES + 1))
     with pytest.raises(NotReadable, match="x: is not UTF-8 text: byte 1"):
         decode("x", b"a\xff")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "\\ud800"}', '{"\\udfff": 1}', '[{"a": {"b": ["x\\ud800y"]}}]', '"\\udc00\\ud800"']
+)
+def test_half_of_a_surrogate_pair_is_one_error_with_its_place(text: str) -> None:
+    with pytest.raises(NotReadable, match=r"x\.json: .* is half of a surrogate pair") as refusal:
+        list(documents("x.json", text))
+
+    str(refusal.value).encode()
+
+
+def test_a_whole_surrogate_pair_is_one_character() -> None:
+    (document,) = documents("x.json", '{"a": "\\ud83d\\ude00"}')
+
+    assert document.content == {"a": "\N{GRINNING FACE}"}
+
+
+def test_a_key_that_is_doubled_after_20000_others_is_found_by_looking_at_each_once() -> None:
+    looks = 0
+
+    class Key(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            nonlocal looks
+            looks += 1
+            return super().__hash__()
+
+    pairs = [(Key(f"k{index}"), index) for index in range(20_000)]
+
+    with pytest.raises(ValueError, match="'k19999' comes twice"):
+        _without_duplicates([*pairs, (Key("k19999"), 0)])
+
+    assert looks <= 3 * len(pairs)
+
+
+def test_a_merge_of_a_mapping_into_itself_ends() -> None:
+    (document,) = documents("x.yaml", "a: &a {<<: *a, b: 1}")
+
+    assert document.content == {"a": {"b": 1}}
+
+
+def test_a_pipe_that_nobody_writes_to_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+
+    with pytest.raises(OSError, match="a pipe that nobody writes to"):
+        read_bytes(tmp_path / "pipe.yaml")
+
+
+def test_a_pipe_is_read_to_its_end_however_its_writer_takes_turns() -> None:
+    reader, writer = os.pipe()
+    first = threading.Event()
+
+    def write() -> None:
+        first.wait()
+        with open(writer, "wb") as file:
+            file.write(b"a: 1\n")
+            file.flush()
+            file.write(b"b: 2\n" * 100_000)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    first.set()
+    found = read_bytes(Path(f"/dev/fd/{reader}"))
+    thread.join()
+    os.close(reader)
+
+    assert found == b"a: 1\n" + b"b: 2\n" * 100_000
+
+
+def test_a_file_without_end_is_read_to_the_limit() -> None:
+    assert len(read_bytes(Path("/dev/zero"))) == MAX_BYTES + 1

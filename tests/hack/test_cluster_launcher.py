@@ -313,7 +313,9 @@ def test_with_the_controller_nodes_are_its_own_before_their_agents_publish(setti
     document = json.loads((folder / "kustomization.yaml").read_text())
     shown = [(folder / one).resolve().name for one in document["resources"]]
     assert shown == ["simulated", "controller", "multi-node-pools"]
-    assert document["images"] == [{"name": "tangram", "newName": "localhost/tangram", "newTag": "test"}]
+    assert document["images"] == [
+        {"name": "registry.invalid/tangram", "newName": "localhost/tangram", "newTag": "test"}
+    ]
     assert (folder / "node.yaml").read_text() == machine_file("dgx-a100").read_text()
     assert log.read_text().splitlines() == [
         "label nodes node-1 node-2 tangram.dev/allocator=controller",

@@ -9,6 +9,7 @@ from scripted_api import Clock, Hang, Reply, Script, status, stored
 
 from kube_api import EventWriter, KubeApi, Regarding
 from kube_api.events import CountedAgain, EventLedger, NewEvent, Occurrence, Write
+from kube_api.pacing import Budgets, TokenBucket
 
 NODE = Regarding(api_version="v1", kind="Node", name="a", uid="u")
 COMPONENT = "tangram.dev/agent"
@@ -199,3 +200,37 @@ def test_many_threads_may_emit(api: KubeApi, server: Script, clock: Clock) -> No
     writer.close()
 
     assert server.requests[-1].body["series"]["count"] == 50
+
+
+def claim_in(namespace: str) -> Regarding:
+    return Regarding(api_version="v1", kind="ResourceClaim", name="c", namespace=namespace, uid="u")
+
+
+def test_one_tenant_with_a_thousand_events_silences_nobody(
+    api: KubeApi, server: Script, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = EventWriter(api, COMPONENT, clock)
+
+    for number in range(1000):
+        writer.emit(claim_in("loud"), "Warning", "Refused", str(number), "Prepare")
+    writer.emit(claim_in("quiet"), "Warning", "Refused", "no such device", "Prepare")
+    emit(writer, "of the node")
+    writer.close()
+
+    notes = [request.body["note"] for request in server.requests]
+    assert notes[-2:] == ["no such device", "of the node"]
+    assert len(notes) <= 25 + 2
+    dropped = [message for message in caplog.messages if message.startswith("dropped an event of namespace")]
+    assert dropped == [] or dropped == [one for one in dropped if " loud, too many in a short time" in one]
+
+
+def test_budgets_of_many_namespaces_do_not_grow_for_ever(clock: Clock) -> None:
+    budgets = Budgets(lambda: TokenBucket(1.0, 1, clock), 10)
+
+    first = budgets.of("0")
+    for number in range(10):
+        budgets.of(str(number))
+
+    assert budgets.of("0") is first
+    budgets.of("10")
+    assert len(budgets._kept) == 10

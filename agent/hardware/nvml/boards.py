@@ -25,7 +25,6 @@ def read_gpu(device: Any, index: int) -> Gpu:
     subject = f"GPU {index}"
     uuid = GpuUuid(str(call("read UUID", subject, pynvml.nvmlDeviceGetUUID, device)))
     subject = f"GPU {index} ({uuid})"
-    brand = call("read brand", subject, pynvml.nvmlDeviceGetBrand, device)
     major, minor = call("read compute capability", subject, pynvml.nvmlDeviceGetCudaComputeCapability, device)
     return Gpu(
         uuid=uuid,
@@ -34,9 +33,9 @@ def read_gpu(device: Any, index: int) -> Gpu:
         bdf=_bdf(device, subject),
         product_name=str(call("read name", subject, pynvml.nvmlDeviceGetName, device)),
         architecture=read_architecture(device, subject),
-        brand=brand_name(brand),
+        brand=_brand(device, subject),
         cuda_compute_capability=f"{major}.{minor}",
-        memory_bytes=read_memory_bytes(device, subject),
+        memory_bytes=_memory_bytes(device, subject),
         mig=read_mig_mode(device, subject),
         is_passthrough=_is_passthrough(device, subject),
         module_id=_module_id(device, subject),
@@ -80,6 +79,21 @@ def write_compute_mode(device: Any, subject: str, mode: ComputeMode) -> None:
 def read_memory_bytes(device: Any, subject: str) -> int:
     """Return the total framebuffer. Units: bytes. Raises: HardwareError."""
     return int(call("read memory", subject, pynvml.nvmlDeviceGetMemoryInfo, device).total)
+
+
+def _brand(device: Any, subject: str) -> str | None:
+    try:
+        return brand_name(call("read brand", subject, pynvml.nvmlDeviceGetBrand, device))
+    except NotSupported:
+        return None
+
+
+def _memory_bytes(device: Any, subject: str) -> int | None:
+    """Return the framebuffer, None on an integrated GPU, which uses the node's memory."""
+    try:
+        return read_memory_bytes(device, subject)
+    except NotSupported:
+        return None
 
 
 def _bdf(device: Any, subject: str) -> Bdf:

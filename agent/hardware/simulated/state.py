@@ -113,7 +113,7 @@ class StateFile:
     def locked(self) -> Iterator[None]:
         """Exclude all other threads and processes from changing the machine while the block runs."""
         # Each use opens the file again: then flock excludes threads of one process too.
-        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

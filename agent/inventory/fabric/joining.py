@@ -50,7 +50,7 @@ def fabric_without_answer(mode: FabricMode, error: HardwareError) -> Fabric:
     """Return how GPUs are joined where the fabric manager does not say it: not at all."""
     text = f"{error.attempted} on {error.subject} failed: {error.reason}"
     remedy = error.remedy or "the operator looks at the fabric manager"
-    return Fabric(mode, problem=Reason(Cause.FABRIC_MANAGER, text, remedy))
+    return Fabric(mode, problem=Reason(Cause.FABRIC_MANAGER, text, remedy), is_unread=True)
 
 
 def as_fabric_allows(inventory: Inventory) -> Inventory:

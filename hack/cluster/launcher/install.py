@@ -100,7 +100,9 @@ def _kustomization(settings: Settings) -> Path:
     }
     if settings.with_controller:
         document["resources"] += [os.path.relpath(one, folder) for one in (_CONTROLLER, _POOLS)]
-        document["images"] = [{"name": "tangram", "newName": "localhost/tangram", "newTag": "test"}]
+        document["images"] = [
+            {"name": "registry.invalid/tangram", "newName": "localhost/tangram", "newTag": "test"}
+        ]
     if settings.machine is not None:
         (folder / "node.yaml").write_text(settings.machine.read_text())
         replaced = {"name": "simulated-node", "namespace": _NAMESPACE}

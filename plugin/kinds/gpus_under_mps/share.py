@@ -77,7 +77,7 @@ class MpsGpuKind(GpusUnderMpsKind[MpsGpu, ClaimedMpsShare]):
         """
         whole, uuid = context.node.gpus[device.gpu].memory_bytes, device.gpu_uuid
         of_mps = _capacity(context.node.devices, device.device, MEMORY)
-        is_part = of_mps is not None and of_mps // MIB < whole // MIB
+        is_part = of_mps is not None and whole is not None and of_mps // MIB < whole // MIB
         return Daemon(device=device.device, uuid=uuid, gpu_uuid=uuid, is_exclusive=not is_part)
 
     def limits(self, context: Context, device: ClaimedMpsShare) -> RecordedLimits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -275,3 +276,20 @@ def test_a_slow_gpu_delays_its_own_callers_and_nobody_else(start, nvml_over) -> 
     assert change is ModeChange.ACTIVE
     assert waited == (False, False)
     assert gpus.mig_mode(slow) == MigMode(False, False)
+
+
+@pytest.mark.parametrize("question", ["nvmlDeviceGetBrand", "nvmlDeviceGetMemoryInfo"])
+def test_what_a_gpu_does_not_tell_is_unknown_and_takes_no_gpu_away(
+    start, nvml_over, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = nvml_over(start("l40s").gpus)
+    (before, *_) = gpus.gpus()
+
+    def refuse(*_: object) -> object:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+    monkeypatch.setattr(pynvml, question, refuse)
+    (gpu, *_) = gpus.gpus()
+
+    field = {"nvmlDeviceGetBrand": "brand", "nvmlDeviceGetMemoryInfo": "memory_bytes"}[question]
+    assert gpu == replace(before, **{field: None})

@@ -64,6 +64,9 @@ class Source:
         self.allocators.append(found.allocator)
         return self._wanted()
 
+    def adopt(self, stored):
+        pass
+
     def lost(self, fields):
         return False
 
@@ -345,3 +348,21 @@ def test_a_change_of_the_gpus_of_pools_is_another_look_at_the_machine():
     site.run()
 
     assert looks[-1] == {0: "multi-node/gpus"}
+
+
+def test_while_something_cannot_be_read_looks_come_soon_and_ever_later_and_then_as_ever():
+    looked_at, waits = [0.0], []
+
+    def discover():
+        waits.append(site.agent._discovery_due - looked_at[-1])
+        looked_at.append(site.time.now)
+        if len(waits) == 7:
+            site.stop()
+        return replace(FOUND, is_whole=len(waits) == 7)
+
+    site = Site(discover, Failing(0, pool_of(["a"])), resync_s=300.0, ends_when_stored=False)
+
+    site.run()
+
+    assert waits[1:] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
+    assert site.agent._discovery_due - looked_at[-1] == 300.0

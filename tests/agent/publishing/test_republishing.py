@@ -83,6 +83,9 @@ class Source:
     def wanted(self, found, ask):
         return pool_of([found.devices.left_out[0]])
 
+    def adopt(self, stored):
+        pass
+
     def lost(self, fields):
         return False
 

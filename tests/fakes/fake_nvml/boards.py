@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import pynvml
 
@@ -16,6 +16,15 @@ BRANDS = {
     "Tesla": pynvml.NVML_BRAND_TESLA,
 }
 ARCHITECTURES = {"Turing": 6, "Ampere": 7, "Ada Lovelace": 8, "Hopper": 9, "Blackwell": 10}
+
+Value = TypeVar("Value")
+
+
+def _known(value: Value | None) -> Value:
+    """Return what a GPU tells; the library refuses what it has not."""
+    if value is None:
+        raise Refused(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return value
 
 
 class Boards(Handles):
@@ -96,7 +105,7 @@ class Boards(Handles):
 
     @c_function
     def nvmlDeviceGetMemoryInfo(self, device, memory):
-        memory._obj.total = self._gpu(device).memory_bytes
+        memory._obj.total = _known(self._gpu(device).memory_bytes)
 
     @c_function
     def nvmlDeviceGetVirtualizationMode(self, device, mode):

@@ -44,13 +44,20 @@ def _below(interface: Path) -> tuple[str, ...]:
 def _default_ipv4(root: Path) -> tuple[str, ...]:
     lines = (attributes.text(root / _IPV4) or "").splitlines()[1:]
     rows = (line.split() for line in lines)
-    return tuple(row[0] for row in rows if len(row) > 7 and int(row[1], 16) == int(row[7], 16) == 0)
+    return tuple(row[0] for row in rows if len(row) > 7 and _hex(row[1]) == _hex(row[7]) == 0)
 
 
 def _default_ipv6(root: Path) -> tuple[str, ...]:
     rows = (line.split() for line in (attributes.text(root / _IPV6) or "").splitlines())
-    return tuple(row[9] for row in rows if len(row) > 9 and row[1] == "00" and _is_used(int(row[8], 16)))
+    return tuple(row[9] for row in rows if len(row) > 9 and row[1] == "00" and _is_used(_hex(row[8])))
 
 
-def _is_used(flags: int) -> bool:
-    return bool(flags & _UP_ROUTE) and not flags & _REJECT
+def _hex(text: str) -> int | None:
+    try:
+        return int(text, 16)
+    except ValueError:
+        return None
+
+
+def _is_used(flags: int | None) -> bool:
+    return flags is not None and bool(flags & _UP_ROUTE) and not flags & _REJECT

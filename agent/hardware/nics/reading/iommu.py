@@ -18,7 +18,7 @@ _NO_IOMMU: Final = "vfio-noiommu"
 def iommu_group(root: Path, bdf: Bdf) -> IommuGroup | None:
     """Return the group of a function, None if it has none: no IOMMU, or switched off."""
     name = attributes.link_name(root / f"sys/bus/pci/devices/{bdf}/iommu_group")
-    if name is None or not name.isdigit():
+    if name is None or not name.isdecimal():
         return None
     folder = root / "sys/kernel/iommu_groups" / name
     members = (Bdf(each) for each in attributes.names(folder / "devices") if is_address(each))

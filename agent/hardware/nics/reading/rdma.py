@@ -16,7 +16,7 @@ from agent.hardware import attributes
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.types import Bdf, DeviceNode
 
-_NUMBERS: Final = re.compile(r"(\d+):(\d+)")
+_NUMBERS: Final = re.compile(r"(\d{1,9}):(\d{1,9})")
 _CONNECTION_MANAGER: Final = "sys/class/misc/rdma_cm"
 
 

@@ -9,7 +9,7 @@ from slice_keeper import slice_of
 
 from agent.publishing.metrics import Metrics
 from agent.publishing.owned import MARK
-from agent.publishing.ownership import Ownership
+from agent.publishing.telling.ownership import Ownership
 from scheduler_core.model.ownership import CONTROLLER
 
 TAINT = {

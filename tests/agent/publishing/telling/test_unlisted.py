@@ -12,7 +12,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
 from agent.publishing.forms import TAINTS, Form, Found, Taken, Verdict, documents, judge
 from agent.publishing.metrics import Metrics
-from agent.publishing.unlisted import Unlisted
+from agent.publishing.telling.unlisted import Unlisted
 from agent.slices import composite_slices
 from scheduler_core.model.ownership import CONTROLLER, OWNER
 

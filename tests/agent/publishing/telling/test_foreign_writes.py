@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from agent.publishing.errors import NotAllowed, Refused, Unreachable
-from agent.publishing.foreign_writes import ForeignWrites, foreign_slice
 from agent.publishing.metrics import Metrics
+from agent.publishing.telling.foreign_writes import ForeignWrites, foreign_slice
 
 
 class Server:

@@ -14,7 +14,7 @@ from agent.publishing.forms import Found, Taken
 from agent.publishing.metrics import Metrics
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.publisher import Publisher
-from agent.publishing.taken_names import TakenNames
+from agent.publishing.telling.taken_names import TakenNames
 from scheduler_core.model.pool import Pool, PoolId
 from scheduler_core.publishing.documents import name_of
 from scheduler_core.publishing.names import as_stored, renamed
@@ -85,6 +85,9 @@ class Words:
 
     def wanted(self, found, ask):
         return pool_of(self.words)
+
+    def adopt(self, stored):
+        pass
 
     def lost(self, fields):
         return False

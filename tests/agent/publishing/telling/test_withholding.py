@@ -10,7 +10,7 @@ from agent.inventory.model import NodeDevices
 from agent.inventory.withheld import Cause, Reason, Withheld
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
-from agent.publishing.withholding import Withholding
+from agent.publishing.telling.withholding import Withholding
 from scheduler_core.model.pool import Pool, PoolId
 
 ROUTE = Reason(Cause.DEFAULT_ROUTE, "its interface eth0 carries the node's default route", "ask for a VF")
