@@ -124,7 +124,7 @@ def test_nvidias_program_is_called_before_the_container_is_shut_in_and_without_t
     site: Any, prepared: Callable[..., str], podman: Podman
 ) -> None:
     program, called = site.folder / "nvidia-cdi-hook", site.folder / "called"
-    program.write_text(f'#!/bin/sh\n{{ echo "$@"; env; }} > {called}\n')
+    program.write_text(f'#!/bin/sh\ncat > /dev/null\n{{ echo "$@"; env; }} > {called}\n')
     program.chmod(0o755)
     cdi_id = prepared(DriverRoot(site.simulated.root), program)
 

@@ -163,7 +163,7 @@ def test_the_end_of_a_claim_on_one_node_undoes_nothing_on_another(nodes: dict[st
     assert second.leftovers() == []
 
 
-def test_a_node_without_a_member_of_the_claim_has_nothing_to_do(
+def test_a_node_without_a_member_of_the_claim_refuses_it_and_has_nothing_to_undo(
     folder: Path, site_in: Callable[..., Any], kubelet_of: Callable[..., Any]
 ) -> None:
     site = site_in(folder / "c", "a100x2", "node-c")
@@ -171,7 +171,8 @@ def test_a_node_without_a_member_of_the_claim_has_nothing_to_do(
         kubelet = kubelet_of(site)
         claim = on_every_node(site)
 
-        assert kubelet.devices(claim) == []
+        refusal = kubelet.prepare(claim)[claim.uid].error
+        assert "its devices are allocated on node-a, node-b, this is node-c" in refusal
         kubelet.undone(claim)
 
     assert site.leftovers() == []

@@ -18,18 +18,18 @@ from agent.hardware.types import GpuUuid
 WITH_MIG = ("a100x2", "dgx-a100", "hgx-h100", "hgx-h200", "a30x4")
 
 
-@pytest.fixture(scope="session", params=WITH_MIG)
+@pytest.fixture(scope="module", params=WITH_MIG)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NvmlMachine]:
     with NvmlMachine.made(request.param, tmp_path_factory.mktemp(request.param)) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def machine(made: NvmlMachine) -> SimulatedMachine:
     return made.simulated
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def in_process(made: NvmlMachine) -> Iterator[LateGpus]:
     """The adapter in a process of its own."""
     gpus = LateGpus(NvmlProcesses(Interruption()).open)
