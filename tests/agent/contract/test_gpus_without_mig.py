@@ -1,16 +1,19 @@
 """A model without MIG keeps the reading half of the contract, and refuses the other."""
 
+from collections.abc import Iterator
+
 import pytest
 from gpu_contract.reading import *  # noqa: F403
+from nvml_machine import NvmlMachine
 
 from agent.hardware.errors import NotSupported
-from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.hardware.types import MigSpec, Placement
 
 
 @pytest.fixture(scope="session")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> SimulatedMachine:
-    return SimulatedMachine.open(load_node("l40s"), tmp_path_factory.mktemp("l40s"))
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NvmlMachine]:
+    with NvmlMachine.made("l40s", tmp_path_factory.mktemp("l40s")) as made:
+        yield made
 
 
 def test_it_has_no_mode_no_profiles_and_no_instances(hardware, uuid) -> None:
