@@ -215,7 +215,7 @@ def test_one_tenant_with_a_thousand_events_silences_nobody(
         writer.emit(claim_in("loud"), "Warning", "Refused", str(number), "Prepare")
     writer.emit(claim_in("quiet"), "Warning", "Refused", "no such device", "Prepare")
     emit(writer, "of the node")
-    writer.close()
+    writer.close(60.0)
 
     notes = [request.body["note"] for request in server.requests]
     assert notes[-2:] == ["no such device", "of the node"]
