@@ -254,7 +254,13 @@ class Driver:
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
         except (UnknownDevice, DeviceUnusable):
             snapshot = self._node.read_again()
+        try:
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
+        except UnknownDevice as error:
+            if not snapshot.unread:
+                raise
+            reason = f"it is not among what can be read: {'; '.join(snapshot.unread)}"
+            raise NotReady(error.attempted, error.subject, reason) from error
 
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier

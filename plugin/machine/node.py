@@ -35,13 +35,14 @@ class NodeSnapshot:
     """One reading of the node.
 
     Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
-           each of them; ``fabric`` how they are joined.
+           each of them; ``fabric`` how they are joined; ``unread`` what could not be read, and why.
     """
 
     devices: NodeDevices
     gpus: Mapping[GpuUuid, NumberedGpu]
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
     fabric: Fabric = NO_FABRIC
+    unread: tuple[str, ...] = ()
 
     def has_graphics(self, hardware: Hardware) -> bool:
         """Whether a MIG device is of a profile with graphics."""
@@ -142,4 +143,5 @@ class Node:
             {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
             {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
             inventory.fabric,
+            tuple(f"{gone.what}: {gone.reason}" for gone in inventory.unreadable),
         )

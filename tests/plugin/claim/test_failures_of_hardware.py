@@ -15,17 +15,26 @@ from plugin.cdi.folder import CdiFolder
 HALF = "gpu-0-mig-3g-20gb-4-7"
 
 
-@pytest.mark.parametrize(
-    "call", ["create-gpu-instance", "create-compute-instance", "set-mig-mode", "versions"]
-)
+@pytest.mark.parametrize("call", ["create-gpu-instance", "create-compute-instance", "set-mig-mode"])
 @pytest.mark.parametrize("error", ["hardware-fault", "timed-out", "insufficient-resources", "no-permission"])
 def test_a_prepare_that_fails_leaves_nothing_and_succeeds_when_it_is_repeated(
     bench: Any, call: str, error: str
 ) -> None:
-    target = "machine" if call == "versions" else "gpu-0"
-    bench.inject(f"{target}:{call}:{error}:1")
+    bench.inject(f"gpu-0:{call}:{error}:1")
 
     with pytest.raises(PluginError, match=r"cannot .* injected") as refusal:
+        bench.prepare("u1", HALF)
+
+    assert refusal.value.claim_uid == "u1"
+    assert bench.leftovers() == []
+    assert bench.prepare("u1", HALF)
+
+
+@pytest.mark.parametrize("error", ["hardware-fault", "timed-out", "insufficient-resources", "no-permission"])
+def test_a_driver_that_cannot_be_read_is_read_again_before_a_claim_is_refused(bench: Any, error: str) -> None:
+    bench.inject(f"machine:versions:{error}:2")
+
+    with pytest.raises(NotReady, match=r"not among what can be read: GPUs: .* injected") as refusal:
         bench.prepare("u1", HALF)
 
     assert refusal.value.claim_uid == "u1"

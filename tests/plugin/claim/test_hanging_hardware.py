@@ -58,7 +58,7 @@ def test_the_gpus_other_claims_fail_at_once_naming_the_call_and_its_age(hang: Ha
     assert refusal.value.claim_uid == "u2"
     assert refusal.value.retry
     assert "cannot lock GPU 0 " in str(refusal.value)
-    assert "this process holds it to prepare claim default/claim-u1" in str(refusal.value)
+    assert "this process holds it to prepare claim u1" in str(refusal.value)
     assert "the call create_gpu_instance of the GPU driver has not returned for 63 s" in str(refusal.value)
     assert [record.claim_uid for record in bench.records()] == ["u1"]
 
