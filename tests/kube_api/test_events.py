@@ -220,8 +220,8 @@ def test_one_tenant_with_a_thousand_events_silences_nobody(
     notes = [request.body["note"] for request in server.requests]
     assert notes[-2:] == ["no such device", "of the node"]
     assert len(notes) <= 25 + 2
-    dropped = [message for message in caplog.messages if message.startswith("dropped an event of namespace")]
-    assert dropped == [] or dropped == [one for one in dropped if " loud, too many in a short time" in one]
+    # Writers of earlier tests may still log of their own namespaces.
+    assert not any(message.startswith("dropped an event of namespace quiet") for message in caplog.messages)
 
 
 def test_budgets_of_many_namespaces_do_not_grow_for_ever(clock: Clock) -> None:
