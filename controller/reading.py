@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from controller.gangs.seen import PodGroupSeen, key_of_group, read_pod_group
+from controller.model.checked import WrongType
 from controller.model.claims import ClaimSeen, named_devices, read_claim
 from controller.model.nodes import ClusterNode, read_node
 from controller.model.pods import Pod, PodRef, read_pod
@@ -78,11 +79,17 @@ def _read(
 ) -> _Value:
     try:
         return read(document)
+    except WrongType as error:
+        return otherwise(document, f"{_named(document)} cannot be read: {error}")
     except Exception as error:  # noqa: BLE001 - one object must not end the watch of all of its kind
         what = f"{type(error).__name__}: {error}"
         if what not in _logged and len(_logged) < _REMEMBERED:
             _logged.add(what)
-            _log.error("%s met an unexpected error; please report this", _named(document), exc_info=error)
+            _log.error(
+                "reading %s failed with an unexpected error; please report this",
+                _named(document),
+                exc_info=error,
+            )
         return otherwise(document, f"{_named(document)} cannot be read: unexpected error: {what}")
 
 

@@ -144,4 +144,7 @@ def _usable_from(allocation: Mapping[str, Any]) -> NodeSelection:
 
 
 def _consumer(one: Mapping[str, Any]) -> Consumer:
-    return Consumer(text(one.get("resource")), text(one.get("name")), text(one.get("uid")))
+    resource, name, uid = (
+        text(one.get(key), f"status.reservedFor[].{key}") for key in ("resource", "name", "uid")
+    )
+    return Consumer(resource, name, uid)

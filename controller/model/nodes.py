@@ -48,7 +48,11 @@ def read_node(document: Mapping[str, Any]) -> ClusterNode:
     """Return a node."""
     metadata, spec = document["metadata"], document.get("spec") or {}
     taints = [
-        NodeTaint(name(one["key"]), text(one.get("value")), name(one["effect"]))
+        NodeTaint(
+            name(one["key"], "spec.taints[].key"),
+            text(one.get("value"), "spec.taints[].value"),
+            name(one["effect"], "spec.taints[].effect"),
+        )
         for one in spec.get("taints") or ()
         if one.get("effect") in _KEEPING_OUT
     ]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from controller.model.checked import name, pairs, text, texts
 from scheduler_core.model.nodes import Operator, Requirement
+
+_AFFINITY: Final = "spec.affinity.nodeAffinity[]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def read_placement(spec: Mapping[str, Any]) -> Placement:
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return Placement(
-        selector=pairs(spec.get("nodeSelector")),
+        selector=pairs(spec.get("nodeSelector"), "spec.nodeSelector"),
         terms=None if required is None else tuple(_terms(required)),
         tolerations=tuple(dict.fromkeys(map(_toleration, spec.get("tolerations") or ()))),
     )
@@ -73,17 +75,17 @@ def _terms(required: Mapping[str, Any]) -> Iterator[tuple[Requirement, ...]]:
 
 def _requirement(term: Mapping[str, Any], *, is_field: bool) -> Requirement:
     return Requirement(
-        key=name(term["key"]),
+        key=name(term["key"], f"{_AFFINITY}.key"),
         operator=Operator(term["operator"]),
-        values=texts(term.get("values")),
+        values=texts(term.get("values"), f"{_AFFINITY}.values"),
         is_field=is_field,
     )
 
 
 def _toleration(one: Mapping[str, Any]) -> PodToleration:
     return PodToleration(
-        key=text(one.get("key")),
-        operator=text(one.get("operator")) or "Equal",
-        value=text(one.get("value")),
-        effect=text(one.get("effect")),
+        key=text(one.get("key"), "spec.tolerations[].key"),
+        operator=text(one.get("operator"), "spec.tolerations[].operator") or "Equal",
+        value=text(one.get("value"), "spec.tolerations[].value"),
+        effect=text(one.get("effect"), "spec.tolerations[].effect"),
     )

@@ -23,6 +23,8 @@ from scheduler_core.model.ownership import AMOUNTS, CLAIM, CONDITION, GATE
 
 _ENDED: Final = frozenset(("Succeeded", "Failed"))
 _DOMAINS: Final = ("tangram.dev/", "koordinator.sh/", "scheduling.x-k8s.io/", "scheduling.k8s.io/")
+_CLAIMS: Final = "spec.resourceClaims[]"
+_STATUSES: Final = "status.resourceClaimStatuses[]"
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -108,7 +110,7 @@ def read_pod(document: Mapping[str, Any]) -> Pod:
     """Return a pod. Of pods that have a node, or have ended, only what they take of it and their group."""
     metadata, spec = document["metadata"], document.get("spec") or {}
     status = document.get("status") or {}
-    node = text(spec.get("nodeName"))
+    node = text(spec.get("nodeName"), "spec.nodeName")
     is_over = status.get("phase") in _ENDED
     common = Pod(
         ref=PodRef(metadata["namespace"], metadata["name"]),
@@ -152,8 +154,10 @@ def _waiting(
         claims=common.claims,
         needs=common.needs,
         created=metadata.get("creationTimestamp") or "",
-        priority=integer(spec.get("priority")),
-        gates=tuple(name(gate["name"]) for gate in spec.get("schedulingGates") or ()),
+        priority=integer(spec.get("priority"), "spec.priority"),
+        gates=tuple(
+            name(gate["name"], "spec.schedulingGates[].name") for gate in spec.get("schedulingGates") or ()
+        ),
         placement=read_placement(spec),
         annotations=_ours(metadata.get("annotations")),
         labels=_ours(metadata.get("labels")),
@@ -162,7 +166,7 @@ def _waiting(
         templates=templates,
         group=group,
         problem=problem,
-        scheduler=text(spec.get("schedulerName")) or "default-scheduler",
+        scheduler=text(spec.get("schedulerName"), "spec.schedulerName") or "default-scheduler",
     )
 
 
@@ -182,13 +186,18 @@ def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[PodC
     if not listed:
         return
     made = {
-        name(one["name"]): text(one.get("resourceClaimName")) or None
+        name(one["name"], f"{_STATUSES}.name"): text(
+            one.get("resourceClaimName"), f"{_STATUSES}.resourceClaimName"
+        )
+        or None
         for one in status.get("resourceClaimStatuses") or ()
     }
     for one in listed:
-        own_name = name(one["name"])
+        own_name = name(one["name"], f"{_CLAIMS}.name")
         if one.get("resourceClaimName"):
-            yield PodClaim(own_name, name(one["resourceClaimName"]), is_template=False)
+            yield PodClaim(
+                own_name, name(one["resourceClaimName"], f"{_CLAIMS}.resourceClaimName"), is_template=False
+            )
         elif own_name not in made or made[own_name] is not None:  # None: the template needed no claim
             yield PodClaim(own_name, made.get(own_name), is_template=True)
 

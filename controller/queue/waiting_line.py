@@ -61,7 +61,10 @@ class WaitingLine:
         return self._entries.get(entry.uid) == entry
 
     def put(self, entry: Entry) -> None:
-        """Add a pod, or move it to another place or shape. Its shape is ready then."""
+        """Put a pod into the line, or give one that is in it another place or shape.
+
+        Pods of its shape are tried again.
+        """
         if self._entries.get(entry.uid) != entry:
             self._entries[entry.uid] = entry
             heappush(self._shapes.setdefault(entry.shape, []), entry.order)

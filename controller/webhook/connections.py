@@ -128,7 +128,10 @@ class Book:
             return self._changed.wait_for(lambda: not self._open, timeout_s)
 
     def _drop(self, connection: Connection) -> None:
-        """Wake the connection's thread, for which it is broken now. The lock keeps the socket open."""
+        """Break a connection, so that the thread that waits for it goes on.
+
+        The caller holds the lock, so nobody closes the socket meanwhile.
+        """
         self._open.discard(connection)
         with suppress(OSError):
             # Not the method of SSLSocket, which takes the TLS state away from the thread that reads.

@@ -41,6 +41,10 @@ class UnknownDevice(ClaimUnusable):
     remedy = "it is retried; if it persists, the node's ResourceSlices are out of date: check the agent's log"
 
 
+class NoSuchDevice(UnknownDevice):
+    """An allocated device of which this node knows nothing at all, not even why it is missing."""
+
+
 class ClaimUnreadable(PluginError):
     """A claim that could not be read from the API server or the claims folder."""
 

@@ -21,6 +21,7 @@ from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import (
     DeviceHeld,
     DeviceUnusable,
+    NoSuchDevice,
     NotReady,
     PluginError,
     UnknownDevice,
@@ -256,10 +257,10 @@ class Driver:
             snapshot = self._node.read_again()
         try:
             return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
-        except UnknownDevice as error:
+        except NoSuchDevice as error:
             if not snapshot.unread:
                 raise
-            reason = f"it is not among what can be read: {'; '.join(snapshot.unread)}"
+            reason = f"{error.reason} among those that can be read: {'; '.join(snapshot.unread)}"
             raise NotReady(error.attempted, error.subject, reason) from error
 
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:

@@ -20,7 +20,7 @@ from agent.inventory.model import NodeDevices
 from agent.inventory.names import gpu_name
 from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import ClaimUnusable, DeviceUnusable, UnknownDevice
+from plugin.base.errors import ClaimUnusable, DeviceUnusable, NoSuchDevice, UnknownDevice
 from plugin.cdi import names
 from plugin.claim.members import NO_POOLS, Pools, gpus_here, is_of_many_nodes
 from plugin.claim.metadata import metadata_ids
@@ -206,7 +206,7 @@ def _published(start: Record, result: AllocatedDevice, pools: Pools, node: NodeD
         return gpus_here(result, subject, pools, node)
     published = node.by_name.get(result.device.device)
     if published is None:
-        raise UnknownDevice("prepare", subject, _why_unknown(result.device.device, node))
+        raise _unknown(result.device.device, subject, node)
     return published
 
 
@@ -259,8 +259,10 @@ def _share(
     return share
 
 
-def _why_unknown(name: DeviceName, node: NodeDevices) -> str:
+def _unknown(name: DeviceName, subject: str, node: NodeDevices) -> UnknownDevice:
     told = [sentence for sentence in node.left_out if sentence.startswith(f"{name}: ")]
     withheld = [str(one) for one in node.withheld if one.device == name]
     unlisted = [str(one) for one in node.unlisted if gpu_name(one.number) == name]
-    return next(iter((*unlisted, *told, *withheld)), "this node has no such device")
+    for reason in (*unlisted, *told, *withheld):
+        return UnknownDevice("prepare", subject, reason)
+    return NoSuchDevice("prepare", subject, "this node has no such device")

@@ -156,7 +156,7 @@ def test_the_example_of_the_proposal_runs_with_its_devices(
 
 @pytest.fixture
 def table(here: Controlled) -> Iterator[None]:
-    """The node says which GPUs form partitions, as the example's node does."""
+    """Give the node the example's label and table of GPU partitions; take both away afterwards."""
     wanted = example("pods/node-with-partitions.yaml", "Node")["metadata"]
     labels = {"node.koordinator.sh/gpu-partition-policy": "Honor"}
     annotations = dict(wanted["annotations"])

@@ -52,6 +52,7 @@ def _consumed(part: OfferedDevice, wanted: Mapping[QualifiedName, Quantity]) -> 
     for name, value in part.capacity.items():
         amount = consumed(wanted.get(name), value, part.policies.get(name))
         if amount is None or amount > value:
-            return f"it offers less {bare(name, part.id.driver)} in shares than is requested of each GPU"
+            kind = bare(name, part.id.driver)
+            return f"the shares of its GPU have less {kind} than the pod requests of each GPU"
         found[name] = Quantity(amount.nano, value.family)  # written as the device's capacity is
     return found

@@ -193,7 +193,7 @@ def _ref(number: int) -> ClaimRef:
 
 
 def _shared(result: AllocatedDevice, number: int) -> AllocatedDevice:
-    """Return a result with an id, where the device has several holders."""
+    """Return an allocated device; one that several claims share gets the claim's own share ID."""
     return replace(result, share_id=str(number)) if result.consumed else result
 
 

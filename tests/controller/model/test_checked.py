@@ -56,7 +56,9 @@ def test_a_pod_with_a_list_in_the_place_of_a_text_has_a_problem(place: tuple[Any
 
     found = reading.pod(_with(POD, place, [None]))
 
-    assert "Pod default/p cannot be read" in found.problem
+    field = str(next(part for part in reversed(place) if isinstance(part, str)))
+    assert found.problem.startswith("Pod default/p cannot be read: spec." if place[0] == "spec" else "Pod")
+    assert f"{field}: [None] must be" in found.problem
     assert found.claims == ()
 
 
@@ -66,7 +68,7 @@ def test_a_text_is_no_list_of_texts() -> None:
 
     found = reading.pod(_with(POD, ("spec", "affinity"), {"nodeAffinity": rules}))
 
-    assert "'a' is in a place of a list" in found.problem
+    assert "values: 'a' must be a list" in found.problem
 
 
 def test_a_claim_whose_consumer_has_no_name_has_a_problem_and_holds_its_devices() -> None:
@@ -77,6 +79,6 @@ def test_a_claim_whose_consumer_has_no_name_has_a_problem_and_holds_its_devices(
         {"kind": "ResourceClaim", "metadata": POD["metadata"], "spec": {}, "status": status}
     )
 
-    assert "is in a place of a text" in found.problem
+    assert "status.reservedFor[].name: {} must be a string" in found.problem
     assert found.held is not None
     assert [str(one.device.device) for one in found.held.results] == ["gpu-0"]

@@ -30,11 +30,19 @@ def test_a_prepare_that_fails_leaves_nothing_and_succeeds_when_it_is_repeated(
     assert bench.prepare("u1", HALF)
 
 
+def test_a_driver_that_could_not_be_read_once_refuses_no_claim(bench: Any) -> None:
+    bench.inject("machine:versions:hardware-fault:1")
+
+    assert bench.prepare("u1", HALF)
+
+
 @pytest.mark.parametrize("error", ["hardware-fault", "timed-out", "insufficient-resources", "no-permission"])
 def test_a_driver_that_cannot_be_read_is_read_again_before_a_claim_is_refused(bench: Any, error: str) -> None:
     bench.inject(f"machine:versions:{error}:2")
 
-    with pytest.raises(NotReady, match=r"not among what can be read: GPUs: .* injected") as refusal:
+    with pytest.raises(
+        NotReady, match=r"no such device among those that can be read: GPUs: .* injected"
+    ) as refusal:
         bench.prepare("u1", HALF)
 
     assert refusal.value.claim_uid == "u1"

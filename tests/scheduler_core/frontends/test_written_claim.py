@@ -281,7 +281,7 @@ def test_more_memory_than_a_gpu_offers_in_shares_is_refused():
 
     refusal = PodPlacer(state_of()).place(ask, NODE)
 
-    assert "it offers less memory in shares than is requested of each GPU" in refusal.detail
+    assert "the shares of its GPU have less memory than the pod requests of each GPU" in refusal.detail
 
 
 def test_what_the_class_says_of_its_devices_is_written_beside_them():
