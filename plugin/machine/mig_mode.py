@@ -11,9 +11,10 @@ import logging
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Gpus
 from agent.hardware.types import ModeChange
+from agent.inventory.foreign.texts import NO_CLAIM, instances_text
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy, ModeBlocked, PlacementTaken
-from plugin.machine.texts import gpu_text, instances_text
+from plugin.machine.texts import gpu_text
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ def turn_off_together(gpus: Gpus, *together: NumberedGpu) -> None:
     for gpu in together:
         instances = gpus.gpu_instances(gpu.uuid)
         if instances:
-            reason = f"it is cut into {instances_text(instances)}"
+            reason = f"it is cut into {instances_text(instances)}, {NO_CLAIM}"
             raise PlacementTaken("use", f"{gpu_text(gpu)} whole", reason)
     for gpu in together:
         if gpu.mig is not None:
