@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from image_packages import remove_unused
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 CONTAINERFILE: Final = ROOT / "deploy/image/Containerfile"
 TAG: Final = "localhost/tangram:test"
@@ -39,6 +41,7 @@ SOURCES: Final = (
     "LICENSE",
     "deploy/image",
     "hack/image.py",
+    "hack/image_packages.py",
 )
 KEPT_ARCHIVES: Final = 3
 """Older archives are removed: each has 300 MB."""
@@ -50,6 +53,7 @@ NOT_IN_A_BASE: Final = (
     *("./usr/share/doc/*", "./usr/share/man/*", "./usr/share/locale/*", "./usr/share/info/*"),
 )
 UNUSED: Final = (
+    ".lock",
     "bin",
     "example.py",
     "kubernetes/aio",
@@ -57,7 +61,10 @@ UNUSED: Final = (
     "certifi/tests",
     "websocket/tests",
 )
-"""What packages bring for others: programs, examples, tests, and a second client for asyncio."""
+"""What packages bring for others: programs, examples, tests, and a second client for asyncio.
+
+Packages that nothing imports then are removed as a whole (hack/image_packages.py).
+"""
 
 PROGRAMS: Final = {
     "podman": "podman",
@@ -134,6 +141,8 @@ def make_context(folder: Path) -> None:
     for unused in UNUSED:
         path = folder / "dependencies" / unused
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for name in remove_unused(folder / "dependencies", folder / "project"):
+        print(f"image: without {name}, which nothing imports", file=sys.stderr)
 
 
 def _install(target: Path, *what: str) -> None:

@@ -7,6 +7,7 @@ import ctypes
 import os
 import sys
 from importlib import import_module
+from pkgutil import walk_packages
 
 
 def _main() -> None:
@@ -19,8 +20,10 @@ def _main() -> None:
     if not os.access("/bin/sh", os.X_OK):
         _end("no /bin/sh", "one for the plugin's readiness probe")
     try:
-        for program in ("agent", "plugin", "controller", "tangram"):
-            import_module(f"{program}.__main__")
+        for package in ("scheduler_core", "kube_api", "daemon", "agent", "plugin", "controller", "tangram"):
+            # Every module, so that no package is missing that only some command needs.
+            for module in walk_packages(import_module(package).__path__, f"{package}."):
+                import_module(module.name)
     except ImportError as error:
         _end(f"packages that do not load ({error})", "glibc 2.28 or newer and the context's architecture")
 

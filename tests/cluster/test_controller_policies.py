@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CalledProcessError
 
@@ -11,7 +12,17 @@ from cluster_support import Document, eventually, pod
 from owned_node import OwnedNode, schedulable
 from story import ROOT
 
-from kube_api import NAMESPACES, PODS, RESOURCE_CLAIMS, ApiError, Forbidden, Invalid, KubeApi, Resource
+from kube_api import (
+    NAMESPACES,
+    PODS,
+    RESOURCE_CLAIMS,
+    AlreadyExists,
+    ApiError,
+    Forbidden,
+    Invalid,
+    KubeApi,
+    Resource,
+)
 from scheduler_core.model.ownership import AMOUNTS, CONTROLLER, GATE, OWNER
 
 pytestmark = pytest.mark.layout
@@ -50,6 +61,8 @@ def installed(
     if int(api.server_version().split(".")[1]) < 36:
         pytest.skip("needs the feature gate DRADeviceTaints, on from Kubernetes 1.36")
     file, is_ours = str(OVERLAY / "admission-policy.yaml"), False
+    account = ("serviceaccount", "tangram-controller", "--namespace=tangram-system")
+    is_account_ours = False
     try:
         kubectl("get", "validatingadmissionpolicy", "tangram-tolerations")
     except CalledProcessError:
@@ -57,13 +70,21 @@ def installed(
         is_ours = True
 
     def install() -> None:
+        nonlocal is_account_ours
         if is_ours:
+            with suppress(AlreadyExists):
+                api.create(NAMESPACES, {"metadata": {"name": "tangram-system"}})
+            with suppress(CalledProcessError):
+                kubectl("create", *account)
+                is_account_ours = True
             kubectl("apply", "-f", file)
         eventually(lambda: is_refused(api, claim(EVERYTHING), namespace), "the policy is in force")
 
     yield install
     if is_ours:
         kubectl("delete", "--ignore-not-found", "-f", file)
+    if is_account_ours:
+        kubectl("delete", *account)
 
 
 @pytest.mark.parametrize("kind", [RESOURCE_CLAIMS, TEMPLATES], ids=lambda kind: kind.kind)

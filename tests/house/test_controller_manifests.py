@@ -20,6 +20,7 @@ from scheduler_core.model.ownership import AMOUNTS, CLAIM, CONTROLLER, GATE, OWN
 ROOT = Path(__file__).parents[2]
 OVERLAY = ROOT / "deploy/manifests/overlays/controller"
 NAME, NAMESPACE = "tangram-controller", "tangram-system"
+OF_PARAMETER = '"system:serviceaccount:" + params.metadata.namespace + ":" + params.metadata.name'
 FOLLOWS = {"get", "list", "watch"}
 CHANGES = {"update", "patch"}
 WHOLE_GPUS = "nvidia.com/gpu"
@@ -30,7 +31,9 @@ def documents(file):
 
 
 def all_of(kind):
-    found = [one for file in OVERLAY.glob("*.yaml") for one in documents(file.name) if one["kind"] == kind]
+    found = [
+        one for file in OVERLAY.glob("*.yaml") for one in documents(file.name) if one.get("kind") == kind
+    ]
     assert found
     return found
 
@@ -154,14 +157,16 @@ def test_the_webhook_fails_closed_only_for_pods_that_ask_and_never_for_its_own()
 def test_both_policies_let_the_controller_pass_name_its_taint_and_are_bound():
     policies = all_of("ValidatingAdmissionPolicy")
     bound = [one["spec"] for one in all_of("ValidatingAdmissionPolicyBinding")]
+    account = {"name": NAME, "namespace": NAMESPACE, "parameterNotFoundAction": "Allow"}
 
     for policy in policies:
         conditions = {one["name"]: one["expression"] for one in policy["spec"]["matchConditions"]}
-        account = f'"system:serviceaccount:{NAMESPACE}:{NAME}"'
         tolerant = next(one for one in policy["spec"]["variables"] if one["name"] == "tolerant")["expression"]
-        assert conditions["not-by-the-controller"] == f"request.userInfo.username != {account}"
+        assert conditions["not-by-the-controller"] == f"request.userInfo.username != {OF_PARAMETER}"
+        assert policy["spec"]["paramKind"] == {"apiVersion": "v1", "kind": "ServiceAccount"}
         assert {f'"{OWNER}"', f'"{CONTROLLER}"', f'"{TAINT_EFFECT}"'} <= set(re.findall(r'"[^"]*"', tolerant))
-        assert {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]} in bound
+        name = policy["metadata"]["name"]
+        assert {"policyName": name, "paramRef": account, "validationActions": ["Deny"]} in bound
     assert [one["metadata"]["name"] for one in policies] == ["tangram-tolerations", "tangram-allocations"]
 
 

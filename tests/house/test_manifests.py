@@ -239,4 +239,4 @@ def test_the_image_is_built_on_a_pinned_base_and_fetches_nothing():
     runs = [line for line in lines if line.startswith(("RUN", "ADD"))]
 
     assert re.search(r"@sha256:[0-9a-f]{64}$", base)
-    assert [line.split('"')[1] for line in runs] == ["python3", "python3"]
+    assert [line.split('"')[1] for line in runs] == ["python3"] * 3

@@ -9,6 +9,8 @@ import pytest
 
 MANIFESTS = Path(__file__).parents[2] / "deploy/manifests"
 OVERLAYS = ["base", "overlays/nvidia", "overlays/simulated"]
+WITH_CONTROLLER = ["overlays/nvidia", "overlays/controller", "multi-node-pools"]
+OF_CONTROLLER = {"tangram-tolerations", "tangram-allocations", "tangram-slices-of-no-node"}
 CHANGES = {
     "nothing": "",
     "namespace": "namespace: gpus\n",
@@ -18,15 +20,25 @@ CHANGES = {
 }
 
 
-@pytest.fixture(params=OVERLAYS)
-def found(request, change, kustomize, tmp_path):
-    """An overlay in a kustomization of a user's, by kind."""
-    folder = os.path.relpath(MANIFESTS / request.param, tmp_path)
-    (tmp_path / "kustomization.yaml").write_text(f"{change}resources: [{folder}]\n")
-    by_kind = {}
-    for document in kustomize(tmp_path):
-        by_kind.setdefault(document["kind"], []).append(document)
+@pytest.fixture
+def rendered(change, kustomize, tmp_path):
+    """Return what a user's kustomization over some folders of ours makes of them, by kind."""
+
+    def by_kind(*folders):
+        listed = ", ".join(os.path.relpath(MANIFESTS / one, tmp_path) for one in folders)
+        (tmp_path / "kustomization.yaml").write_text(f"{change}resources: [{listed}]\n")
+        found = {}
+        for document in kustomize(tmp_path):
+            found.setdefault(document["kind"], []).append(document)
+        return found
+
     return by_kind
+
+
+@pytest.fixture(params=OVERLAYS)
+def found(request, rendered):
+    """An overlay in a kustomization of a user's, by kind."""
+    return rendered(request.param)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
@@ -59,3 +71,32 @@ def test_no_expression_names_an_account(found):
 
     assert texts
     assert not any("system:serviceaccount:tangram" in text for text in texts)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_policies_about_the_controller_refer_to_the_account_that_it_runs_as(rendered):
+    found = rendered(*WITH_CONTROLLER)
+    (deployment,) = found["Deployment"]
+    account = {
+        "name": deployment["spec"]["template"]["spec"]["serviceAccountName"],
+        "namespace": deployment["metadata"]["namespace"],
+    }
+    policies = {one["metadata"]["name"]: one["spec"] for one in found["ValidatingAdmissionPolicy"]}
+    bindings = {one["spec"]["policyName"]: one["spec"] for one in found["ValidatingAdmissionPolicyBinding"]}
+
+    about = {name for name, one in bindings.items() if one.get("paramRef", {}).get("name") == account["name"]}
+    assert {name.removeprefix("acme-").removesuffix("-blue") for name in about} == OF_CONTROLLER
+    for name in about:
+        assert bindings[name]["paramRef"] == {**account, "parameterNotFoundAction": "Allow"}
+        assert policies[name]["paramKind"] == {"apiVersion": "v1", "kind": "ServiceAccount"}
+    assert bindings.keys() == policies.keys()
+    names = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in found["ServiceAccount"]}
+    assert (account["namespace"], account["name"]) in names
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_no_expression_about_the_controller_names_an_account(rendered):
+    policies = rendered(*WITH_CONTROLLER)["ValidatingAdmissionPolicy"]
+
+    assert len(policies) >= len(OF_CONTROLLER) + 3
+    assert not any("serviceaccount:tangram" in str(one["spec"]) for one in policies)
