@@ -40,7 +40,10 @@ def test_of_several_gpus_none_changes_where_one_has_an_instance(bench: Any) -> N
         mig_mode.turn_on(gpus, gpu)
     create_instance(bench, 1)
 
-    with pytest.raises(PlacementTaken, match=r"cannot use GPU 1 .* whole: it is cut into GI"):
+    with pytest.raises(
+        PlacementTaken,
+        match=r"cannot use GPU 1 .* whole: it is cut into GI .*, and no claim of this driver created it",
+    ):
         mig_mode.turn_off_together(gpus, *both)
 
     assert bench.is_in_mig_mode(0)
