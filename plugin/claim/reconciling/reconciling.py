@@ -55,6 +55,11 @@ class Reconciling:
         if self._thread is not None:
             self._thread.join(_GOODBYE_S)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the thread has ended."""
+        return self._thread is not None and not self._thread.is_alive()
+
     def _work(self, look: Look) -> None:
         soon = _SOON
         while not self._over.is_set():
