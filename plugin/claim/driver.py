@@ -30,6 +30,7 @@ from plugin.base.locks import Locks
 from plugin.claim.attribution import attributed
 from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.members import NO_POOLS, Pools
+from plugin.claim.mode_care import ModeCare
 from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
@@ -71,6 +72,7 @@ class Driver:
         self.parked = ParkedClaims(store=store, node=steps.node, settle=self._settle_if_free)
         self.health = HealthReader(machine.readers, steps.node, daemons.gone)
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
+        self.mode_care = ModeCare(modes=steps.mig_modes, node=steps.node, store=store, locks=locks)
         self.vf_keeper = VfKeeper(
             machine=machine, store=store, made=steps.made_vfs, locks=locks, rules=vf_rules
         )
@@ -214,6 +216,7 @@ class Driver:
                 _log.error("repair %s failed and is tried again: %s", repair, error)
         self._write_metadata_again(boot_id)
         self.care.look_after()
+        self.mode_care.look_after()
         self.vf_keeper.forget_gone()
         return found
 
