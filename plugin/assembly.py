@@ -27,6 +27,7 @@ from plugin.claim.steps import ClaimSteps
 from plugin.kinds.numbers import witnesses_in
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.libraries import RememberedFiles
+from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
@@ -109,4 +110,5 @@ def _steps(machine: Machine, options: Options, waiting: Waiting, numbering: Numb
         host_root=options.host_root,
         waiting=waiting,
         made_vfs=MadeVfStore(options.made_vfs_dir),
+        made_modes=MadeModes(options.mig_modes_dir),
     )

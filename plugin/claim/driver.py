@@ -31,6 +31,7 @@ from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
 from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.members import NO_POOLS, Pools
+from plugin.claim.mode_care import ModeCare
 from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.ports import ClaimFinder, LookObserver
@@ -81,6 +82,7 @@ class Driver:
         self.sight = Sight(steps, budgets.clock)
         self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons))
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
+        self.mode_care = ModeCare(modes=steps.mig_modes, node=steps.node, store=store, locks=locks)
         self.vf_keeper = VfKeeper(
             machine=machine, store=store, made=steps.made_vfs, locks=locks, rules=vf_rules
         )
@@ -226,6 +228,7 @@ class Driver:
         """
         found = repair_at_start(self._repairer, self._kept, self.metrics)
         self.care.look_after()
+        self.mode_care.look_after()
         self.vf_keeper.forget_gone()
         return found
 

@@ -35,7 +35,9 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.mig_mode import MigModes
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node, NodeSnapshot
 from plugin.machine.vf_supply import VfSupply
@@ -66,6 +68,18 @@ class ClaimSteps:
     host_root: Path
     waiting: Waiting
     made_vfs: MadeVfStore
+    made_modes: MadeModes
+
+    @property
+    def mig_modes(self) -> MigModes:
+        """Return what changes MIG modes, within the same wait."""
+        return MigModes(
+            gpus=self.machine.gpus,
+            clients=self.machine.clients,
+            waiting=self.waiting,
+            made=self.made_modes,
+            policy=self.node.modes,
+        )
 
     def within(self, budget: Budget | None) -> ClaimSteps:
         """Return the steps of a call: what they wait for the machine counts into its budget."""
@@ -278,6 +292,7 @@ class ClaimSteps:
             self.waiting,
             devices,
             VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
+            self.mig_modes,
             lambda: under_mps(others()) | self.store.census().told_uuids,
             lambda: with_interval(others()),
         )
