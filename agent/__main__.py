@@ -21,6 +21,9 @@ from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
 from agent.inventory import discover
 from agent.inventory.describer import Describer
+from agent.inventory.foreign.finder import ForeignFinder
+from agent.inventory.foreign.overlap import Overlaps
+from agent.inventory.foreign.record_folder import RecordFolder
 from agent.inventory.model import LinkedGpus
 from agent.inventory.numbers.in_slices import witnesses_in
 from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown
@@ -37,6 +40,7 @@ from agent.publishing.patience import Patience
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
+from agent.publishing.telling.foreign_instances import ForeignInstances
 from agent.publishing.telling.foreign_writes import ForeignWrites
 from agent.publishing.telling.ownership import Ownership
 from agent.publishing.telling.taken_names import TakenNames
@@ -112,12 +116,13 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
 def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
     """Return what tells people of devices that no claim can have."""
     withholding, unlisted = Withholding(metrics, node_events), Unlisted(metrics, node_events)
-    unreadable = UnreadableDevices(metrics, node_events)
+    unreadable, foreign = UnreadableDevices(metrics, node_events), ForeignInstances(metrics, node_events)
 
     def hear(found: Found) -> None:
         withholding.discovered(found)
         unlisted.discovered(found)
         unreadable.discovered(found.devices)
+        foreign.discovered(found.in_the_way)
 
     return hear
 
@@ -132,6 +137,8 @@ def _discovery(
     interruption: Interruption,
 ) -> Callable[[], Found]:
     describer, seen, patience = Describer(options.driver_name), LinksSeen(), Patience()
+    records = RecordFolder.of(options.kubelet_dir, options.driver_name)
+    foreign, overlaps = ForeignFinder(readers.gpus, records.read), Overlaps()
 
     def found() -> Found:
         read = discover(readers, options.node_name, numbering)
@@ -147,7 +154,8 @@ def _discovery(
             vfs=options.vfs,
             pools_of_gpus=gpus_of_pools.pools or {},
         )
-        return Found.of(inventory, describer.devices(inventory))
+        devices = describer.devices(inventory)
+        return Found.of(inventory, devices, overlaps.of(devices, foreign(inventory)))
 
     return found
 

@@ -53,7 +53,8 @@ class Options:
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
            ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
            parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None where it
-           does not; ``kubelet_dir`` the kubelet's folder, where the numbers of the GPUs are kept;
+           does not; ``kubelet_dir`` the kubelet's folder, where the numbers of the GPUs are kept and the
+           plugin's records are;
            ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
            have, None where nobody makes any.
     Units: ``resync_s`` seconds.
@@ -128,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
     _add_listening(made)
     resync = "discover devices again this often even without an event; default: %(default)g"
     add("--resync", type=float, default=300.0, metavar="SECONDS", help=resync)
-    kubelet_dir = "the kubelet's folder; the numbers of the GPUs are kept in the plugin's part of it; %s"
+    kubelet_dir = "the kubelet's folder; GPU numbers and records of claims are in the plugin's part of it; %s"
     given = "agent and plugin of a node need the same value; default: %(default)s"
     add("--kubelet-dir", type=Path, default=Path("/var/lib/kubelet"), metavar="DIR", help=kubelet_dir % given)
     no_composite = "publish ResourceSlices only, no CompositeResourceSlices"

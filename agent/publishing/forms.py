@@ -12,9 +12,11 @@ from enum import StrEnum
 from typing import Any, Final
 
 from agent.hardware.types import GpuInstance
+from agent.inventory.foreign.found import NOTHING, InTheWay
 from agent.inventory.model import Inventory, NodeDevices
 from agent.inventory.numbers.unlisted import with_unlisted
 from agent.publishing.fixed import fixed_pool, without
+from agent.publishing.foreign import with_foreign
 from agent.publishing.owned import marked
 from agent.publishing.turns import by_turns
 from agent.publishing.unreadable import with_unreadable
@@ -74,19 +76,20 @@ class Found:
     """The result of one discovery, as the publisher needs it.
 
     Shape: ``allocator`` is the value of the Node's label that says who allocates the devices, empty for none;
-           ``is_whole`` whether everything on the node could be read.
+           ``is_whole`` whether everything on the node could be read; ``in_the_way`` the foreign instances.
     """
 
     devices: NodeDevices
     instances: tuple[GpuInstance, ...] = ()
     allocator: str = ""
     is_whole: bool = True
+    in_the_way: InTheWay = NOTHING
 
     @classmethod
-    def of(cls, inventory: Inventory, devices: NodeDevices) -> Found:
+    def of(cls, inventory: Inventory, devices: NodeDevices, in_the_way: InTheWay = NOTHING) -> Found:
         """Take the instances from the inventory that the devices were described from."""
         instances = tuple(one for entry in inventory.gpus for one in entry.instances)
-        return cls(devices, instances, is_whole=not inventory.unread)
+        return cls(devices, instances, is_whole=not inventory.unread, in_the_way=in_the_way)
 
 
 def documents(found: Found, verdict: Verdict) -> tuple[Document, ...]:
@@ -99,18 +102,21 @@ def packed_documents(
 ) -> tuple[tuple[Document, ...], Packed]:
     """Return the slices, and how the pool lies in them: as before where it fits. Raises: CannotProject."""
     if verdict.form is Form.FIXED:
-        pool = with_unlisted(fixed_pool(found.devices, found.instances), found.devices.unlisted)
-        pool = without(pool, verdict.lost)
+        pool = without(_with_taints(fixed_pool(found.devices, found.instances), found), verdict.lost)
         layout = Layout.SEPARATE
         before = None if before is not None and before.sources else before
     else:
-        pool = with_unlisted(project(with_groups(found.devices.pool)), found.devices.unlisted)
-        pool = without(pool, verdict.lost)
+        pool = without(_with_taints(project(with_groups(found.devices.pool)), found), verdict.lost)
         pool = by_turns(pool) if GROUPS in verdict.lost else pool
         layout = Layout(verdict.form.value)
     pool = _marked(pool, found, verdict)
     content = packed(pool, layout, before)
     return v1.encode_cuts(replace(pool, sources=content.sources), content.cuts), content
+
+
+def _with_taints(pool: Pool, found: Found) -> Pool:
+    """Return the pool with what nobody can have: where the server drops its taints, that is not published."""
+    return with_unlisted(with_foreign(pool, found.devices, found.in_the_way), found.devices.unlisted)
 
 
 def _marked(pool: Pool, found: Found, verdict: Verdict) -> Pool:

@@ -24,6 +24,9 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "unlisted_gpus": Definition(
         "gauge", "GPUs that PCI shows and the driver does not list, by reason. No claim can have them."
     ),
+    "foreign_mig_instances": Definition(
+        "gauge", "MIG instances that no record of a claim explains, by GPU. What overlaps them has a taint."
+    ),
     "allocator": Definition(
         "gauge", "1 for who allocates this node's devices: controller or kube-scheduler."
     ),

@@ -11,7 +11,6 @@ lines that they write have no seal and stay readable here (docs/decisions/0069-d
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from agent.inventory.foreign.record_lines import HEAD, digest
 from plugin.base.errors import RecordTooNew
 from plugin.claim.record import Record
 from scheduler_core.model.claim import ClaimUid
@@ -30,7 +30,6 @@ VERSION: Final = 3
 """
 START: Final = ""
 """What the first line of a file follows."""
-HEAD: Final = re.compile(rb'\{"version":([0-9]{1,9}),"checksum":"([0-9a-f]{64})","claim":')
 _SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{64})"\}')
 _SEAL_LENGTH: Final = len(',"seal":""}') + 64
 
@@ -101,11 +100,6 @@ def decode(data: bytes, uid: ClaimUid) -> Reading:
         line = _checked(text, number, line.seal, uid)
     record = _record(line.claim, len(lines), uid)
     return Reading(record, line.seal, has_end, len(data) - torn, torn)
-
-
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of some bytes, in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def _checked(text: bytes, number: int, before: str, uid: ClaimUid) -> _Line:

@@ -16,11 +16,12 @@ from agent.hardware.clients.ports import Client, GpuClients, SeenClients
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Gpus
 from agent.hardware.types import MigMode, ModeChange
+from agent.inventory.foreign.texts import NO_CLAIM, instances_text
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy, ModeBlocked, PlacementTaken, StorageFailed
 from plugin.machine.made_modes import MadeModes
-from plugin.machine.texts import gpu_text, instances_text
+from plugin.machine.texts import gpu_text
 from plugin.machine.waiting import Waiting
 
 _MOST_NAMED: Final = 5
@@ -57,7 +58,7 @@ class MigModes:
         for gpu in together:
             instances = self.gpus.gpu_instances(gpu.uuid)
             if instances:
-                reason = f"it is cut into {instances_text(instances)}"
+                reason = f"it is cut into {instances_text(instances)}, {NO_CLAIM}"
                 raise PlacementTaken("use", f"{gpu_text(gpu)} whole", reason)
         for gpu in together:
             if gpu.mig is not None:

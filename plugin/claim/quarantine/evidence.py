@@ -6,14 +6,12 @@ stand. That is enough to keep devices from others, and too little to change anyt
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
+from agent.inventory.foreign.record_lines import sound_records
 from plugin.claim.record import Record
-from plugin.claim.record_format import HEAD, digest
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
 
@@ -50,7 +48,7 @@ class _Known(msgspec.Struct):
 def evidence(data: bytes, uid: ClaimUid) -> Evidence:
     """Return what a file lets one know of a claim."""
     found = Evidence()
-    for claim in dict.fromkeys(_claims(data)):  # a line that stands there twice says nothing new
+    for claim in dict.fromkeys(sound_records(data)):  # a line that stands there twice says nothing new
         try:
             known = msgspec.json.decode(claim, type=_Known)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -65,16 +63,3 @@ def evidence(data: bytes, uid: ClaimUid) -> Evidence:
             names |= {DeviceName(one.device) for one in known.devices if not one.admin_access}
         found = Evidence(record, names, ClaimRef(known.namespace, known.name), known.boot_id)
     return found
-
-
-def _claims(data: bytes) -> Iterator[bytes]:
-    """Yield the stored bytes of each record whose checksum is right."""
-    for head in HEAD.finditer(data):
-        text = data[head.end() :].decode("utf-8", "surrogateescape")
-        try:
-            _, length = json.JSONDecoder().raw_decode(text)
-        except (ValueError, RecursionError):
-            continue
-        claim = text[:length].encode("utf-8", "surrogateescape")
-        if digest(claim) == head[2].decode():
-            yield claim

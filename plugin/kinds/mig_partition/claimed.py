@@ -45,6 +45,11 @@ class ClaimedMigDevice(Claimed, frozen=True, kw_only=True):
         return MigSpec(self.gpu, self.profile_id, Placement(self.start, self.size))
 
     @property
+    def place(self) -> Placement | None:
+        """Return its place in the GI, None where it fills the GI."""
+        return None
+
+    @property
     def identity(self) -> str:
         """Return the UUID that containers get. The instance exists."""
         return str(self.mig_uuid)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
 from agent.hardware.types import ComputeInstance, GpuInstance, MigInstance
+from agent.inventory.foreign.rule import is_ours, is_own_compute
+from agent.inventory.foreign.texts import NO_CLAIM, instances_text
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import NotReady, PlacementTaken, PluginError
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
@@ -22,10 +24,9 @@ from plugin.kinds.mig_partition.instances import (
     create_gpu_instance,
     destroy_empty,
     ignore_gone,
-    is_ours,
     refuse_in_the_way,
 )
-from plugin.machine.texts import compute_instance_text, gpu_text, instances_text
+from plugin.machine.texts import compute_instance_text, gpu_text
 
 _log = logging.getLogger(__name__)
 
@@ -44,11 +45,6 @@ def siblings_of(claimed: ClaimedComputeInstance, devices: Iterable[object]) -> S
         and one.spec == claimed.spec
         and one.place != claimed.place
     ]
-
-
-def is_known(compute: ComputeInstance, instance: GpuInstance, held: Siblings) -> bool:
-    """Whether a CI is that of a held device."""
-    return any(_is_own(compute, instance, one) for one in held if one.spec == instance.spec)
 
 
 def refuse_occupied(
@@ -84,7 +80,7 @@ def ensure(
     if instance is None:
         return _create_both(gpus, gpu, claimed, note)
     for compute in instance.compute_instances:
-        if _is_own(compute, instance, claimed):
+        if is_own_compute(compute, instance, claimed):
             return _with_instance(claimed, instance.gi_id, compute)
     _refuse_held(instance, gpu, claimed)
     return _create(gpus, gpu, claimed.with_gpu_instance(instance.gi_id), note)
@@ -147,23 +143,8 @@ def _own(gpus: Gpus, claimed: ClaimedComputeInstance) -> Sequence[tuple[GpuInsta
         (instance, compute)
         for instance in gpus.gpu_instances(claimed.gpu)
         for compute in instance.compute_instances
-        if instance.spec == claimed.spec and _is_own(compute, instance, claimed)
+        if instance.spec == claimed.spec and is_own_compute(compute, instance, claimed)
     ]
-
-
-def _is_own(compute: ComputeInstance, instance: GpuInstance, claimed: ClaimedComputeInstance) -> bool:
-    """Whether a CI is that of a device: by its UUID, or at its place in its GI if no UUID is recorded yet.
-
-    The GI's id is recorded before the CI is created, so a device without it has none. No two records are of
-    one place, so what is at the place of a device without a UUID is its own. Where the line with the GI's id
-    was lost, a UUID that was told to containers is proof enough.
-    """
-    is_id_lost = claimed.gi_id is None and claimed.mig_uuid is not None
-    if claimed.gi_id != instance.gi_id and not is_id_lost:
-        return False
-    if claimed.mig_uuid is not None:
-        return compute.uuid == claimed.mig_uuid
-    return compute.place == claimed.place
 
 
 def _refuse_others(
@@ -176,7 +157,7 @@ def _refuse_held(instance: GpuInstance, gpu: NumberedGpu, claimed: ClaimedComput
     """Check that no CI is at the place of a device. Raises: PlacementTaken."""
     for compute in instance.compute_instances:
         if compute.place is None or compute.place.overlaps(claimed.place):
-            reason = f"{compute.uuid} is there, and no claim of this driver created it"
+            reason = f"{compute.uuid} is there, {NO_CLAIM}"
             raise PlacementTaken("create", compute_instance_text(claimed.hardware, gpu), reason)
 
 

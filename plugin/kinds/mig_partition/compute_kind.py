@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
+from agent.inventory.foreign.rule import foreign_in
 from agent.inventory.published import MigComputeInstance
 from plugin.base.errors import NotReady
 from plugin.kinds import gpus
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.mig_partition import compute_instances
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
-from plugin.kinds.mig_partition.instances import is_alive, is_ours
+from plugin.kinds.mig_partition.instances import is_alive
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
@@ -118,10 +119,8 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
 
     def foreign(self, node: NodeSnapshot, held: Sequence[ClaimedComputeInstance]) -> Iterable[Foreign]:
         """Yield the CIs that no claim created, in the GIs of claims. Other GIs are MIG partitions' matter."""
-        for found in node.instances.values():
-            for instance in found:
-                if not any(is_ours(instance, device) for device in held):
-                    continue
-                for compute in instance.compute_instances:
-                    if not compute_instances.is_known(compute, instance, held):
-                        yield Foreign(f"GI {instance.gi_id} of GPU {instance.parent}", f"CI {compute.uuid}")
+        for present in node.instances.values():
+            for found in foreign_in(present, held):
+                if found.compute is not None:
+                    where = f"GI {found.instance.gi_id} of GPU {found.instance.parent}"
+                    yield Foreign(where, f"CI {found.compute.uuid}")

@@ -13,32 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
 from agent.hardware.ports import Gpus
 from agent.hardware.types import GpuInstance, GpuUuid, MigInstance, MigSpec
+from agent.inventory.foreign.rule import is_ours
+from agent.inventory.foreign.texts import instances_text, of_no_claim
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import NotReady, PlacementTaken, PluginError
 from plugin.kinds.mig_partition.claimed import ClaimedMigDevice, ClaimedMigPartition
-from plugin.machine.texts import gpu_text, instances_text, mig_partition_text
+from plugin.machine.texts import gpu_text, mig_partition_text
 
 _log = logging.getLogger(__name__)
 
 Note = Callable[[int | None], None]
 """Makes the id of a GI durable; None says that there is none. Whatever it raises stops the work."""
-
-
-def is_ours(instance: GpuInstance, claimed: ClaimedMigDevice) -> bool:
-    """Whether a GI is the one of a claimed MIG partition, or of a claimed compute instance.
-
-    A GI's id is recorded before a CI is created in it. So a GI that has a CI, but no recorded id, was made by
-    somebody else. So was one whose CI has another UUID than the recorded one: the driver reused our id.
-    Where the line with the id was lost, a UUID that was told to containers is proof enough.
-    """
-    if instance.spec != claimed.spec:
-        return False
-    uuids = {compute.uuid for compute in instance.compute_instances}
-    if claimed.gi_id is None:
-        return not uuids if claimed.mig_uuid is None else claimed.mig_uuid in uuids
-    return instance.gi_id == claimed.gi_id and (
-        not uuids or claimed.mig_uuid is None or claimed.mig_uuid in uuids
-    )
 
 
 def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigDevice) -> bool:
@@ -119,8 +104,7 @@ def refuse_in_the_way(found: Iterable[GpuInstance], gpu: NumberedGpu, spec: MigS
     """Check that nothing was found where a GI will be. Raises: PlacementTaken naming it."""
     in_the_way = tuple(found)
     if in_the_way:
-        reason = f"{instances_text(in_the_way)} exists, and no claim of this driver created it"
-        raise PlacementTaken("create", mig_partition_text(spec, gpu), reason)
+        raise PlacementTaken("create", mig_partition_text(spec, gpu), of_no_claim(instances_text(in_the_way)))
 
 
 def _create(gpus: Gpus, gpu: NumberedGpu, spec: MigSpec, note: Note) -> MigInstance:

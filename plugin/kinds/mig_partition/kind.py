@@ -11,6 +11,8 @@ from functools import partial
 from typing import TypedDict, TypeVar
 
 from agent.hardware.types import GpuInstance, GpuUuid
+from agent.inventory.foreign.rule import foreign_in
+from agent.inventory.foreign.texts import foreign_text
 from agent.inventory.published import MigPartition
 from plugin.base.errors import NotReady
 from plugin.kinds import gpus
@@ -25,7 +27,6 @@ from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
-from plugin.machine.texts import instances_text
 
 M = TypeVar("M", bound=ClaimedMigPartition)
 
@@ -95,10 +96,10 @@ class MigKind(PreparableKind[MigPartition, M]):
 
     def foreign(self, node: NodeSnapshot, held: Sequence[ClaimedMigDevice]) -> Iterable[Foreign]:
         """Yield the instances that no claim created, also none for a compute instance."""
-        for found in node.instances.values():
-            for instance in found:
-                if not any(instances.is_ours(instance, device) for device in held):
-                    yield Foreign(f"GPU {instance.parent}", instances_text([instance]))
+        for present in node.instances.values():
+            for found in foreign_in(present, held):
+                if found.compute is None:
+                    yield Foreign(f"GPU {found.instance.parent}", foreign_text(found))
 
 
 class MigPartitionKind(MigKind[ClaimedMigPartition]):

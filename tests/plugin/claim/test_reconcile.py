@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
+from agent.inventory.foreign.texts import instances_text
 from plugin.claim.quarantine.census import Census
 from plugin.claim.quarantine.evidence import Evidence
 from plugin.claim.quarantine.quarantined import Quarantined
@@ -18,7 +19,6 @@ from plugin.kinds.kind import Foreign
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.node import NodeSnapshot
-from plugin.machine.texts import instances_text
 from scheduler_core.model.claim import ClaimUid
 
 GPU = GpuUuid("GPU-1")

@@ -9,6 +9,7 @@ import pytest
 from devices_of_kinds import told
 
 from agent.hardware.types import ComputeInstance, GpuInstance, MigUuid, Placement
+from agent.inventory.foreign.rule import is_own_compute
 from plugin.assembly import assemble
 from plugin.base.errors import ClaimUnusable, DeviceHeld, NotReady, PlacementTaken, UnknownDevice
 from plugin.kinds.mig_partition import compute_instances
@@ -317,11 +318,11 @@ def test_a_ci_without_a_recorded_uuid_is_that_of_its_place_in_the_recorded_gi() 
     compute = ComputeInstance(0, MigUuid("MIG-1"), Placement(1, 1))
     instance = GpuInstance(claimed(0).gpu, 1, 9, Placement(4, 4), (compute,))
 
-    assert compute_instances.is_known(compute, instance, [claimed(1)])
-    assert not compute_instances.is_known(compute, instance, [claimed(0)])
-    assert not compute_instances.is_known(compute, instance, [claimed(1, gi_id=None)])
-    assert not compute_instances.is_known(compute, instance, [claimed(1, gi_id=2)])
-    assert not compute_instances.is_known(compute, instance, [claimed(1, uuid="MIG-2")])
+    assert is_own_compute(compute, instance, claimed(1))
+    assert not is_own_compute(compute, instance, claimed(0))
+    assert not is_own_compute(compute, instance, claimed(1, gi_id=None))
+    assert not is_own_compute(compute, instance, claimed(1, gi_id=2))
+    assert not is_own_compute(compute, instance, claimed(1, uuid="MIG-2"))
 
 
 def test_siblings_are_the_other_compute_instances_of_the_same_gpu_instance() -> None:

@@ -19,6 +19,7 @@ from agent.hardware.types import (
     MigUuid,
     Placement,
 )
+from agent.inventory.foreign.rule import is_ours
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import PlacementTaken
 from plugin.kinds.mig_partition import instances as mig_instances
@@ -62,7 +63,7 @@ def test_what_is_ours_has_our_placement_and_no_uuid_but_the_recorded_one(
         device = device.with_instance(_instance_of(device, gi_id, uuid))
     found = {compute.uuid for compute in instance.compute_instances}
 
-    if mig_instances.is_ours(instance, device):
+    if is_ours(instance, device):
         assert instance.spec == device.spec
         assert device.gi_id in {None, instance.gi_id}
         assert found <= ({device.mig_uuid} if device.mig_uuid else found)
