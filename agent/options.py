@@ -22,7 +22,8 @@ from agent.inventory.modes import GpuModes
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 from agent.inventory.vfs.rules import VfRules
-from daemon.command_line import InvalidOption, require
+from daemon.address import Address
+from daemon.command_line import require
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
 
@@ -41,23 +42,6 @@ exit status:
   1  it could not start: no API server was found, or the machine could not be opened
   2  wrong options; nothing was created
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen. Shape: an empty ``host`` means every address of the machine."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """Read ``HOST:PORT`` or ``:PORT``. Raises: InvalidOption."""
-        host, colon, port = text.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
-            rule = "must be HOST:PORT or :PORT, such as 127.0.0.1:9464"
-            raise InvalidOption("--metrics-address", text, rule)
-        return cls(host.strip("[]"), int(port))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +96,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         kubeconfig=given.kubeconfig,
         context=given.context,
         machine=machine_options.read_options(given),
-        metrics=None if given.metrics_address is None else Address.parse(given.metrics_address),
+        metrics=Address.given("--metrics-address", given.metrics_address),
         probe_socket=given.probe_socket,
         resync_s=given.resync,
         composite=not given.no_composite,

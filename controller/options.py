@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from daemon.command_line import InvalidOption, require
+from daemon.address import Address
+from daemon.command_line import require
 from scheduler_core.model.names import DRIVER_RULE, LABEL_RULE, is_driver, is_label
 
 DEFAULT_DRIVER: Final = "tangram.dev"
@@ -30,22 +31,6 @@ exit status:
   1  it could not start: no API server was found
   2  wrong options; nothing was changed
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen. Shape: an empty ``host`` means every address of the machine."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, option: str, text: str) -> Address:
-        """Read ``HOST:PORT`` or ``:PORT``. Raises: InvalidOption."""
-        host, colon, port = text.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
-            raise InvalidOption(option, text, "must be HOST:PORT or :PORT, such as 127.0.0.1:9465")
-        return cls(host.strip("[]"), int(port))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,18 +69,17 @@ class Options:
 def read_options(argv: Sequence[str] | None) -> Options:
     """Read a command line. Raises: InvalidOption; SystemExit after --help and for unknown options."""
     given = parser().parse_args(argv)
-    address, webhook = given.metrics_address, given.webhook_address
     return Options(
         driver_name=given.driver_name,
         kubeconfig=given.kubeconfig,
         context=given.context,
-        metrics=None if address is None else Address.parse("--metrics-address", address),
+        metrics=Address.given("--metrics-address", given.metrics_address),
         probe_socket=given.probe_socket,
         decisions=given.decisions,
         ungate_after_s=given.ungate_after,
         namespace=given.namespace,
         identity=given.identity or socket.gethostname(),
-        webhook=None if webhook is None else Address.parse("--webhook-address", webhook),
+        webhook=Address.given("--webhook-address", given.webhook_address),
         certificate_dir=given.certificate_dir,
     )
 

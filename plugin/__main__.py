@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
+from daemon.address import Address
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
 from daemon.logs import log_to_standard_error
@@ -38,8 +40,10 @@ from plugin.assembly import assemble
 from plugin.base.errors import NotQuarantined, PluginError
 from plugin.base.folders import made, refuse_unwritable
 from plugin.base.in_flight import CallsInFlight
+from plugin.base.metrics import Metrics
 from plugin.cdi.folder import CdiFolder
 from plugin.claim.claim_directory import ClaimDirectory
+from plugin.claim.driver import Driver
 from plugin.claim.record_store import RecordStore
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
@@ -67,11 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         chosen = ChosenMachine.of(machine_options.read_options(arguments))
         options = _options(arguments, chosen)
+        where = _Where.of(arguments)
         cluster = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
     except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     try:
-        _serve(chosen, options, cluster, arguments.claims, arguments.probe_socket)
+        _serve(chosen, options, cluster, arguments.claims, where)
     except SimulationError as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     except (PluginError, HardwareError, OSError) as error:
@@ -124,15 +129,25 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
     )
 
 
-def _serve(
-    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, probed: Path | None
-) -> None:
-    """Serve until a signal comes.
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where the plugin tells of itself. Shape: None for nowhere."""
 
-    Shape: ``claims`` is a folder of claims, used where there is no cluster; ``probed`` the socket of a
-           liveness probe, None without one.
-    """
-    ended, calls = EndSignal(), CallsInFlight(time.monotonic)
+    metrics: Address | None
+    probe_socket: Path | None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> _Where:
+        """Read the arguments. Raises: InvalidOption."""
+        metrics = Address.given("--metrics-address", arguments.metrics_address)
+        return cls(metrics, arguments.probe_socket)
+
+
+def _serve(
+    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, where: _Where
+) -> None:
+    """Serve until a signal comes. Shape: ``claims`` a folder of claims, used where there is no cluster."""
+    ended, calls, metrics = EndSignal(), CallsInFlight(time.monotonic), Metrics()
     last_resort = EndWithin(options.grace_s * _LONGER, lambda: _tell_cut_off(calls))
     with last_resort, ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
@@ -145,29 +160,40 @@ def _serve(
                 sleep=time.sleep,
                 calls=calls,
                 published=published,
+                metrics=metrics,
             )
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
             else:
-                reports = opened.enter_context(closing(_reports(cluster, options)))
+                reports = opened.enter_context(closing(_reports(cluster, options, driver)))
                 opened.callback(cluster.close)
-                running = start(driver, cluster, options, reports)
+                running = start(driver, cluster, options, reports, finder=cluster)
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
-        with running, _probed(probed, options), closing(driver.vf_keeping) as keeping:
+        answered = _answered(where, options.dra_socket, metrics, calls)
+        with running, answered, closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             ended.wait()
 
 
-def _probed(probe_socket: Path | None, options: Options) -> AbstractContextManager[None]:
-    """Answer a liveness probe while the block runs. Raises: OSError."""
-    if probe_socket is None:
-        return nullcontext()
-    from daemon.status_server import serving_probes  # noqa: PLC0415 - only who is probed loads a server
-    from plugin.kubelet.liveness import liveness_of  # noqa: PLC0415
+@contextmanager
+def _answered(where: _Where, dra_socket: Path, metrics: Metrics, calls: CallsInFlight) -> Iterator[None]:
+    """Serve metrics and answer probes while the block runs. Raises: OSError."""
+    if where.metrics is None and where.probe_socket is None:
+        yield
+        return
+    from daemon import status_server  # noqa: PLC0415 - only who is asked loads a server
+    from plugin.kubelet.liveness import answers_of  # noqa: PLC0415
 
-    return serving_probes(probe_socket, liveness_of(options.dra_socket))
+    answers = answers_of(dra_socket, metrics, calls)
+    with ExitStack() as opened:
+        if where.metrics is not None:
+            address = (where.metrics.host, where.metrics.port)
+            opened.enter_context(status_server.served_when_free(address, answers))
+        if where.probe_socket is not None:
+            opened.enter_context(status_server.serving_probes(where.probe_socket, answers))
+        yield
 
 
 @contextmanager
@@ -180,10 +206,11 @@ def _machine_folder(options: Options, folder: Path | None) -> Iterator[None]:
         yield
 
 
-def _reports(cluster: ClusterClaims, options: Options) -> Reports:
+def _reports(cluster: ClusterClaims, options: Options, driver: Driver) -> Reports:
     """Return the writer of claim statuses; it first writes those of all recorded claims."""
     store = RecordStore(options.claims_dir, CdiFolder(options.cdi_dir, options.driver_name))
-    reports = Reports(store, cluster, cluster, time.monotonic, time.time)
+    missing = driver.sight.missing.of
+    reports = Reports(store, cluster, cluster, time.monotonic, time.time, missing=missing)
     reports.all_again()
     return reports
 

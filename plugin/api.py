@@ -96,6 +96,20 @@ class ClusterClaims:
             raise ClaimUnreadable("read", f"claim {ref}", _reason(error), error.remedy) from error
         return _with_doubled_keys(found)
 
+    def find(self, ref: ClaimRef) -> Mapping[str, Any] | None:
+        """Return a claim as it is now, None where the API server has none of that name.
+
+        Raises: ClaimUnreadable, also where the server does not know claims at all.
+        """
+        try:
+            return self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace).document
+        except NotFound as error:
+            if not error.is_kind_missing:
+                return None
+            raise ClaimUnreadable("read", f"claim {ref}", _reason(error), _RETRIED) from error
+        except ApiError as error:
+            raise ClaimUnreadable("read", f"claim {ref}", _reason(error), _RETRIED) from error
+
     def members(self, driver: str, pool: str) -> Members:
         """Return which GPUs the devices of a pool of several nodes have. Raises: ClaimUnreadable."""
         subject = f"pool {driver}/{pool}"

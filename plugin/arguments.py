@@ -65,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
+    address = "serve /metrics and /healthz at this address; default: nowhere"
+    found.add_argument("--metrics-address", metavar="HOST:PORT", help=address)
     probe_socket = "answer /healthz on this unix socket, for a liveness probe of this plugin"
     found.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
     machine_options.add_options(found)

@@ -17,6 +17,7 @@ from agent.inventory.numbers.numbering import Numbering, Witness
 from plugin.base.budget import Budgets
 from plugin.base.in_flight import CallsInFlight
 from plugin.base.locks import Locks
+from plugin.base.metrics import Metrics
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
@@ -26,6 +27,7 @@ from plugin.claim.steps import ClaimSteps
 from plugin.kinds.numbers import witnesses_in
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.libraries import RememberedFiles
+from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
@@ -43,12 +45,13 @@ def assemble(
     sleep: Callable[[float], None],
     calls: CallsInFlight | None = None,
     published: Published = tuple,
+    metrics: Metrics | None = None,
 ) -> Driver:
     """Return the driver of a machine.
 
     Shape: ``calls`` notes the calls into hardware that have not returned; ``published`` returns the slices of
            the node at the API server; it is asked only where the numbers of the GPUs are lost, and may raise
-           NumbersUnknown.
+           NumbersUnknown; ``metrics`` where repairs are counted.
     Units: ``clock`` and ``sleep`` use seconds.
     """
     calls, wait_s = calls or CallsInFlight(clock), options.call_wait_s
@@ -64,6 +67,7 @@ def assemble(
         locks=Locks(path=options.lock_file, wait_s=wait_s, clock=clock, sleep=sleep, calls=calls),
         budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         vf_rules=options.vfs,
+        metrics=metrics,
     )
 
 
@@ -106,4 +110,5 @@ def _steps(machine: Machine, options: Options, waiting: Waiting, numbering: Numb
         host_root=options.host_root,
         waiting=waiting,
         made_vfs=MadeVfStore(options.made_vfs_dir),
+        made_modes=MadeModes(options.mig_modes_dir),
     )

@@ -126,6 +126,11 @@ class Options:
         return self.data_dir / "made-vfs"
 
     @property
+    def mig_modes_dir(self) -> Path:
+        """Return the folder that says which MIG modes were turned on."""
+        return self.data_dir / "mig-modes"
+
+    @property
     def gpu_numbers_dir(self) -> Path:
         """Return the folder of the numbers of the GPUs, which the agent uses too."""
         return folder_of(self.kubelet_dir, self.driver_name, self.machine_dir)
@@ -138,7 +143,8 @@ class Options:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Return every folder that the plugin writes to, outer ones first."""
-        return self.data_dir, self.claims_dir, self.made_vfs_dir, self.registry_dir, self.cdi_dir
+        own = self.data_dir, self.claims_dir, self.made_vfs_dir, self.mig_modes_dir
+        return (*own, self.registry_dir, self.cdi_dir)
 
 
 def _is_node(name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -24,6 +24,7 @@ from plugin.options import Options
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 Write = Callable[[str], object]
+_PARKED: Final = "what is on the lost GPU stays held, and is undone when the GPU is back or the node reboots"
 
 
 def run_release(
@@ -48,7 +49,11 @@ def run_release(
     with opened() as machine:
         driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
         found = driver.release(claim)
-    write(_json({"released": _value(found)}) if as_json else f"released {found.text}: {found.what_is_left}\n")
+    is_parked = store.peek(claim)[0] is not None
+    if as_json:
+        write(_json({"released": {**_value(found), "parked": is_parked}}))
+    else:
+        write(f"released {found.text}: {_PARKED if is_parked else found.what_is_left}\n")
     return DONE
 
 

@@ -134,6 +134,10 @@ class SessionEnded(HardwareFault):
     remedy = "it is retried with a new process"
 
 
+class SteppedAside(SessionEnded):
+    """The process stepped aside for somebody who needs the driver a moment. Nothing of the call was begun."""
+
+
 class DriverLetGo(HardwareError):
     """Somebody asked this program to let go of the driver; it is not opened again for a while."""
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from agent.hardware.errors import DriverMissing, GivenUp, HardwareError, Unanswered
+from agent.hardware.errors import DriverMissing, GivenUp, HardwareError, SteppedAside, Unanswered
 from agent.hardware.hung import NODE, OPENING, HungCalls
 from agent.hardware.ports import ComputeModeWriter, GpuFacts, MigWriter
 from agent.hardware.types import (
@@ -113,6 +113,10 @@ class LateGpus:
         """Return the existing GIs. Raises: DriverMissing."""
         return self._ask(gpu, lambda driver: driver.gpu_instances(gpu))
 
+    def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
+        """Return the processes that compute or draw on a GPU. Raises: DriverMissing."""
+        return self._ask(gpu, lambda driver: driver.processes(gpu))
+
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Ask for the mode. Raises: DriverMissing."""
         return self._ask(gpu, lambda driver: driver.set_mig_mode(gpu, enabled))
@@ -145,6 +149,12 @@ class LateGpus:
             return Unreadable(f"GPU {index}", str(error))
 
     def _ask(self, about: str, question: Callable[[OpenGpus], _Answer]) -> _Answer:
+        try:
+            return self._ask_once(about, question)
+        except SteppedAside:  # nothing of the question was begun
+            return self._ask_once(about, question)
+
+    def _ask_once(self, about: str, question: Callable[[OpenGpus], _Answer]) -> _Answer:
         self._hung.refuse(about)
         driver = self._opened()
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol, Self
 
+from agent.hardware.clients.adapter import ProcClients
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.fabric.nvfm import Nvfm
 from agent.hardware.late import LateGpus
@@ -96,7 +97,8 @@ class ChosenMachine:
             mps = MpsProgram(files, RUN_FOLDER, MountedMemory(), launching)
             slices = NvidiaSmi(files, launching)
             sysfs, fabric = Sysfs(self.options.host_root), _fabric(files)
-            yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices)
+            clients = ProcClients(gpus, files, self.options.host_root / "proc")
+            yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices, clients)
         finally:
             self.interruption.come()  # before a session is closed, nobody waits in it
             gpus.close()
@@ -122,7 +124,8 @@ def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) ->
     files = DriverRoot(root)
     mps = MpsProgram(files, root / RUN_FOLDER.relative_to("/"), PlainFolder())
     gpus = simulated.gpus
-    return Machine(gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric, mps, time_slices=gpus)
+    clients = ProcClients(gpus, files)
+    return Machine(gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric, mps, gpus, clients)
 
 
 def this_machine() -> Readers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.hardware.clients.ports import GpuClients
 from agent.hardware.fabric.ports import FabricManager, FabricReader
 from agent.hardware.mps.ports import MpsControl
 from agent.hardware.nics.ports import NicReader, Nics
@@ -66,6 +67,13 @@ class GpuFacts(Protocol):
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs by id, also those without a CI; empty with MIG off."""
+        ...
+
+    def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
+        """Return the numbers of the processes that compute or draw on a GPU, as the host counts them.
+
+        A process that has only opened the GPU, such as a monitor, is not among them.
+        """
         ...
 
 
@@ -246,6 +254,7 @@ class Machine:
     fabric: FabricManager
     mps: MpsControl
     time_slices: TimeSlices
+    clients: GpuClients
 
     @property
     def readers(self) -> Readers:

@@ -103,12 +103,20 @@ class Gpu:
     module_id: int | None = None
 
     @property
+    def resets_for_mode(self) -> bool:
+        """Whether a change of the MIG mode resets the GPU. Source: NVIDIA MIG User Guide, "Enable MIG Mode".
+
+        The board then keeps the mode over boots, too; later models lose it with the driver.
+        """
+        return self.architecture == "Ampere"
+
+    @property
     def mode_needs_operator(self) -> bool:
         """Whether a change of the MIG mode stays pending until somebody resets the GPU from outside.
 
-        Ampere changes the mode by a reset, and a virtual machine cannot reset a GPU passed through to it.
+        A virtual machine cannot reset a GPU passed through to it.
         """
-        return self.architecture == "Ampere" and self.is_passthrough
+        return self.resets_for_mode and self.is_passthrough
 
 
 @dataclass(frozen=True, slots=True, order=True)

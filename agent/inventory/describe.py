@@ -104,6 +104,7 @@ def _described(inventory: Inventory, driver: str) -> NodeDevices:
         withheld=(*inventory.withheld, *links.withheld),
         remembered=_remembered(inventory, by_name),
         unlisted=inventory.unlisted,
+        modes={entry.gpu.number: inventory.modes.of(entry.gpu.number) for entry in inventory.gpus},
     )
 
 

@@ -18,7 +18,7 @@ from agent.hardware.types import (
     PhysicalFunction,
     Unreadable,
 )
-from agent.inventory.modes import GpuModes
+from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
 from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.numbers.unlisted import UnlistedGpu
@@ -177,7 +177,8 @@ class NodeDevices:
            published order; ``left_out`` are sentences about devices and attributes that are not published,
            each beginning with the device's name; ``withheld`` are devices that exist and are not offered;
            ``unlisted`` GPUs that no claim can have, since the driver does not list them;
-           ``remembered`` are devices that could not be read now and are as an earlier look found them.
+           ``remembered`` are devices that could not be read now and are as an earlier look found them;
+           ``modes`` in which each GPU is offered, by the numbers of those that could be read.
     """
 
     shared: tuple[Mixin, ...]
@@ -188,6 +189,7 @@ class NodeDevices:
     withheld: tuple[Withheld, ...] = ()
     remembered: frozenset[DeviceName] = frozenset()
     unlisted: tuple[UnlistedGpu, ...] = ()
+    modes: Mapping[int, ModesOfGpu] = field(default_factory=dict)
 
     @cached_property
     def books(self) -> Ledger:

@@ -30,7 +30,8 @@ class GpuMode(StrEnum):
 class ModesOfGpu:
     """The modes in which one GPU is offered.
 
-    Shape: ``shared`` and ``mps`` are None where the GPU is not shared so.
+    Shape: ``shared`` and ``mps`` are None where the GPU is not shared so; ``keeps_mig`` whether MIG mode is
+           set once and stays, which leaves room for no other mode.
     Units: ``shared``, ``mps`` percent of the GPU's memory and multiprocessors that the claims of this mode
            have together. With 100 the mode uses the GPU alone, with less both may use it at once.
     """
@@ -39,6 +40,23 @@ class ModesOfGpu:
     mig: bool = True
     shared: int | None = None
     mps: int | None = None
+    keeps_mig: bool = False
+
+    def __post_init__(self) -> None:
+        is_alone = (self.whole, self.mig, self.shared, self.mps) == (False, True, None, None)
+        assert is_alone or not self.keeps_mig, "a GPU that stays in MIG mode has no other mode"
+
+    @property
+    def words(self) -> str:
+        """Return the modes as the option writes them, without parts."""
+        mig = "mig:on" if self.keeps_mig else "mig"
+        has = {
+            "whole": self.whole,
+            mig: self.mig,
+            "shared": self.shared is not None,
+            "mps": self.mps is not None,
+        }
+        return ",".join(word for word, is_there in has.items() if is_there)
 
     @property
     def is_side_by_side(self) -> bool:

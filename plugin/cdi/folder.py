@@ -70,6 +70,19 @@ class CdiFolder:
         if on_disk != wanted and (on_disk is None or not may_stay(on_disk, document, exists)):
             self._write(path, wanted)
 
+    def restore(self, uid: ClaimUid, document: Document, exists: Exists, known: bytes | None) -> bool:
+        """Write a claim's document again where it is missing or may not stay; return whether it was written.
+
+        Shape: ``known`` what was in the file before, None where that is not known. It is written if it may
+               stay, else ``document``. Raises: StorageFailed; NotReady.
+        """
+        path, wanted = self.path(uid), encode(document)
+        on_disk = files.read(path)
+        if on_disk == wanted or (on_disk is not None and may_stay(on_disk, document, exists)):
+            return False
+        self._write(path, known if known is not None and may_stay(known, document, exists) else wanted)
+        return True
+
     def remove(self, uid: ClaimUid) -> bool:
         """Remove a claim's document; return whether there was one. Raises: StorageFailed."""
         return files.remove(self.path(uid))

@@ -1,17 +1,16 @@
-"""Prepare and unprepare one claim, and repair at the start what a crash left.
+"""Prepare and unprepare one claim, and hold together what looks after all of them.
 
 Takes allocated claims; returns CDI devices. Locks are per claim and per lock target (a GPU), taken in that
 order; no lock for all claims is held while hardware works. All that a call waits for counts into its budget.
-What happens under the locks is in ``plugin.claim.steps``.
+What happens under the locks is in ``plugin.claim.steps``; repairs are in ``plugin.claim.reconciling``.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final
 
 from agent.hardware.errors import HardwareError
@@ -27,14 +26,24 @@ from plugin.base.errors import (
     UnknownDevice,
 )
 from plugin.base.locks import Locks
+from plugin.base.metrics import Metrics
 from plugin.claim.attribution import attributed
+from plugin.claim.claim_locks import ClaimLocks
 from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.members import NO_POOLS, Pools
+from plugin.claim.mode_care import ModeCare
 from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
+from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.preparation import Plan, Preparation
 from plugin.claim.quarantine.quarantined import Quarantined
-from plugin.claim.reconcile import Forget, Keep, Repair, ReportForeign, Sweep, Undo, repairs
+from plugin.claim.reconcile import Repair
+from plugin.claim.reconciling.at_start import repair_at_start
+from plugin.claim.reconciling.looks import Looks
+from plugin.claim.reconciling.reconciling import Reconciling
+from plugin.claim.reconciling.repairer import PARKED, Repairer
+from plugin.claim.reconciling.sight import Sight
+from plugin.claim.reconciling.told import ToldKept
 from plugin.claim.record import Record
 from plugin.claim.states import Event, State, next_state
 from plugin.claim.steps import LOST, ClaimSteps
@@ -47,7 +56,6 @@ from plugin.machine.namespaces import PodNamespace
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _HOLDER_LOOK_S: Final = 0.05
-_PARKED: Final = "claim %s (%s): its pod may end; what is on the lost GPU stays held until it is back: %s"
 _log = logging.getLogger(__name__)
 
 
@@ -62,21 +70,29 @@ class Driver:
         locks: Locks,
         budgets: Budgets,
         vf_rules: VfRules | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         machine, store = steps.machine, steps.store
         daemons = MpsDaemons(machine.mps, machine.gpus)
         self.name = name
         self.node_name = steps.node.name
         self.budgets = budgets
+        self.metrics = metrics or Metrics()
         self.parked = ParkedClaims(store=store, node=steps.node, settle=self._settle_if_free)
-        self.health = HealthReader(machine.readers, steps.node, daemons.gone)
+        self.sight = Sight(steps, budgets.clock)
+        self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons))
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
+        self.mode_care = ModeCare(modes=steps.mig_modes, node=steps.node, store=store, locks=locks)
         self.vf_keeper = VfKeeper(
             machine=machine, store=store, made=steps.made_vfs, locks=locks, rules=vf_rules
         )
         self.vf_keeping = VfKeeping(self.vf_keeper)
+        self.reconciling = Reconciling()
         self._steps = steps
         self._locks = locks
+        self._claim_locks = ClaimLocks(locks, steps.node)
+        self._repairer = Repairer(steps, self._claim_locks)
+        self._kept = ToldKept(_log)
         self._boot = machine.boot
         self._node = steps.node
         self._store = store
@@ -99,7 +115,7 @@ class Driver:
         Shape: ``budget`` what the call may wait; without it devices that other claims have are refused.
         Raises: PluginError, also for whatever hardware error the block raises.
         """
-        with attributed("prepare", ref, uid), self._locked(uid, f"prepare claim {ref}", budget):
+        with attributed("prepare", ref, uid), self._claim_locks.claim(uid, f"prepare claim {ref}", budget):
             preparation = Preparation(
                 uid=uid, ref=ref, boot_id=self._boot.boot_id(), earlier=self._store.load(uid), budget=budget
             )
@@ -129,7 +145,9 @@ class Driver:
         has_waited, wait = False, preparation.budget and preparation.budget.for_holders()
         while True:
             try:
-                return self._prepared(preparation, plan)
+                devices = self._prepared(preparation, plan)
+                self.sight.forget(preparation.uid)  # a pod has it, and all of it is there
+                return devices
             except DeviceHeld as held:
                 # The kubelet would repeat a refused call only seconds later. No lock is held but the claim's.
                 if wait is None or not wait.rest(_HOLDER_LOOK_S):
@@ -146,17 +164,21 @@ class Driver:
         be undone, or the node reboots.
         Raises: PluginError; the next call goes on from where this one stopped.
         """
-        with attributed("unprepare", ref, uid), self._locked(uid, f"unprepare claim {ref}", budget):
+        with (
+            attributed("unprepare", ref, uid),
+            self._claim_locks.claim(uid, f"unprepare claim {ref}", budget),
+        ):
+            self.sight.forget(uid)
             record = self._store.load_to_end(uid)
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)
                 return
-            with self._targets_locked(record.lock_targets, f"unprepare claim {uid}", budget):
+            with self._claim_locks.targets(record.lock_targets, f"unprepare claim {uid}", budget):
                 try:
                     self._steps.within(budget).end(record, self._boot.boot_id())
                 except LOST as error:
-                    _log.warning(_PARKED, ref, uid, error)
+                    _log.warning(PARKED, ref, uid, error)
         self.vf_keeping.look_again()
 
     def quarantined(self) -> tuple[Quarantined, ...]:
@@ -166,12 +188,12 @@ class Driver:
     def release(self, uid: ClaimUid) -> Quarantined:
         """End the quarantine of a claim, as the end of its pod would; return what it was.
 
-        No container may use its devices any more. Raises: NotQuarantined; PluginError, and the next call goes
-        on from where this one stopped.
+        What is on a lost GPU stays held until that is back. No container may use the devices any more.
+        Raises: NotQuarantined; PluginError, and the next call goes on from where this one stopped.
         """
-        with self._locked(uid, f"release claim {uid}"):
+        with self._claim_locks.claim(uid, f"release claim {uid}"):
             found = self._store.releasable(uid)
-            self._end_quarantine(found, self._boot.boot_id())
+            self._repairer.end_quarantine(found, self._boot.boot_id())
         self.vf_keeping.look_again()
         return found
 
@@ -182,7 +204,7 @@ class Driver:
 
         Returns the claim's name. Raises: PluginError; the pod has nothing of the device then.
         """
-        with self._locked(uid, f"bring device {device} of claim {uid} into a pod", budget):
+        with self._claim_locks.claim(uid, f"bring device {device} of claim {uid} into a pod", budget):
             record = self._store.load(uid)
             found = record and next((one for one in record.devices if one.device == device), None)
             is_prepared = record is not None and record.state is State.COMPLETED
@@ -192,30 +214,36 @@ class Driver:
             purpose = f"bring device {device} of claim {uid} into a pod"
             with (
                 attributed("bring into a pod a device of", record.ref, uid),
-                self._targets_locked(found.lock_targets, purpose, budget),  # no GPU of the claim: may be slow
+                self._claim_locks.targets(
+                    found.lock_targets, purpose, budget
+                ),  # no GPU of the claim: may be slow
             ):
                 self._steps.within(budget).bring_in(record, found, pod)
             return record.ref
 
     def reconcile(self) -> tuple[Repair, ...]:
-        """Repair what a crash, a reboot or somebody else left, and return what was due.
+        """Repair at the start what a crash, a reboot or somebody else left, and return what was due.
 
-        A repair that fails is logged and left to the next call for its claim: it never stops the start.
+        A repair that fails is logged and left to the next look: it never stops the start.
         """
-        boot_id = self._boot.boot_id()
-        snapshot = self._node.read_for_repairs()
-        foreign = partial(self._steps.setup.foreign, snapshot)
-        documents = self._steps.cdi.claims() | self._steps.metadata.claims()
-        found = repairs(self._store.census(), foreign, documents, boot_id)
-        for repair in found:
-            try:
-                self._repair(repair, boot_id)
-            except (PluginError, HardwareError) as error:
-                _log.error("repair %s failed and is tried again: %s", repair, error)
-        self._write_metadata_again(boot_id)
+        found = repair_at_start(self._repairer, self._kept, self.metrics)
         self.care.look_after()
+        self.mode_care.look_after()
         self.vf_keeper.forget_gone()
         return found
+
+    def looks(self, observer: LookObserver, finder: ClaimFinder | None = None) -> Looks:
+        """Return what looks again while the plugin runs. Shape: ``finder`` None without an API server."""
+        return Looks(
+            repairer=self._repairer,
+            sight=self.sight,
+            kept=self._kept,
+            metrics=self.metrics,
+            budgets=self.budgets,
+            ended=self.vf_keeping.look_again,
+            observer=observer,
+            finder=finder,
+        )
 
     def lock_targets(self, uid: ClaimUid, claim: AllocatedClaim | None = None) -> frozenset[LockTarget]:
         """Return the hardware that a call for a claim will lock, as far as it is known before.
@@ -232,21 +260,11 @@ class Driver:
 
     def _settle_if_free(self, uid: ClaimUid) -> None:
         """Undo a claim, unless somebody works on it or its hardware. Raises: LockTimeout."""
-        no_time = self.budgets.begin(remaining_s=0.0)
-        with self._locked(uid, f"undo claim {uid}", no_time):
-            self._settle(uid, self._boot.boot_id(), no_time)
+        self._repairer.settle(uid, self._boot.boot_id(), self.budgets.begin(remaining_s=0.0))
 
-    def _write_metadata_again(self, boot_id: str) -> None:
-        """Write the metadata files of prepared claims that are missing or say something else."""
-        wanted = self._store.census().records if self._steps.metadata.is_wanted else ()
-        for uid in [record.uid for record in wanted]:
-            try:
-                with self._locked(uid, f"write the metadata of claim {uid}"):
-                    record = self._store.load(uid)
-                    if record and record.state is State.COMPLETED and record.boot_id == boot_id:
-                        self._steps.write_metadata(record)
-            except PluginError as error:
-                _log.error("claim %s: its metadata is not written: %s", uid, error)
+    def _why_gone(self, daemons: MpsDaemons) -> Mapping[str, str]:
+        """Return why devices cannot be used although their hardware answers, by name."""
+        return {**daemons.gone(), **self.sight.missing.by_device()}
 
     def _planned(self, preparation: Preparation, claim: AllocatedClaim, pools: Pools) -> Plan:
         """Resolve a claim. The node may have changed since it was read: it is read again before a refusal."""
@@ -267,7 +285,7 @@ class Driver:
         earlier = preparation.earlier
         targets = plan.record.lock_targets | (earlier.lock_targets if earlier else frozenset())
         steps = self._steps.within(preparation.budget)
-        with self._targets_locked(targets, f"prepare claim {preparation.uid}", preparation.budget):
+        with self._claim_locks.targets(targets, f"prepare claim {preparation.uid}", preparation.budget):
             if earlier is not None:
                 if steps.keep_or_undo(earlier, plan):
                     return self._answer(steps.confirm(earlier, plan))
@@ -280,56 +298,3 @@ class Driver:
 
     def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
         return answer(record, has_metadata=self._steps.metadata.is_wanted)
-
-    def _repair(self, repair: Repair, boot_id: str) -> None:
-        match repair:
-            case ReportForeign(found=found):
-                _log.warning("%s: no claim created %s; it stays", found.where, found.what)
-            case Keep(uid=uid) | Undo(uid=uid) | Forget(uid=uid) | Sweep(uid=uid):
-                with self._locked(uid, f"repair claim {uid}"):
-                    self._settle(uid, boot_id)
-
-    def _settle(self, uid: ClaimUid, boot_id: str, budget: Budget | None = None) -> None:
-        """Undo a claim that is not complete. Another process may have completed it since the census."""
-        found = self._store.quarantined(uid)
-        if found is not None and (found.is_too_new or found.may_hold_in(boot_id)):
-            _log.error("%s stays as it is: %s", found.text, found.error)
-            return
-        if found is not None:
-            self._end_quarantine(found, boot_id)
-            return
-        record = self._store.load(uid)
-        if record is None:
-            self._steps.remove_files(None, uid)
-            self._store.remove(uid)
-        elif record.state is not State.COMPLETED or record.boot_id != boot_id:
-            with self._targets_locked(record.lock_targets, f"repair claim {uid}", budget):
-                self._steps.end(record, boot_id)
-
-    def _end_quarantine(self, found: Quarantined, boot_id: str) -> None:
-        record = self._store.end_quarantine(found)
-        if record is None:
-            self._steps.remove_files(found.known.ref, found.uid)
-            return
-        with (
-            attributed("release", record.ref, found.uid),
-            self._targets_locked(record.lock_targets, f"release claim {found.uid}"),
-        ):
-            self._steps.end(record, boot_id)
-
-    def _locked(
-        self, uid: ClaimUid, purpose: str, budget: Budget | None = None
-    ) -> AbstractContextManager[None]:
-        return self._locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget)
-
-    @contextmanager
-    def _targets_locked(
-        self, targets: Iterable[LockTarget], purpose: str, budget: Budget | None = None
-    ) -> Iterator[None]:
-        """Lock hardware in one order for everybody, so that two claims never wait for each other."""
-        snapshot = self._node.snapshot
-        with ExitStack() as held:
-            for target in sorted(targets):
-                text = snapshot.text_of(target)
-                held.enter_context(self._locks.hold(target.name, text, purpose, budget))
-            yield

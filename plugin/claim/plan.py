@@ -19,6 +19,7 @@ from msgspec import UNSET
 from agent.inventory.model import NodeDevices
 from agent.inventory.names import gpu_name
 from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
+from agent.inventory.unoffered import why_not_in_modes
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, NoSuchDevice, UnknownDevice
 from plugin.cdi import names
@@ -38,6 +39,9 @@ from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceName
 
 _SCHEDULED: Final = "the user leaves out spec.nodeName of the pod: the scheduler finds the claim's node"
+_OTHER_MODES: Final = (
+    "the administrator gives agent and plugin the same option, then the user makes the claim anew"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,4 +269,7 @@ def _unknown(name: DeviceName, subject: str, node: NodeDevices) -> UnknownDevice
     unlisted = [str(one) for one in node.unlisted if gpu_name(one.number) == name]
     for reason in (*unlisted, *told, *withheld):
         return UnknownDevice("prepare", subject, reason)
+    reason = why_not_in_modes(name, node.modes)
+    if reason:
+        return UnknownDevice("prepare", subject, reason, _OTHER_MODES)
     return NoSuchDevice("prepare", subject, "this node has no such device")

@@ -1,6 +1,6 @@
-"""Where claims and the members of their devices come from; the program's options decide.
+"""Where claims and the members of their devices come from, and who is told what looks find.
 
-It is the API server, or a folder of files.
+The program's options decide whether claims come from the API server or from a folder of files.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from plugin.claim.quarantine.quarantined import Quarantined
 from scheduler_core.codec.members import Members
-from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 
 class ClaimReader(Protocol):
@@ -30,4 +31,31 @@ class ClaimReader(Protocol):
 
         Raises: ClaimUnusable where there are no such pools; ClaimUnreadable where they cannot be read.
         """
+        ...
+
+
+class ClaimFinder(Protocol):
+    """Says what has become of claims."""
+
+    def find(self, ref: ClaimRef) -> Mapping[str, Any] | None:
+        """Return a claim as it is now, None where it is certain that there is none of that name.
+
+        Raises: ClaimUnreadable where that cannot be determined.
+        """
+        ...
+
+
+class LookObserver(Protocol):
+    """Receives what looks find. Its methods return at once and never fail."""
+
+    def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Take note that the claim's status is to be written anew."""
+        ...
+
+    def missing(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Take note that devices of a prepared claim are not there any more."""
+        ...
+
+    def kept(self, found: Quarantined) -> None:
+        """Take note that the record of a claim cannot be believed, so that the claim stays as it is."""
         ...

@@ -35,7 +35,9 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.mig_mode import MigModes
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node, NodeSnapshot
 from plugin.machine.vf_supply import VfSupply
@@ -66,6 +68,18 @@ class ClaimSteps:
     host_root: Path
     waiting: Waiting
     made_vfs: MadeVfStore
+    made_modes: MadeModes
+
+    @property
+    def mig_modes(self) -> MigModes:
+        """Return what changes MIG modes, within the same wait."""
+        return MigModes(
+            gpus=self.machine.gpus,
+            clients=self.machine.clients,
+            waiting=self.waiting,
+            made=self.made_modes,
+            policy=self.node.modes,
+        )
 
     def within(self, budget: Budget | None) -> ClaimSteps:
         """Return the steps of a call: what they wait for the machine counts into its budget."""
@@ -93,7 +107,7 @@ class ClaimSteps:
         census = self.store.census()
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
         refuse_overlap(plan.record, alive, plan.node.devices, census.quarantined)
-        self.setup.refuse_occupied(self._context(plan.node, plan.record), plan.record.devices)
+        self.setup.refuse_occupied(self.context(plan.node, plan.record), plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
     def begin(self, plan: Plan, write: Callable[[Record], None]) -> Record:
@@ -121,7 +135,7 @@ class ClaimSteps:
         found, injected = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
-        self._hand_out(found, injected, plan, partial(self.cdi.keep, exists=self._is_on_host))
+        self._hand_out(found, injected, plan, partial(self.cdi.keep, exists=self.is_on_host))
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -130,7 +144,7 @@ class ClaimSteps:
         def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        context = self._context(self.node.snapshot, record)
+        context = self.context(self.node.snapshot, record)
         self.setup.bring_in(context, record.devices, device, pod, note)
 
     def undo(self, record: Record, event: Event) -> None:
@@ -156,7 +170,7 @@ class ClaimSteps:
             self.undo(record, Event.UNPREPARE)
             return
         self.remove_files(record.ref, record.uid)
-        self.setup.forget(self._context(self.node.snapshot, record), record.devices)
+        self.setup.forget(self.context(self.node.snapshot, record), record.devices)
         self.store.remove(record.uid)
         _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
 
@@ -192,11 +206,14 @@ class ClaimSteps:
         def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        context = self._context(plan.node, record)
-        devices = self.setup.set_up(context, record.devices, note)
-        found = injections(context, record.uid, devices, self.hook)
-        injected = claim_document(record.driver, found, self._cache_program())
-        return record.with_devices(devices), injected
+        context = self.context(plan.node, record)
+        made = record.with_devices(self.setup.set_up(context, record.devices, note))
+        return made, self.document(made, context)
+
+    def document(self, record: Record, context: Context) -> Document:
+        """Return the CDI document of a claim that is set up. Raises: NotReady, HardwareError."""
+        found = injections(context, record.uid, record.devices, self.hook)
+        return claim_document(record.driver, found, self._cache_program())
 
     def _hand_out(
         self, record: Record, injected: Document, plan: Plan, write: Callable[[ClaimUid, Document], None]
@@ -208,22 +225,23 @@ class ClaimSteps:
         """
         write(record.uid, injected)
         self.write_metadata(record)
-        self.setup.refuse_dead(self._context(plan.node, record), record.devices)
+        self.setup.refuse_dead(self.context(plan.node, record), record.devices)
 
-    def _is_on_host(self, path: str) -> bool:
+    def is_on_host(self, path: str) -> bool:
+        """Whether the host has a path."""
         return (self.host_root / path.removeprefix("/")).exists()
 
     def _cache_program(self) -> Path | None:
         """Return NVIDIA's program. Raises: NotReady where it is wanted and gone: no container would start."""
         program = self.cache_program
-        if program is not None and not self._is_on_host(str(program)):
+        if program is not None and not self.is_on_host(str(program)):
             remedy = "the operator installs the container toolkit there, or removes --nvidia-cdi-hook"
             raise NotReady("give containers", str(program), "it does not exist", remedy)
         return program
 
     def _take_down(self, record: Record) -> None:
         """Undo all devices; those on a lost GPU keep no others, which somebody may want meanwhile."""
-        context = self._context(self.node.snapshot, record)
+        context = self.context(self.node.snapshot, record)
         try:
             self.setup.take_down(context, record.devices)
         except LOST:
@@ -256,7 +274,9 @@ class ClaimSteps:
         except (PluginError, HardwareError) as error:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
-    def _context(self, node: NodeSnapshot, record: Record) -> Context:
+    def context(self, node: NodeSnapshot, record: Record) -> Context:
+        """Return what the kinds of a claim's devices work with."""
+
         def others() -> list[Record]:
             return [one for one in self.store.census().holding if one.uid != record.uid]
 
@@ -272,6 +292,7 @@ class ClaimSteps:
             self.waiting,
             devices,
             VfSupply(self.machine.nics, self.made_vfs, record.boot_id, held),
+            self.mig_modes,
             lambda: under_mps(others()) | self.store.census().told_uuids,
             lambda: with_interval(others()),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.hardware.types import Gpu, GpuUuid
-from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.lock_target import GPU, LockTarget
 from plugin.machine.seen import SeenHardware
@@ -17,11 +16,11 @@ def lock_targets_of(gpus: Iterable[GpuUuid]) -> tuple[LockTarget, ...]:
 
 
 def turn_off_unused_modes(context: Context, gpus: Iterable[GpuUuid]) -> None:
-    """Turn the MIG mode off on GPUs without instances, where that is possible."""
+    """Turn the MIG mode off on GPUs without instances, unless it is to stay or cannot be turned off."""
     known = context.node.gpus
     for gpu in sorted(set(gpus)):
         if gpu in known:
-            mig_mode.turn_off_if_unused(context.machine.gpus, known[gpu])
+            context.mig_modes.turn_off_if_unused(known[gpu])
 
 
 def why_missing(gpus: Iterable[Gpu], seen: SeenHardware) -> str:

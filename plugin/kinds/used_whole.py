@@ -17,7 +17,6 @@ from agent.inventory.published import Hardware, PublishedDevice, gpus_of
 from plugin.kinds import gpus
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.kind import Foreign, PreparableKind, Progress
-from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import NodeSnapshot
@@ -108,8 +107,7 @@ class WholeGpusKind(PreparableKind[P, W]):
     def set_up(self, context: Context, devices: Sequence[W], progress: Progress) -> None:  # noqa: ARG002
         """Turn the MIG mode off. Raises: PlacementTaken, ModeBlocked, GpuBusy; HardwareError."""
         for device in devices:
-            members = (context.node.gpus[gpu] for gpu in device.members)
-            mig_mode.turn_off_together(context.machine.gpus, *members)
+            context.mig_modes.turn_off_together(*(context.node.gpus[gpu] for gpu in device.members))
 
     def refuse_dead(self, context: Context, devices: Sequence[W]) -> None:
         """Check nothing: a GPU that does not answer was found when it was made whole."""

@@ -18,7 +18,7 @@ from typing import Final
 import grpc
 
 from plugin.base.claim_uid import is_uid
-from plugin.base.errors import ClaimUnusable, Unexpected
+from plugin.base.errors import CallerGone, ClaimUnusable, Unexpected
 from plugin.base.groups import groups_of
 from plugin.claim.driver import Driver
 from plugin.claim.members import pools_of
@@ -163,6 +163,8 @@ class Service:
         failed = [(call, call.failure) for call in calls if call.failure is not None]
         mistakes = (error.__cause__ for _, error in failed if isinstance(error, Unexpected))
         _log.warning("%s", text, exc_info=next(mistakes, None))
+        if any(failure.retry and not isinstance(failure, CallerGone) for _, failure in failed):
+            self._driver.reconciling.hasten()
         for call, failure in failed:
             if call.can_be_told:
                 self._observer.failed(ClaimUid(call.uid), call.ref, call.attempted, failure, call.ours)

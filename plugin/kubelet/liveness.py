@@ -1,7 +1,8 @@
-"""Whether the plugin still answers the kubelet. It asks itself the way the kubelet asks it, for no claim.
+"""What the plugin tells of itself: its metrics, and whether it still answers the kubelet.
 
-A call takes a thread of those that serve the kubelet's calls, and the lock of the interpreter. So what would
-keep the kubelet waiting keeps this waiting, too. No claim and no hardware is touched.
+It asks itself the way the kubelet asks it, for no claim. A call takes a thread of those that serve the
+kubelet's calls, and the lock of the interpreter. So what would keep the kubelet waiting keeps this waiting,
+too. No claim and no hardware is touched.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import grpc
 from daemon.status_server import Answer, Answers
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
+from plugin.base.in_flight import CallsInFlight
+from plugin.base.metrics import Metrics
 
 _LONGEST_S: Final = 5.0
 
@@ -21,6 +24,11 @@ _LONGEST_S: Final = 5.0
 def liveness_of(dra_socket: Path) -> Answers:
     """Return what a plugin answers a probe: ``/healthz``."""
     return {"/healthz": lambda: _asked(dra_socket)}
+
+
+def answers_of(dra_socket: Path, metrics: Metrics, calls: CallsInFlight) -> Answers:
+    """Return what a plugin answers: ``/metrics`` and ``/healthz``. Shape: ``calls`` those into hardware."""
+    return {"/metrics": lambda: (200, metrics.text_with(calls)), **liveness_of(dra_socket)}
 
 
 def _asked(dra_socket: Path) -> Answer:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -23,7 +23,8 @@ from plugin._pb.pluginregistration_v1 import api_pb2_grpc as registration_grpc
 from plugin.base import files, folders
 from plugin.base.errors import PluginError, SocketTaken
 from plugin.claim.driver import Driver
-from plugin.claim.ports import ClaimReader
+from plugin.claim.ports import ClaimFinder, ClaimReader
+from plugin.claim.reconciling.looks import Looks
 from plugin.claim.repeated import repeated
 from plugin.kubelet import sockets
 from plugin.kubelet.dra_grpc import DraV1, DraV1Beta1
@@ -87,12 +88,14 @@ def start(
     paths: PluginPaths,
     observer: ClaimObserver | None = None,
     *,
+    finder: ClaimFinder | None = None,
     wall_clock: Callable[[], float] = time.time,
     health_poll_s: float = POLL_S,
 ) -> Running:
     """Repair what earlier runs left, serve, then announce the plugin to the kubelet.
 
     One plugin at a time starts on a node, whatever their versions: the others wait.
+    Shape: ``finder`` says what has become of claims, None where no API server does.
     Units: ``wall_clock`` seconds since 1970; ``health_poll_s`` how long a device's failure may go unnoticed.
     Raises: PluginError, HardwareError; whatever was opened is then closed again, and folders that were
             missing are missing again.
@@ -116,19 +119,22 @@ def start(
         hooks = HookService(driver, observer, paths)
         hooks.begin()
         try:
-            return _served(Service(driver, claims, observer), streams, hooks, paths, _caring(driver))
+            care = _caring(driver, driver.looks(observer, finder))
+            return _served(Service(driver, claims, observer), streams, hooks, paths, care)
         except BaseException:
             hooks.close()
             raise
 
 
 @contextmanager
-def _caring(driver: Driver) -> Iterator[None]:
-    """Look after daemons and parked claims as long as the block runs, each on a thread of its own."""
+def _caring(driver: Driver, looks: Looks) -> Iterator[None]:
+    """Look after claims, daemons and what is parked while the block runs, each on a thread of its own."""
     with (
+        closing(driver.reconciling),
         repeated("MPS daemons", _LOOK_S, driver.care.look_after),
         repeated("parked claims", _LOOK_S, driver.parked.look_after),
     ):
+        driver.reconciling.begin(looks.look)
         yield
 
 

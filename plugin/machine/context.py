@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
+from plugin.machine.mig_mode import MigModes
 from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.vf_supply import VfSupply
@@ -21,7 +22,7 @@ class Context:
 
     Shape: ``host_root`` where the host's files are seen from here; ``read_others`` reads the recorded devices
            of all other claims of this boot. Under the lock of a piece of hardware, those of it stay the same.
-           ``vfs`` makes VFs and removes them, and knows what other claims hold;
+           ``vfs`` makes VFs and removes them, and knows what other claims hold; ``mig_modes`` changes them;
            ``others_under_mps`` the UUIDs of devices that other claims have under MPS;
            ``others_with_interval`` those of the GPUs for which other claims have an interval of time slicing.
     """
@@ -32,6 +33,7 @@ class Context:
     waiting: Waiting
     read_others: Callable[[], Sequence[object]]
     vfs: VfSupply
+    mig_modes: MigModes
     others_under_mps: Callable[[], frozenset[str]] = frozenset
     others_with_interval: Callable[[], frozenset[str]] = frozenset
 

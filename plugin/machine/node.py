@@ -83,7 +83,7 @@ class Node:
         self.name = name
         self._driver = driver
         self._linked = linked
-        self._modes = modes or GpuModes()
+        self.modes = modes or GpuModes()
         self._imex_channels = imex_channels
         self._vfs = vfs
         self._split = split
@@ -133,7 +133,7 @@ class Node:
         inventory = replace(
             discover(self._readers, self.name, numbering),
             linked=self._linked,
-            modes=self._modes,
+            modes=self.modes,
             split=self._split,
             imex_channels=self._imex_channels,
             vfs=self._vfs,

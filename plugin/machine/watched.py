@@ -36,6 +36,7 @@ def watched(machine: Machine, calls: CallsInFlight) -> Machine:
         ),
         fabric=port(machine.fabric, "the fabric manager", _PROGRAM_S),
         mps=port(machine.mps, "MPS", _PROGRAM_S),
+        clients=port(machine.clients, "the kernel"),
         time_slices=port(machine.time_slices, "nvidia-smi", _PROGRAM_S),
     )
 

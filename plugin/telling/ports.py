@@ -62,6 +62,10 @@ class ClaimObserver(Protocol):
         """Take note that the record of a claim cannot be believed, so that the claim stays as it is."""
         ...
 
+    def missing(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Take note that devices of a prepared claim are not there any more."""
+        ...
+
 
 class NoObserver:
     """The observer where claims come from files: there is no status to write."""
@@ -80,4 +84,7 @@ class NoObserver:
         """Do nothing."""
 
     def kept(self, found: Quarantined) -> None:
+        """Do nothing: it stands in the log."""
+
+    def missing(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
         """Do nothing: it stands in the log."""

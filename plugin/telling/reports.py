@@ -8,7 +8,7 @@ A write that fails is repeated with a growing delay of up to a minute, unless re
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Any, Final
@@ -18,7 +18,7 @@ from plugin.base.errors import PluginError, ReportFailed
 from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record_store import RecordStore
 from plugin.telling.ports import ClaimEvents, ClaimWriter
-from plugin.telling.status import Failure, device_statuses, failure_statuses
+from plugin.telling.status import Failure, Missing, device_statuses, failure_statuses
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, ClaimUid
 
 _MOST: Final = 1024
@@ -30,6 +30,7 @@ _BACKOFF: Final = Backoff(first=1.0, most=60.0)
 _GOODBYE_S: Final = 5.0
 _REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed", "bring in": "BringInFailed"}
 _UNBELIEVED: Final = "RecordUnusable"
+_MISSING: Final = "DeviceMissing"
 _log = logging.getLogger(__name__)
 
 
@@ -42,9 +43,14 @@ class _Due:
     attempts: int = 0
 
 
+def _nothing_missing(_uid: ClaimUid) -> Mapping[str, str]:
+    return {}
+
+
 class Reports:
     """The ``ClaimObserver`` that writes to the API server, on a thread between ``begin`` and ``close``.
 
+    Shape: ``missing`` says why devices of a prepared claim are not there any more, by name.
     Units: ``clock`` counts seconds, ``wall`` seconds since 1970.
     """
 
@@ -55,6 +61,8 @@ class Reports:
         events: ClaimEvents,
         clock: Callable[[], float],
         wall: Callable[[], float],
+        *,
+        missing: Callable[[ClaimUid], Mapping[str, str]] = _nothing_missing,
     ) -> None:
         self._store = store
         self._claims = claims
@@ -64,6 +72,8 @@ class Reports:
         self._changing = Lock()
         self._due: dict[ClaimUid, _Due] = {}
         self._failures: dict[ClaimUid, Failure] = {}
+        self._missing = missing
+        self._missing_since_s: dict[ClaimUid, float] = {}
         self._wake = Event()
         self._is_over = False
         self._thread = Thread(target=self._work, name="reports", daemon=True)
@@ -104,6 +114,14 @@ class Reports:
             self._events.warn_of_node(_UNBELIEVED, str(found.error))
         else:
             self._events.warn(found.known.ref, found.uid, _UNBELIEVED, str(found.error))
+
+    def missing(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Have an event written on the claim, and its status anew: it says which devices are missing."""
+        self._events.warn(ref, uid, _MISSING, why)
+        with self._changing:
+            self._missing_since_s.setdefault(uid, self._wall())
+            self._put(uid, ref)
+        self._wake.set()
 
     def all_again(self) -> None:
         """Have the status of every claim with a record written: an earlier process may not have done it."""
@@ -157,9 +175,15 @@ class Reports:
         self._due[uid] = _Due(ref, self._clock() + _SETTLING_S)
 
     def _statuses(self, uid: ClaimUid) -> tuple[dict[str, Any], ...]:
+        why = self._missing(uid)
         with self._changing:
             failure = self._failures.get(uid)
-        return failure_statuses(failure) if failure else device_statuses(*self._store.peek(uid))
+            if not why:
+                self._missing_since_s.pop(uid, None)
+            since_s = self._missing_since_s.get(uid, self._wall())
+        if failure:
+            return failure_statuses(failure)
+        return device_statuses(*self._store.peek(uid), Missing(why, since_s))
 
     def _write(self, uid: ClaimUid, due: _Due) -> None:
         try:

@@ -1,12 +1,13 @@
 """PURE: a claim's record, or its failure, to the entries of ``status.devices``.
 
-Takes a record and the time at which it was completed; or the error that kept a claim from being prepared.
+Takes a record, the time at which it was completed and what is missing of it; or the error that kept a claim
+from being prepared.
 Source: resource.k8s.io/v1, AllocatedDeviceStatus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -33,7 +34,20 @@ class Failure:
     since_s: float
 
 
-def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[str, Any], ...]:
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Which devices of a prepared claim are not there any more.
+
+    Shape: ``why`` by the device's name. Units: ``since_s`` seconds since 1970.
+    """
+
+    why: Mapping[str, str]
+    since_s: float
+
+
+def device_statuses(
+    record: Record | None, completed_at_s: float, missing: Missing | None = None
+) -> tuple[dict[str, Any], ...]:
     """Return the entries of a claim: none unless it is prepared.
 
     A device of several nodes has none: there is one entry for it, and every node would say another thing.
@@ -41,21 +55,13 @@ def device_statuses(record: Record | None, completed_at_s: float) -> tuple[dict[
     """
     if record is None or record.state is not State.COMPLETED:
         return ()
-    since = _time(completed_at_s)
     told = (device for device in record.devices if not device.pool.startswith(MULTI_NODE))
-    return tuple(_status(record.driver, device, since) for device in told)
+    return tuple(_status(record.driver, device, _ready(device, completed_at_s, missing)) for device in told)
 
 
 def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:
     """Return the entries of a claim that could not be prepared: the error, once for each device."""
-    text = failure.message
-    condition = {
-        "type": "Ready",
-        "status": "False",
-        "reason": "PrepareFailed",
-        "message": text if len(text) <= _MESSAGE else f"{text[: _MESSAGE - 3]}...",
-        "lastTransitionTime": _time(failure.since_s),
-    }
+    condition = _not_ready("PrepareFailed", failure.message, failure.since_s)
     return tuple({**named, "conditions": [condition]} for named in _named(failure.devices))
 
 
@@ -74,14 +80,29 @@ def _time(at_s: float) -> str:
     return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _status(driver: str, device: Claimed, since: str) -> dict[str, Any]:
-    ready = {
+def _not_ready(reason: str, text: str, since_s: float) -> dict[str, str]:
+    return {
+        "type": "Ready",
+        "status": "False",
+        "reason": reason,
+        "message": text if len(text) <= _MESSAGE else f"{text[: _MESSAGE - 3]}...",
+        "lastTransitionTime": _time(since_s),
+    }
+
+
+def _ready(device: Claimed, completed_at_s: float, missing: Missing | None) -> dict[str, str]:
+    if missing is not None and device.device in missing.why:
+        return _not_ready("DeviceMissing", missing.why[device.device], missing.since_s)
+    return {
         "type": "Ready",
         "status": "True",
         "reason": "Prepared",
         "message": f"containers get it as CDI device {device.cdi_id}",
-        "lastTransitionTime": since,
+        "lastTransitionTime": _time(completed_at_s),
     }
+
+
+def _status(driver: str, device: Claimed, ready: Mapping[str, str]) -> dict[str, Any]:
     admin = {"adminAccess": True} if device.has_admin_access else {}
     share = {} if device.share is None else {"shareID": device.share.id}
     return {

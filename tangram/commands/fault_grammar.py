@@ -23,8 +23,8 @@ A FAULT is one of
 
 TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for all
          (the only target of versions, read-links and calls of the fabric manager)
-CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, set-mig-mode,
-         create-gpu-instance, create-compute-instance,
+CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, processes,
+         set-mig-mode, create-gpu-instance, create-compute-instance,
          destroy-compute-instance, destroy-gpu-instance,
          compute-mode, set-compute-mode, set-time-slice
          of the fabric manager: fabric-partitions, activate-partition,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.options import Address, read_options
+from agent.options import read_options
+from daemon.address import Address
 from daemon.command_line import InvalidOption
 
 

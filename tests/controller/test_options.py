@@ -8,7 +8,8 @@ import pytest
 from scripted_api import write_kubeconfig
 
 from controller.__main__ import main
-from controller.options import Address, read_options
+from controller.options import read_options
+from daemon.address import Address
 from daemon.command_line import InvalidOption
 
 WRONG: list[tuple[list[str], str]] = [

@@ -193,11 +193,12 @@ class Site:
         options: Options | None = None,
         gpus: Gpus | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> Driver:
         """Return a driver that serves nobody yet."""
         whole = simulated_hardware(self.simulated)
         machine = replace(whole, gpus=gpus or whole.gpus)
-        return assemble(machine, options or self.options, clock=time.monotonic, sleep=sleep)
+        return assemble(machine, options or self.options, clock=clock, sleep=sleep)
 
     def start(self, options: Options | None = None, gpus: Gpus | None = None, **more: Any) -> Running:
         """Serve in this process."""

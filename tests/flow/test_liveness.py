@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +55,44 @@ def test_the_program_answers_its_probe_and_leaves_no_socket(
 
     assert capsys.readouterr().out == "ok\n"
     assert not probed.exists()
+
+
+def test_the_program_tells_its_metrics_over_its_socket_and_its_address(
+    site: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probed = tmp_path / "plugin.sock"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with site.process("--probe-socket", str(probed), "--metrics-address", f"127.0.0.1:{port}") as process:
+        for line in process.stderr:
+            if "answers probes" in line:
+                break
+        assert main([str(probed), "/metrics"]) == 0
+        text = asked(f"http://127.0.0.1:{port}/metrics")
+
+    assert "tangram_plugin_hung_calls 0" in capsys.readouterr().out
+    assert "# TYPE tangram_plugin_looks_total counter" in text
+
+
+def asked(url: str) -> str:
+    """Ask until the address is served, which a thread of its own does."""
+    give_up_at = time.monotonic() + 10.0
+    while True:
+        try:
+            with urllib.request.urlopen(url) as answer:
+                return str(answer.read().decode())
+        except urllib.error.URLError:
+            assert time.monotonic() < give_up_at
+
+
+def test_a_metrics_address_that_is_none_is_refused_in_one_sentence(
+    run_plugin: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    ended = run_plugin("--metrics-address", "9464")
+
+    assert ended.returncode == 2
+    assert "cannot use --metrics-address '9464': must be HOST:PORT or :PORT" in ended.stderr
 
 
 def test_a_probe_socket_that_cannot_be_made_is_one_message_and_nothing_is_left(

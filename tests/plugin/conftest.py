@@ -199,6 +199,7 @@ class Bench:
             self.options.claims_dir,
             self.options.metadata_dir,
             self.options.made_vfs_dir,
+            self.options.mig_modes_dir,
         )
         return found + [str(path) for folder in folders if folder.exists() for path in folder.iterdir()]
 

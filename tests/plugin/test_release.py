@@ -115,3 +115,31 @@ def test_wrong_options_and_help_end_as_those_of_the_plugin(
     assert release("--driver-name", "NOT A NAME")[0] == 2
     assert main(["plugin", "release", "--help"]) == 0
     assert "examples:" in capsys.readouterr().out
+
+
+def test_the_release_of_a_claim_on_a_lost_gpu_parks_what_is_there(
+    spoilt: Any, release: Release, caplog: pytest.LogCaptureFixture
+) -> None:
+    spoilt.inject("gpu-0:lost")
+
+    status, out, _ = release("u1")
+
+    assert (status, out) == (
+        0,
+        "released claim default/claim-u1 (u1): what is on the lost GPU stays held, and is undone when "
+        "the GPU is back or the node reboots\n",
+    )
+    assert "its pod may end; what is on the lost GPU stays held until it is back" in caplog.text
+    assert [record.state for record in spoilt.records()] == ["undoing"]
+    assert not spoilt.document("u1").exists()
+    spoilt.simulated.reset_gpu(spoilt.uuid(0))
+    spoilt.driver.parked.look_after()
+    assert spoilt.leftovers() == [f"{record_file(spoilt)}.corrupt"]
+
+
+def test_a_program_is_told_what_is_parked(spoilt: Any, release: Release) -> None:
+    spoilt.inject("gpu-0:lost")
+
+    _, out, _ = release("u1", "--json")
+
+    assert json.loads(out)["released"]["parked"] is True

@@ -25,6 +25,7 @@ from agent.hardware.nvml.boards import (
     read_memory_bytes,
     read_mig_mode,
     read_minor,
+    read_processes,
     write_compute_mode,
 )
 from agent.hardware.nvml.calls import call, refusal
@@ -137,6 +138,10 @@ class Nvml:
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs by id, also those without a CI; empty with MIG off."""
         return read_gpu_instances(self._handle(gpu), gpu)
+
+    def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
+        """Return the processes that compute or draw on a GPU. Raises: HardwareError."""
+        return read_processes(self._handle(gpu), f"GPU {gpu}")
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Request the mode and return whether it took effect or is pending.

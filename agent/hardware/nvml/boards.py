@@ -18,6 +18,11 @@ _COMPUTE_MODES: Final = {
     pynvml.NVML_COMPUTEMODE_PROHIBITED: ComputeMode.PROHIBITED,
     pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS: ComputeMode.EXCLUSIVE_PROCESS,
 }
+_PROCESS_LISTS: Final = (
+    ("compute", pynvml.nvmlDeviceGetComputeRunningProcesses),
+    ("draw", pynvml.nvmlDeviceGetGraphicsRunningProcesses),
+    ("compute under MPS", pynvml.nvmlDeviceGetMPSComputeRunningProcesses),
+)
 
 
 def read_gpu(device: Any, index: int) -> Gpu:
@@ -60,6 +65,17 @@ def read_mig_mode(device: Any, subject: str) -> MigMode | None:
         return None
     enabled = pynvml.NVML_DEVICE_MIG_ENABLE
     return MigMode(current == enabled, pending == enabled)
+
+
+def read_processes(device: Any, subject: str) -> tuple[int, ...]:
+    """Return the numbers of the processes that compute or draw on a GPU. Raises: HardwareError."""
+    found: set[int] = set()
+    for what, function in _PROCESS_LISTS:
+        try:
+            found.update(one.pid for one in call(f"list processes that {what}", subject, function, device))
+        except NotSupported:  # older drivers know fewer kinds
+            continue
+    return tuple(sorted(found))
 
 
 def read_compute_mode(device: Any, subject: str) -> ComputeMode:

@@ -69,6 +69,7 @@ PROFILES: Final[Call[tuple[MigProfile, ...]]] = Call(
 GPU_INSTANCES: Final[Call[tuple[GpuInstance, ...]]] = Call(
     "gpu_instances", "list GIs", tuple[GpuUuid], tuple[GpuInstance, ...]
 )
+PROCESSES: Final[Call[tuple[int, ...]]] = Call("processes", "list processes", tuple[GpuUuid], tuple[int, ...])
 SET_MIG_MODE: Final[Call[ModeChange]] = Call(
     "set_mig_mode", "set the MIG mode", tuple[GpuUuid, bool], ModeChange, _CHANGE_S
 )
@@ -91,7 +92,7 @@ CALLS: Final[Mapping[str, Call[Any]]] = {
     call.name: call
     for call in (
         *(OPEN, VERSIONS, COUNT, GPU, MINOR, MIG_MODE, COMPUTE_MODE, SET_COMPUTE_MODE, PROFILES),
-        *(GPU_INSTANCES, SET_MIG_MODE, CREATE_GI, CREATE_CI, DESTROY_CI, DESTROY_GI),
+        *(GPU_INSTANCES, PROCESSES, SET_MIG_MODE, CREATE_GI, CREATE_CI, DESTROY_CI, DESTROY_GI),
     )
 }
 

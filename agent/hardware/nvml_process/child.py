@@ -2,16 +2,18 @@
 
 Takes the descriptor of one end of a socket pair. Each message is a question, and each question has a thread,
 so that a call that hangs keeps no other waiting. SIGTERM ends it at once: whoever needs the driver free sends
-that, and its handles are gone. It imports little, because every node has one.
+that, and its handles are gone. SIGUSR1 ends it as soon as no call is in it: what was not begun by then is
+asked again of the next one. It imports little, because every node has one.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Condition, Thread
 from typing import Any
 
 from agent.hardware.errors import HardwareError, HardwareFault
@@ -26,9 +28,7 @@ from agent.hardware.nvml_process.calls import (
     encode_answer,
     result,
 )
-
-NAME = "tangram-nvml"
-"""What the kernel calls the process, such as in ``ps -e``."""
+from agent.hardware.nvml_program import NAME, STEP_ASIDE, STEPPED_ASIDE
 
 
 class Child:
@@ -56,20 +56,53 @@ class Child:
         return getattr(self._nvml, call.name)(*arguments)
 
 
+class CallsInside:
+    """Counts the calls in this process, which ends between two of them where it is asked to step aside."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._count = 0
+        self._is_ending = False
+
+    def begin(self) -> bool:
+        """Count a call; return False where no more may begin."""
+        with self._changed:
+            self._count += not self._is_ending
+            return not self._is_ending
+
+    def end(self) -> None:
+        """Note that a call was answered."""
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def step_aside_when_asked(self) -> None:
+        """Wait for the signal, which every thread blocks, then for the calls, and end the process."""
+        signal.sigwait({STEP_ASIDE})
+        with self._changed:
+            self._is_ending = True
+            self._changed.wait_for(lambda: self._count == 0)
+            os._exit(STEPPED_ASIDE)
+
+
 def main(argv: list[str]) -> None:
     """Answer until the other end of the socket pair is closed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {STEP_ASIDE})
     with suppress(OSError):
         Path("/proc/self/comm").write_text(NAME)
-    channel, child = int(argv[0]), Child()
+    channel, child, inside = int(argv[0]), Child(), CallsInside()
+    Thread(target=inside.step_aside_when_asked, daemon=True).start()
     while data := os.read(channel, MOST_BYTES):
-        Thread(target=_answer, args=(child, channel, data), daemon=True).start()
+        if inside.begin():
+            Thread(target=_answer, args=(child, channel, data, inside), daemon=True).start()
     os._exit(0)  # what the library would do at a usual end may hang
 
 
-def _answer(child: Child, channel: int, data: bytes) -> None:
+def _answer(child: Child, channel: int, data: bytes, inside: CallsInside) -> None:
     answer = child.answer(*decode_question(data))
     with suppress(OSError):  # the parent is gone
         os.write(channel, encode_answer(answer))
+    inside.end()
 
 
 if __name__ == "__main__":

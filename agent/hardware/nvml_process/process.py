@@ -12,12 +12,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from enum import StrEnum
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final
 
-from agent.hardware.errors import DriverLetGo, GivenUp, HardwareError, HardwareFault, SessionEnded, Unanswered
+from agent.hardware.errors import (
+    DriverLetGo,
+    GivenUp,
+    HardwareError,
+    HardwareFault,
+    SessionEnded,
+    SteppedAside,
+    Unanswered,
+)
 from agent.hardware.nvml_process.calls import (
     MOST_BYTES,
     Answer,
@@ -29,9 +38,25 @@ from agent.hardware.nvml_process.calls import (
     encode_question,
     value_of,
 )
+from agent.hardware.nvml_program import MODULE, STEP_ASIDE, STEPPED_ASIDE
 
-_MODULE: Final = "agent.hardware.nvml_process.child"
+_STEPPED_ASIDE: Final = frozenset({STEPPED_ASIDE, -STEP_ASIDE})  # by the signal: before any call could begin
 _DIES_S: Final = 5.0
+
+
+class HowItEnded(StrEnum):
+    """How a process ended."""
+
+    LET_GO = "asked to let go of the driver"
+    STEPPED_ASIDE = "asked to step aside"
+    OTHERWISE = "otherwise"
+
+    @classmethod
+    def of(cls, status: int) -> HowItEnded:
+        """Return what a status of ``Popen.wait`` means."""
+        if status == -signal.SIGTERM:
+            return cls.LET_GO
+        return cls.STEPPED_ASIDE if status in _STEPPED_ASIDE else cls.OTHERWISE
 
 
 class Ended:
@@ -83,7 +108,7 @@ def _started() -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     except OSError as error:
         raise _not_started(error) from error
-    command = [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno())]
+    command = [sys.executable, "-P", "-m", MODULE, str(theirs.fileno())]
     with theirs:
         try:
             # In a session of its own, so that ^C in a terminal is for the program alone.
@@ -103,13 +128,12 @@ def _not_started(error: OSError) -> HardwareFault:
 class Process:
     """A running NVML process.
 
-    Shape: ``hear_end`` is called by another thread once the process is gone, with whether somebody asked it
-           to go.
+    Shape: ``hear_end`` is called by another thread once the process is gone, with how it ended.
     Raises: HardwareFault where no process can be started.
     """
 
     def __init__(
-        self, interruption: Interruption, hear_end: Callable[[bool], None], wait: Wait = wait_for_answer
+        self, interruption: Interruption, hear_end: Callable[[HowItEnded], None], wait: Wait = wait_for_answer
     ) -> None:
         self._wait = wait
         self._interruption = interruption
@@ -136,8 +160,8 @@ class Process:
     def ask(self, call: Call[Answered], subject: str, *arguments: object) -> Answered:
         """Return what a call returns.
 
-        Raises: the call's HardwareError; Unanswered; SessionEnded, DriverLetGo where the process ends;
-                GivenUp.
+        Raises: the call's HardwareError; Unanswered; SessionEnded, DriverLetGo, SteppedAside where the
+                process ends; GivenUp.
         """
         number, inbox = next(self._numbers), Inbox()
         self._interruption.watch(inbox)
@@ -201,10 +225,13 @@ class Process:
 
     def _ended(self, call: Call[Any], subject: str) -> HardwareError:
         code = self._child.wait()
-        if code == -signal.SIGTERM:
+        how = HowItEnded.of(code)
+        if how is HowItEnded.LET_GO:
             return DriverLetGo(call.attempted, subject, "this program was asked to let go of the driver")
-        how = f"by signal {-code}" if code < 0 else f"with status {code}"
-        return SessionEnded(call.attempted, subject, f"its process ended {how}")
+        if how is HowItEnded.STEPPED_ASIDE:
+            return SteppedAside(call.attempted, subject, "its process stepped aside before it began")
+        text = f"by signal {-code}" if code < 0 else f"with status {code}"
+        return SessionEnded(call.attempted, subject, f"its process ended {text}")
 
     def _read(self) -> None:
         """Hand out the answers until the process is gone."""
@@ -219,7 +246,7 @@ class Process:
                 if inbox is not None:
                     inbox.put(answer)
         self._child.kill()
-        self._hear_end(self._child.wait() == -signal.SIGTERM)
+        self._hear_end(HowItEnded.of(self._child.wait()))
         with self._lock:
             self._is_over = True
             waiting = list(self._inboxes.values())

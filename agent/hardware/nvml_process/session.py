@@ -8,12 +8,20 @@ from _ctypes import dlclose
 from collections.abc import Callable
 from ctypes import CDLL
 from pathlib import Path
+from queue import Empty
 from typing import Final
 
-from agent.hardware.errors import DriverLetGo, LibraryMissing
+from agent.hardware.errors import DriverLetGo, GivenUp, LibraryMissing
 from agent.hardware.nvml_process import calls
 from agent.hardware.nvml_process.calls import Answered, Call
-from agent.hardware.nvml_process.process import Interruption, Process, Wait, wait_for_answer
+from agent.hardware.nvml_process.process import (
+    HowItEnded,
+    Inbox,
+    Interruption,
+    Process,
+    Wait,
+    wait_for_answer,
+)
 from agent.hardware.types import (
     ComputeInstance,
     ComputeMode,
@@ -30,6 +38,8 @@ from agent.hardware.types import (
 
 LET_GO_S: Final = 30.0
 """Long enough to unload a driver, short enough that nobody takes the node for broken."""
+STEP_ASIDE_S: Final = 5.0
+"""Long enough for a change of the MIG mode to begin, short enough that calls can wait for it."""
 _LIBRARY: Final = "libnvidia-ml.so.1"
 _NODE: Final = "this node"
 _log = logging.getLogger(__name__)
@@ -39,7 +49,8 @@ class NvmlProcesses:
     """Starts NVML processes, one after the other.
 
     A process that was asked to go (SIGTERM) is not replaced at once: whoever asked needs the driver free.
-    Units: ``clock`` and ``let_go_s`` seconds.
+    After one that stepped aside (SIGUSR1) the next is awaited, so that no call fails.
+    Shape: ``pause`` waits for the end of that time. Units: ``clock``, ``let_go_s`` and ``aside_s`` seconds.
     """
 
     def __init__(
@@ -48,13 +59,18 @@ class NvmlProcesses:
         *,
         clock: Callable[[], float] = time.monotonic,
         let_go_s: float = LET_GO_S,
+        aside_s: float = STEP_ASIDE_S,
         wait: Wait = wait_for_answer,
+        pause: Wait = wait_for_answer,
     ) -> None:
         self._interruption = interruption
         self._clock = clock
         self._let_go_s = let_go_s
+        self._aside_s = aside_s
         self._wait = wait
+        self._pause = pause
         self._let_go_at: float | None = None
+        self._aside_at: float | None = None
         self._missing: LibraryMissing | None = None
 
     def open(self, library: Path | None = None) -> NvmlProcess:
@@ -65,6 +81,7 @@ class NvmlProcesses:
         if self._let_go_at is not None and self._clock() - self._let_go_at < self._let_go_s:
             reason = f"this program was asked to let go of the driver less than {self._let_go_s:g} s ago"
             raise DriverLetGo("open NVML", _NODE, reason)
+        self._stay_aside()
         if self._missing is not None and not _can_be_loaded(library):
             raise _again(self._missing)
         session = NvmlProcess(Process(self._interruption, self._hear_end, self._wait))
@@ -78,9 +95,29 @@ class NvmlProcesses:
         _log.info("NVML is open in process %d", session.process.pid)
         return session
 
-    def _hear_end(self, was_asked: bool) -> None:
-        if was_asked:
+    def _stay_aside(self) -> None:
+        """Wait until whoever asked has had the driver for long enough. Raises: GivenUp."""
+        if self._aside_at is None:
+            return
+        left_s = self._aside_at + self._aside_s - self._clock()
+        if left_s <= 0:
+            return
+        inbox = Inbox()
+        self._interruption.watch(inbox)
+        try:
+            self._pause(inbox, left_s)
+        except Empty:
+            return
+        finally:
+            self._interruption.forget(inbox)
+        raise GivenUp("open NVML", _NODE, "the program ends")
+
+    def _hear_end(self, how: HowItEnded) -> None:
+        if how is HowItEnded.LET_GO:
             self._let_go_at = self._clock()
+        elif how is HowItEnded.STEPPED_ASIDE:
+            self._aside_at = self._clock()
+            _log.info("NVML is closed for %g s: another program needs the driver", self._aside_s)
 
 
 class NvmlProcess:
@@ -137,6 +174,10 @@ class NvmlProcess:
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs."""
         return self._ask(calls.GPU_INSTANCES, _of(gpu), gpu)
+
+    def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
+        """Return the processes that compute or draw on a GPU."""
+        return self._ask(calls.PROCESSES, _of(gpu), gpu)
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Ask for the mode."""

@@ -34,6 +34,7 @@ class Call(StrEnum):
     MIG_MODE = "mig-mode"
     PROFILES = "profiles"
     GPU_INSTANCES = "gpu-instances"
+    PROCESSES = "processes"
     SET_MIG_MODE = "set-mig-mode"
     CREATE_GPU_INSTANCE = "create-gpu-instance"
     CREATE_COMPUTE_INSTANCE = "create-compute-instance"

@@ -6,6 +6,7 @@ Every call reads the state again, so that several processes see the same hardwar
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from agent.hardware.errors import HardwareError
@@ -91,15 +92,23 @@ class SimulatedGpus:
         with self.calls.of_gpu(Call.GPU_INSTANCES, gpu, "list the GPU instances") as (_, state):
             return tuple(_instance(gpu, instance) for instance in state.gpus[gpu].instances)
 
+    def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
+        """Return the processes that are clients of a GPU."""
+        with self.calls.of_gpu(Call.PROCESSES, gpu, "list the processes") as (card, state):
+            return self.calls.store.clients.of(state.boots, card.minor)
+
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
-        """Request the mode and return whether it took effect or is pending. Raises: NotSupported, InUse."""
+        """Request the mode and return whether it took effect or is pending. Raises: NotSupported, InUse.
+
+        Clients keep it from taking effect, but for this process: a client may change the mode itself.
+        """
 
         def decide(card: Card, state: State) -> tuple[State, ModeChange]:
             after, change = rules.set_mode(
                 card,
                 state.gpus[gpu],
                 enabled,
-                is_held=is_held(state, card.minor),
+                is_held=is_held(state, card.minor) or self._has_other_clients(card, state),
                 is_passthrough=self.calls.store.node.document.passthrough,
             )
             return with_gpu(state, gpu, after), change
@@ -151,6 +160,9 @@ class SimulatedGpus:
             return with_gpu(state, gpu, after), None
 
         self.calls.change(Call.DESTROY_GPU_INSTANCE, gpu, "destroy GPU instance", decide)
+
+    def _has_other_clients(self, card: Card, state: State) -> bool:
+        return bool(set(self.calls.store.clients.of(state.boots, card.minor)) - {os.getpid()})
 
     def _gpu(self, card: Card) -> Gpu | Unreadable:
         try:

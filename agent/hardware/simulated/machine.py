@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -145,11 +146,16 @@ class SimulatedMachine:
         card = self.gpus.calls.card(gpu, "reset")
 
         def decide(state: State) -> State:
-            if is_held(state, card.minor):
+            if is_held(state, card.minor) or self._store.clients.of(state.boots, card.minor):
                 raise InUse("reset", str(card), "a client holds the GPU")
             return with_gpu(without(state, Lost(card.minor)), gpu, rules.after_reset(state.gpus[gpu]))
 
         self._apply(decide)
+
+    def client(self, gpu: GpuUuid) -> AbstractContextManager[None]:
+        """Make this process a client of a GPU while the block runs. Raises: NotFound."""
+        card = self.gpus.calls.card(gpu, "open")
+        return self._store.clients.held(self._store.read().boots, card.minor)
 
     def set_vfs(self, pf: Bdf, count: int) -> None:
         """Set the number of a NIC's VFs, with the kernel's checks in the kernel's order.

@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
+from agent.hardware.simulated.clients import Clients
 from agent.hardware.simulated.driver_tree import follow_instances, render_driver, render_instances
 from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.faults import NicTrouble
@@ -46,6 +47,7 @@ class Store:
     directory: Path
     root: Path = field(init=False)
     files: StateFile = field(init=False)
+    clients: Clients = field(init=False)
     _tree: Files = field(init=False, repr=False, compare=False)
     _rendered: str = field(init=False, repr=False, compare=False)
     # The state rendered last: while the same state is read again, the tree is up to date.
@@ -54,6 +56,7 @@ class Store:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self.directory / "root")
         object.__setattr__(self, "files", StateFile(self.directory))
+        object.__setattr__(self, "clients", Clients(self.directory))
         object.__setattr__(self, "_tree", Files(self.root))
         object.__setattr__(self, "_rendered", os.fspath(self.directory / "rendered"))
 

@@ -20,15 +20,17 @@ _LAST: Final = 255
 _WORDS: Final = {"whole": GpuMode.WHOLE, "mig": GpuMode.MIG, "shared": GpuMode.SHARED, "mps": GpuMode.MPS}
 _RANGE: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
 _MODE: Final = re.compile(r"(whole|mig|shared|mps)(?::(\d{1,2})%)?", re.ASCII)
+_KEPT: Final = "mig:on"
 _NUMBERS: Final = f"must be all, or numbers of GPUs from 0 to {_LAST} such as 0,2-5"
 _FORM: Final = (
     f"must be GPUs=MODES: all or numbers from 0 to {_LAST}, and modes of {', '.join(_WORDS)}, "
-    "such as 0,2-5=whole,mig,shared"
+    "such as 0,2-5=whole,mig,shared; mig:on alone keeps GPUs in MIG mode"
 )
 _PARTS: Final = (
     "shared and mps have either no parts, or both have one of 1% to 99%, together at most 100%, "
     "such as shared:50%,mps:50%"
 )
+_ALONE: Final = "mig:on keeps GPUs in MIG mode, which leaves room for no other mode: it stands alone"
 _ONCE: Final = "no other entry may name the same GPUs"
 
 
@@ -39,7 +41,9 @@ def add_option(parser: ArgumentParser) -> None:
         metavar="GPUS=MODES",
         action="append",
         help="in which modes GPUs are offered: all or numbers, and modes of whole, mig, shared, mps, such as "
-        "0,2-5=whole,mig,shared:50%%,mps:50%%; may be given several times; default: all=whole,mig; "
+        "0,2-5=whole,mig,shared:50%%,mps:50%%; with mig, MIG mode is set for the first partition and unset "
+        "after the last; mig:on, which stands alone, sets it once, and it stays; may be given several times; "
+        "default: all=whole,mig; "
         "agent and plugin of a node need the same values",
     )
 
@@ -85,6 +89,9 @@ def _numbers(gpus: str) -> frozenset[int]:
 
 
 def _modes(modes: str, text: str) -> ModesOfGpu:
+    if _KEPT in modes.split(","):
+        require(modes == _KEPT, OPTION, text, _ALONE)
+        return ModesOfGpu(whole=False, keeps_mig=True)
     parts: dict[GpuMode, int | None] = {}
     for one in modes.split(","):
         found = _MODE.fullmatch(one)

@@ -17,7 +17,6 @@ from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wa
 from plugin.kinds.mig_partition import compute_instances
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
 from plugin.kinds.mig_partition.instances import is_alive
-from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
@@ -70,7 +69,7 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
         """
         machine, known = context.machine.gpus, context.node.gpus
         for uuid in dict.fromkeys(device.gpu for device in devices):
-            mig_mode.turn_on(machine, known[uuid])
+            context.mig_modes.turn_on(known[uuid])
         mine = {device.device: device for device in devices}
         for device in devices:
             siblings = compute_instances.siblings_of(device, [*context.others, *mine.values()])

@@ -23,7 +23,6 @@ from plugin.kinds.mig_partition.claimed import (
     ClaimedMigDevice,
     ClaimedMigPartition,
 )
-from plugin.machine import mig_mode
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
@@ -58,7 +57,7 @@ class MigKind(PreparableKind[MigPartition, M]):
         """
         machine, known = context.machine.gpus, context.node.gpus
         for uuid in dict.fromkeys(device.gpu for device in devices):
-            mig_mode.turn_on(machine, known[uuid])
+            context.mig_modes.turn_on(known[uuid])
         present = _present(context, devices)
         for device in devices:
             note = partial(_note_gpu_instance, progress, device)

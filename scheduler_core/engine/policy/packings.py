@@ -11,6 +11,7 @@ from typing import Final
 
 from scheduler_core.engine.policy.part_counts import Fit, PartCounts
 from scheduler_core.engine.solve.component_view import ComponentView, counted, without
+from scheduler_core.engine.solve.subproblem import Picks
 
 _WIDTH: Final = 128  # states followed at a time: where there are more, only the first ones are
 
@@ -21,10 +22,15 @@ Losses = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """One way. Shape: ``positions`` has the device of each turn."""
+    """One way.
+
+    Shape: ``positions`` has the device of each turn; ``of_one_member`` the same as picks of a subproblem with
+           one member.
+    """
 
     positions: tuple[int, ...]
     losses: Losses
+    of_one_member: Picks
 
 
 def lost(before: Fit, after: Fit) -> Losses:
@@ -47,7 +53,9 @@ def packings(
         if any(_is_under(after, other) for other, _ in best):
             continue
         best = [entry for entry in best if not _is_under(entry[0], after)]
-        best.append((after, Packing(chosen, lost(before, after))))
+        best.append(
+            (after, Packing(chosen, lost(before, after), tuple([(0, position) for position in chosen])))
+        )
     return tuple(packing for _, packing in best)
 
 

@@ -19,10 +19,13 @@ from scheduler_core.engine.policy.part_counts import PartCounts, PartKey
 from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.engine.solve.counted import CountedSubproblem
 from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem, Solution
-from scheduler_core.engine.solve.subproblem import Progress, States, Subproblem, after
+from scheduler_core.engine.solve.subproblem import Picks, Progress, States, Subproblem, after
 from scheduler_core.tables.component import Component
 
 Priced = tuple[float, Solution]
+Offer = tuple[float, Picks]
+"""A price, and the devices of a subproblem's members."""
+
 _LIMIT: Final = 1 << 14
 
 
@@ -52,6 +55,17 @@ class Ways:
         return found
 
 
+@dataclass(slots=True, eq=False)
+class NodeWays:
+    """The ways of all subproblems on nodes whose components have equal part counts.
+
+    Shape: ``part_counts`` of each component; ``known`` has the ways of each member of a subproblem.
+    """
+
+    part_counts: tuple[PartCounts, ...]
+    known: dict[PlannedSubproblem, tuple[Ways, ...]] = field(default_factory=dict)
+
+
 class ScarcityPrice:
     """Keeps the totals of a cluster, and chooses answers by price.
 
@@ -70,9 +84,8 @@ class ScarcityPrice:
         self._totals: list[int] = []
         self._global: dict[PartCounts, tuple[int, ...]] = {}
         self._changes = 0
-        self._member_counts: dict[tuple[Component, ...], tuple[PartCounts, ...]] = {}
-        self._same_member_counts: dict[tuple[PartCounts, ...], tuple[PartCounts, ...]] = {}
-        self._members: dict[tuple[PlannedSubproblem, tuple[PartCounts, ...]], tuple[Ways, ...]] = {}
+        self._nodes: dict[tuple[Component, ...], NodeWays] = {}
+        self._equal_nodes: dict[tuple[PartCounts, ...], NodeWays] = {}
         self._known_ways: dict[tuple[ComponentView, PartCounts, tuple[int, ...]], Ways] = {}
 
     def entered(self, component: Component) -> None:
@@ -84,7 +97,7 @@ class ScarcityPrice:
         """Remove a component from the totals."""
         part_counts = self._part_counts_of(component)
         self._count(part_counts, part_counts.fit(component.state), -1)
-        self._member_counts.clear()
+        self._nodes.clear()
 
     def moved(self, component: Component, before: int) -> None:
         """Change the totals by what a change of state frees or takes."""
@@ -98,43 +111,53 @@ class ScarcityPrice:
 
         Raises: BeyondTables.
         """
-        best: Priced | None = None
-        options: tuple[int, ...] = ()
+        node_ways = self._node_ways(components)
+        best: Offer | None = None
+        chosen: PlannedSubproblem | None = None
         for planned in plan.by_options:
-            if best is not None and planned.choice.options != options:
+            if chosen is not None and planned.choice.options != chosen.choice.options:
                 break
-            found = self._cheapest(planned, components)
+            found = self._cheapest(planned, components, node_ways)
             if found is not None and (best is None or found[0] < best[0]):
-                best, options = found, planned.choice.options
-        return best
+                best, chosen = found, planned
+        if best is None or chosen is None:
+            return None
+        return best[0], chosen.answer(best[1])
 
-    def _cheapest(self, planned: PlannedSubproblem, components: Sequence[Component]) -> Priced | None:
+    def _cheapest(
+        self, planned: PlannedSubproblem, components: Sequence[Component], node_ways: NodeWays
+    ) -> Offer | None:
         subproblem = planned.subproblem
-        ways = self._ways_of(planned, components)
-        states = [components[number].state for number in planned.components]
+        ways = node_ways.known.get(planned)
+        if ways is None:
+            ways = self._member_ways(planned, node_ways)
         if isinstance(subproblem, CountedSubproblem) and subproblem.is_single:
-            return self._in_one(planned, ways[0], states[0])
+            found = self._cheapest_packing(ways[0], components[planned.components[0]].state)
+            return None if found is None else (found[0], found[1].of_one_member)
+        states = tuple([components[number].state for number in planned.components])
         if len(subproblem.order) == 1:
-            return self._one(planned, ways, states)
-        return self._one_by_one(planned, [one.part_counts for one in ways], tuple(states))
+            return self._one(ways, states)
+        return self._one_by_one(planned, [one.part_counts for one in ways], states)
 
-    def _ways_of(self, planned: PlannedSubproblem, components: Sequence[Component]) -> tuple[Ways, ...]:
-        """Return the ways of each member. Nodes that share a plan and part counts share them."""
+    def _node_ways(self, components: Sequence[Component]) -> NodeWays:
+        """Return the ways on a node; nodes that have the same part counts share them."""
         node_view = tuple(components)
-        member_counts = self._member_counts.get(node_view)
-        if member_counts is None:
-            found = tuple(map(self._part_counts_of, node_view))
-            member_counts = self._member_counts[node_view] = self._same_member_counts.setdefault(found, found)
-        known = self._members.get((planned, member_counts))
-        if known is None:
-            if len(self._members) >= _LIMIT:
-                self._members.clear()
-            pairs = zip(planned.subproblem.members, planned.components, strict=True)
-            known = self._members[planned, member_counts] = tuple(
-                self._ways(member.view, member_counts[number], planned.subproblem.order)
-                for member, number in pairs
-            )
-        return known
+        found = self._nodes.get(node_view)
+        if found is None:
+            counts = tuple(map(self._part_counts_of, node_view))
+            found = self._nodes[node_view] = self._equal_nodes.setdefault(counts, NodeWays(counts))
+        return found
+
+    def _member_ways(self, planned: PlannedSubproblem, node_ways: NodeWays) -> tuple[Ways, ...]:
+        """Make the ways of each member of a subproblem."""
+        if len(node_ways.known) >= _LIMIT:
+            node_ways.known.clear()
+        pairs = zip(planned.subproblem.members, planned.components, strict=True)
+        counts = node_ways.part_counts
+        found = node_ways.known[planned] = tuple(
+            self._ways(member.view, counts[number], planned.subproblem.order) for member, number in pairs
+        )
+        return found
 
     def _ways(self, view: ComponentView, part_counts: PartCounts, order: tuple[int, ...]) -> Ways:
         key = (view, part_counts, order)
@@ -143,15 +166,7 @@ class ScarcityPrice:
             found = self._known_ways[key] = Ways(view, part_counts, order)
         return found
 
-    def _in_one(self, planned: PlannedSubproblem, ways: Ways, state: int) -> Priced | None:
-        """Choose a packing of the only component."""
-        found = self._cheapest_packing(ways, state)
-        if found is None:
-            return None
-        price, packing = found
-        return price, planned.answer(tuple([(0, position) for position in packing.positions]))
-
-    def _one(self, planned: PlannedSubproblem, ways: Sequence[Ways], states: Sequence[int]) -> Priced | None:
+    def _one(self, ways: Sequence[Ways], states: Sequence[int]) -> Offer | None:
         """Choose one device: the cheapest one, the first of equal prices."""
         best: tuple[float, Packing] | None = None
         chosen = 0
@@ -161,11 +176,11 @@ class ScarcityPrice:
             found = self._cheapest_packing(ways[number], state)
             if found is not None and (best is None or found[0] < best[0]):
                 best, chosen = found, number
-        return None if best is None else (best[0], planned.answer(((chosen, best[1].positions[0]),)))
+        return None if best is None else (best[0], ((chosen, best[1].positions[0]),))
 
     def _one_by_one(
         self, planned: PlannedSubproblem, member_counts: Sequence[PartCounts], states: States
-    ) -> Priced | None:
+    ) -> Offer | None:
         """Choose device by device, the cheapest each time.
 
         First try without asking whether the rest still fits; where that ends without an answer, with asking.
@@ -194,7 +209,7 @@ class ScarcityPrice:
         turns: Sequence[int],
         *,
         looks_ahead: bool,
-    ) -> Priced | None:
+    ) -> Offer | None:
         subproblem, price = planned.subproblem, 0.0
         progress = subproblem.start()
         picks: list[tuple[int, int]] = [(0, 0)] * len(subproblem.order)
@@ -210,7 +225,7 @@ class ScarcityPrice:
                     break
             else:
                 return None
-        return price, planned.answer(tuple(picks))
+        return price, tuple(picks)
 
     def _offers(
         self,

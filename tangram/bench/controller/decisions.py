@@ -1,6 +1,7 @@
 """B15: the controller on many nodes: from the bytes of an API server to its decisions about pods.
 
-Nothing is written: every pod stays in flight, so its devices are held. Times are those of the processor.
+Nothing is written: every pod stays in flight, so its devices are held. The policy is the controller's own,
+best-fit. Times are those of the processor.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def controlling(settings: Settings) -> Report:
     pods = min(settings.count or count * _PODS_PER_NODE, count * GPUS)  # each takes a GPU
     ids = map(str, itertools.count())
     seen = ClusterSeen(DRIVER)
-    coordinator = Coordinator(seen, Allocator(seen, lambda: next(ids), settings.policy))
+    coordinator = Coordinator(seen, Allocator(seen, lambda: next(ids)))
     for one in classes().values():
         coordinator.take(seen.set_class(one))
     fed = list(_fed(coordinator, settings, count))

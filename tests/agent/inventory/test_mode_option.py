@@ -14,8 +14,13 @@ RIGHT = [
     (["0=mps", "all=whole"], GpuModes(ModesOfGpu(mig=False), {0: ModesOfGpu(False, False, mps=100)})),
     (["0,2-3=whole"], GpuModes(by_number=dict.fromkeys([0, 2, 3], ModesOfGpu(mig=False)))),
     (["255=mig,mps:1%,shared:99%"], GpuModes(by_number={255: ModesOfGpu(False, True, 99, 1)})),
+    (
+        ["all=mig", "3=mig:on"],
+        GpuModes(ModesOfGpu(whole=False), {3: ModesOfGpu(whole=False, keeps_mig=True)}),
+    ),
 ]
 FORM = "must be GPUs=MODES: all or numbers from 0 to 255"
+ALONE = "mig:on keeps GPUs in MIG mode, which leaves room for no other mode: it stands alone"
 PARTS = "either no parts, or both have one of 1% to 99%"
 WRONG = [
     *(
@@ -25,6 +30,11 @@ WRONG = [
     *(
         (text, FORM)
         for text in ["0=", "0=whole,", "0=vfio", "0=whole,whole", " 0=mig", "١=mig", "0=mps:100%", "0=mps:x%"]
+    ),
+    *((text, FORM) for text in ["0=mig:off", "0=whole:on", "0=mig:ON", "0=mig:on%", "0=mig:", "0=mig:on "]),
+    *(
+        (f"0={text}", ALONE)
+        for text in ["whole,mig:on", "mig:on,mig", "mig:on,shared", "mps,mig:on", "mig:on,"]
     ),
     *(
         (f"0={text}", PARTS)

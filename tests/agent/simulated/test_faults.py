@@ -65,6 +65,7 @@ def test_every_error_of_the_driver_can_be_injected() -> None:
         errors.GivenUp,
         errors.LibraryMissing,
         errors.SessionEnded,
+        errors.SteppedAside,
         errors.Unanswered,
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from agent.hardware.clients.ports import GpuClients
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.mps.ports import MpsReader
 from agent.hardware.nics.ports import NicReader, Nics
@@ -13,6 +14,7 @@ from agent.hardware.ports import BootReader, DriverFiles, GpuFacts, GpuReader, M
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.state import StateFile
+from agent.inventory.modes import GpuModes
 from agent.inventory.published import NicVf
 from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.kinds.gpus_under_mps.share import MpsGpuKind
@@ -33,14 +35,19 @@ from plugin.kinds.whole_gpus.gpu_partition import GpuPartitionKind
 from plugin.kinds.whole_gpus.shared_gpu import SharedGpuKind
 from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
 from plugin.kinds.whole_gpus.whole_gpu_in_turns import GpuInTurnsKind
+from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.mig_mode import MigModes
 from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedDevice, OpaqueConfig
 from scheduler_core.model.device import DeviceId, DeviceName
 
-_READERS = (BootReader, DriverFiles, FabricReader, GpuFacts, GpuReader, MpsReader, NicReader, PciReader)
+_READERS = (
+    *(BootReader, DriverFiles, FabricReader, GpuFacts, GpuClients, GpuReader, MpsReader, NicReader),
+    PciReader,
+)
 READING = {name for port in _READERS for name in vars(port)} | {"read", "find", "refuse_taken"}
 """The methods of a machine that change nothing."""
 
@@ -256,6 +263,18 @@ class _Port:
 def waiting_of(bench: Any) -> Waiting:
     """Return how long a call waits for the machine of a bench."""
     return Waiting(most_s=5.0, clock=bench.clock, sleep=bench.clock.sleep)
+
+
+def modes_of(bench: Any, policy: GpuModes | None = None, machine: Machine | None = None) -> MigModes:
+    """Return what changes the MIG modes of a bench, or of a machine that stands before the bench's."""
+    machine = machine or bench.machine
+    return MigModes(
+        gpus=machine.gpus,
+        clients=machine.clients,
+        waiting=waiting_of(bench),
+        made=MadeModes(bench.options.mig_modes_dir),
+        policy=policy or GpuModes(),
+    )
 
 
 def vfs_of(bench: Any) -> VfSupply:

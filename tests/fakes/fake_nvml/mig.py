@@ -64,6 +64,20 @@ class FakeLibrary(Boards):
         self.gpus.set_compute_mode(self._thing(device)[1], COMPUTE_MODES[mode])
 
     @c_function
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, device, count, processes):
+        found = self.gpus.processes(self._thing(device)[1])
+        room, count._obj.value = count._obj.value, len(found)
+        if len(found) > room:
+            raise Refused(pynvml.NVML_ERROR_INSUFFICIENT_SIZE)
+        for at, pid in enumerate(found):
+            processes[at].pid = pid
+
+    @c_function
+    def nvmlDeviceGetGraphicsRunningProcesses_v3(self, device, count, processes):
+        self._thing(device)
+        count._obj.value = 0
+
+    @c_function
     def nvmlDeviceGetGpuInstanceProfileInfo(self, device, constant, info):
         self._gpu_instance_profile(device, constant, info._obj)
 

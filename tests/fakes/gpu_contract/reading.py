@@ -108,7 +108,13 @@ def test_instances_come_by_id_at_places_that_their_profile_allows(hardware: Gpus
     assert all(instance.parent == uuid for instance in instances)
 
 
-@pytest.mark.parametrize("question", ["minor", "mig_mode", "profiles", "gpu_instances"])
+def test_processes_come_by_number_and_each_once(hardware: Gpus, uuid: GpuUuid) -> None:
+    processes = hardware.processes(uuid)
+
+    assert list(processes) == sorted(set(processes))
+
+
+@pytest.mark.parametrize("question", ["minor", "mig_mode", "profiles", "gpu_instances", "processes"])
 def test_a_gpu_that_is_not_there_is_not_found(hardware: Gpus, question: str) -> None:
     with pytest.raises(NotFound):
         getattr(hardware, question)(NOBODY)

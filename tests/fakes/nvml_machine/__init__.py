@@ -20,12 +20,13 @@ FAKES = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class NvmlMachine:
-    """Shape: ``environment`` what programs must have in theirs to see the machine; ``hung`` a descriptor."""
+    """Shape: ``environment`` what programs must have in theirs to see it; ``hung`` and ``paused`` FIFOs."""
 
     simulated: SimulatedMachine
     troubles: Path
     environment: Mapping[str, str]
     hung: int
+    paused: int
 
     @classmethod
     @contextmanager
@@ -34,8 +35,9 @@ class NvmlMachine:
         simulated = SimulatedMachine.open(load_node(name), folder / "machine")
         troubles = folder / "troubles"
         troubles.mkdir()
-        os.mkfifo(troubles / "hung")
-        hung = os.open(troubles / "hung", os.O_RDONLY | os.O_NONBLOCK)
+        for fifo in ("hung", "paused", "resume"):
+            os.mkfifo(troubles / fifo)
+        hung, paused = (os.open(troubles / fifo, os.O_RDONLY | os.O_NONBLOCK) for fifo in ("hung", "paused"))
         environment = {
             "PYTHONPATH": os.pathsep.join((str(FAKES / "nvml_site"), str(FAKES))),
             "FAKE_NVML_NODE": name,
@@ -43,9 +45,10 @@ class NvmlMachine:
             "FAKE_NVML_TROUBLES": str(troubles),
         }
         try:
-            yield cls(simulated, troubles, environment, hung)
+            yield cls(simulated, troubles, environment, hung, paused)
         finally:
             os.close(hung)
+            os.close(paused)
 
     def enter(self, patch: pytest.MonkeyPatch) -> None:
         """Let the NVML processes that are started from now on see the machine."""
@@ -64,6 +67,15 @@ class NvmlMachine:
         """Return once a call hangs, and forget that it does."""
         select.select([self.hung], [], [])
         os.read(self.hung, 1)
+
+    def wait_until_paused(self) -> None:
+        """Return once a call waits to go on."""
+        select.select([self.paused], [], [])
+        os.read(self.paused, 1)
+
+    def resume(self) -> None:
+        """Let the call that waits go on."""
+        os.close(os.open(self.troubles / "resume", os.O_WRONLY))
 
     def wait(self, inbox: Any, longest_s: float) -> Any:
         """Wait for an answer as an NVML process is waited for; the time is over as soon as the call hangs."""

@@ -19,5 +19,6 @@ if "agent.hardware.nvml_process.child" in sys.orig_argv and "FAKE_NVML_NODE" in 
     machine = SimulatedMachine.open(
         load_node(os.environ["FAKE_NVML_NODE"]), Path(os.environ["FAKE_NVML_MACHINE"])
     )
-    pynvml.nvmlLib = TroubledLibrary(machine.gpus, Path(os.environ["FAKE_NVML_TROUBLES"]))
+    troubles = Path(os.environ["FAKE_NVML_TROUBLES"])
+    pynvml.nvmlLib = TroubledLibrary(machine.gpus, troubles, machine.client)
     adapter._load = lambda library: None

@@ -31,6 +31,7 @@ from plugin.kinds.nic_vf.binding import RecordedBinding
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.rdma_nic import ClaimedRdmaNic
 from plugin.kinds.whole_gpus.shared_gpu import ClaimedGpuShare
+from plugin.telling.ports import NoObserver
 from scheduler_core.model.claim import OpaqueConfig
 
 
@@ -171,6 +172,17 @@ def claims_over(make: Any, scene: Scene) -> type[RuleBasedStateMachine]:  # noqa
         @rule()
         def restart(self) -> None:
             self.bench.restart()
+
+        @rule()
+        def look(self) -> None:
+            before = [self.bench.instances(minor) for minor in (0, 1)]
+            self.bench.driver.looks(NoObserver()).look()
+            held = {one.mig_uuid for one in self.own_devices() if isinstance(one, ClaimedMigDevice)}
+            gone = {one for was in before for one in was} - {
+                *self.bench.instances(0),
+                *self.bench.instances(1),
+            }
+            assert not held & {compute.uuid for one in gone for compute in one.compute_instances}
 
         @rule()
         def reboot(self) -> None:

@@ -21,6 +21,7 @@ from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State
 from plugin.claim.steps import ClaimSteps
 from plugin.kinds.setup import DeviceSetup
+from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimRef, ClaimUid
@@ -44,6 +45,7 @@ def steps(bench: Any) -> ClaimSteps:
         host_root=Path("/"),
         waiting=waiting_of(bench),
         made_vfs=MadeVfStore(bench.options.made_vfs_dir),
+        made_modes=MadeModes(bench.options.mig_modes_dir),
     )
 
 

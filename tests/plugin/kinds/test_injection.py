@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from devices_of_kinds import vfs_of, waiting_of
+from devices_of_kinds import modes_of, vfs_of, waiting_of
 
 from agent.hardware.errors import NotFound
 from agent.hardware.ports import Machine
@@ -68,7 +68,15 @@ class FixedFiles:
 
 def context_of(bench: Any, machine: Machine | None = None, host_root: Path = Path("/")) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
-    return Context(machine or bench.machine, node, host_root, waiting_of(bench), tuple, vfs_of(bench))
+    return Context(
+        machine or bench.machine,
+        node,
+        host_root,
+        waiting_of(bench),
+        tuple,
+        vfs_of(bench),
+        modes_of(bench, machine=machine),
+    )
 
 
 def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from devices_of_kinds import modes_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,6 @@ from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import PlacementTaken
 from plugin.kinds.mig_partition import instances as mig_instances
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
-from plugin.machine import mig_mode
 
 GPU = GpuUuid("GPU-1")
 uuids = st.sampled_from(["MIG-1", "MIG-2"])
@@ -80,7 +80,7 @@ def _instance_of(device: ClaimedMigPartition, gi_id: int, uuid: str) -> MigInsta
 def half(bench: Any) -> ClaimedMigPartition:
     """Return a half of GPU 0, which is in MIG mode."""
     gpus, uuid = bench.simulated.gpus, bench.uuid(0)
-    mig_mode.turn_on(gpus, gpu_of(bench))
+    modes_of(bench).turn_on(gpu_of(bench))
     profile = next(one for one in gpus.profiles(uuid) if one.name == "3g.20gb")
     return claimed(uuid, profile.profile_id)
 

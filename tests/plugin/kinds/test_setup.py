@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from devices_of_kinds import vfs_of, waiting_of
+from devices_of_kinds import modes_of, vfs_of, waiting_of
 
 from agent.hardware.errors import InUse
 from agent.hardware.types import GpuInstance, GpuUuid
@@ -63,7 +63,15 @@ def gpus(bench: Any) -> CountingGpus:
 @pytest.fixture
 def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
     machine = replace(bench.machine, gpus=gpus)
-    return Context(machine, snapshot, Path("/"), waiting_of(bench), tuple, vfs_of(bench))
+    return Context(
+        machine,
+        snapshot,
+        Path("/"),
+        waiting_of(bench),
+        tuple,
+        vfs_of(bench),
+        modes_of(bench, machine=machine),
+    )
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from devices_of_kinds import told, vfs_of, waiting_of
+from devices_of_kinds import modes_of, told, vfs_of, waiting_of
 from made_up_kind import NIC, ClaimedVf, VfKind, vf
 
 from agent.hardware.errors import InUse
@@ -49,7 +49,9 @@ def setup(kind: VfKind) -> DeviceSetup:
 def context(bench: Any, happened: list[str]) -> Context:
     node = Node(bench.machine.readers, bench.node, "tangram.dev").snapshot
     machine = told(bench.machine, happened.append, lambda _: None)
-    return Context(machine, node, Path("/"), waiting_of(bench), tuple, vfs_of(bench))
+    return Context(
+        machine, node, Path("/"), waiting_of(bench), tuple, vfs_of(bench), modes_of(bench, machine=machine)
+    )
 
 
 @pytest.fixture

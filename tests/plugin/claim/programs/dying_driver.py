@@ -1,16 +1,19 @@
 """Processes that prepare or unprepare one claim and kill themselves at their n-th step.
 
 Each line of standard input is a deed: the folder of a bench, ``prepare``, ``look_at`` (with admin access),
-``bring-in`` (into the namespace that the file ``pod`` is), ``unprepare`` or ``keep`` (the number of VFs), the
-kind of the device, the step (from 1). Behind the deed may be ``+metadata`` where metadata files are wanted,
-or ``+vfs`` where the device is a VF that is made for the claim. A process of its own does it; the line of the
-answer is how that ended: 0 when the deed has fewer steps. A step is a file half written, written but not in
-place, in place, about to be removed, removed, or a part half appended, appended, or a change of the machine
-about to be made, made. One program for many deeds, because starting an interpreter takes longer than all.
+``bring-in`` (into the namespace that the file ``pod`` is), ``unprepare``, ``keep`` (the number of VFs),
+``look`` (as a plugin that serves) or ``look-long`` (until claims are over that the API server does not have),
+the kind of the device, the step (from 1). Behind the deed may be ``+metadata`` where metadata files are
+wanted, or ``+vfs`` where the device is a VF that is made for the claim. A process of its own does it; the
+line of the answer is how that ended: 0 when the deed has fewer steps. A step is a file half written, written
+but not in place, in place, about to be removed, removed, or a part half appended, appended, or a change of
+the machine about to be made, made. One program for many deeds, because starting an interpreter takes longer
+than all.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -30,14 +33,20 @@ from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from plugin.assembly import assemble
 from plugin.base import files
+from plugin.claim.reconciling.standing import ASK_S
 from plugin.machine.namespaces import PodNamespace
 from plugin.options import Options
+from plugin.telling.ports import NoObserver
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 REF = ClaimRef("default", "claim-u1")
 EXAMPLES_BY_NAME = {row.__name__: example for row, example in EXAMPLES.items()}
 PAIR = LinkedGpus(table_of("table", {"2": [{"minors": [0, 1], "allocationScore": 1}]}))
+
+
+MANY_LOOKS = 6
+"""More than end a claim that is over."""
 
 
 class WatchedKernel:
@@ -58,6 +67,13 @@ class WatchedKernel:
             self._step()
 
         return change
+
+
+class NoClaims:
+    """An API server without claims."""
+
+    def find(self, _ref: ClaimRef) -> None:
+        return None
 
 
 class Steps:
@@ -137,8 +153,15 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
     steps = Steps(options, step)
     simulated.kernel = steps.watched_kernel(simulated.kernel)
     machine = steps.watched(simulated_hardware(simulated))
-    driver = assemble(machine, options, clock=time.monotonic, sleep=time.sleep)
+    later = itertools.count(step=ASK_S)
+    clock = (lambda: next(later)) if deed == "look-long" else time.monotonic
+    driver = assemble(machine, options, clock=clock, sleep=time.sleep)
     steps.watch()
+    if deed in {"look", "look-long"}:
+        looks = driver.looks(NoObserver(), None if deed == "look" else NoClaims())
+        for _ in range(1 if deed == "look" else MANY_LOOKS):
+            looks.look()
+        return
     if deed == "keep":
         driver.vf_keeper.keep(lambda _reason, _text: None)
         return

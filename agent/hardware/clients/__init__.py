@@ -1,0 +1,1 @@
+"""Which processes hold a GPU, so that its MIG mode cannot change."""

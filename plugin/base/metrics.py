@@ -1,0 +1,31 @@
+"""The metrics of the plugin: their names, kinds and help texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from daemon.metrics import Definition, Registry
+from plugin.base.in_flight import CallsInFlight
+
+_PREFIX: Final = "tangram_plugin_"
+_DEFINITIONS: Final[Mapping[str, Definition]] = {
+    "repairs_total": Definition("counter", "Repairs that were made, at the start and later, by kind."),
+    "repair_failures_total": Definition("counter", "Repairs that failed and are tried again, by kind."),
+    "looks_total": Definition("counter", "Looks at records, hardware, CDI folder and API server."),
+    "claims": Definition("gauge", "Claims with a record on this node, by state."),
+    "missing_devices": Definition("gauge", "Devices of prepared claims that are not there any more."),
+    "hung_calls": Definition("gauge", "Calls into hardware that have not returned for too long."),
+}
+
+
+class Metrics(Registry):
+    """The plugin's counters and gauges."""
+
+    def __init__(self) -> None:
+        super().__init__(_PREFIX, _DEFINITIONS)
+
+    def text_with(self, calls: CallsInFlight) -> str:
+        """Return the text for Prometheus; which calls hang is looked up now."""
+        self.set("hung_calls", sum(call.is_hung for call in calls.all()))
+        return self.text()

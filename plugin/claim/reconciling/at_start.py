@@ -1,0 +1,56 @@
+"""The repairs at the start: what a crash, a reboot or somebody else left.
+
+Takes a repairer; nobody calls yet, so each repair waits for its locks. One that fails is logged and left to
+the next look, or the next call for its claim: it never stops the start.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from agent.hardware.errors import HardwareError
+from plugin.base.errors import PluginError
+from plugin.base.metrics import Metrics
+from plugin.claim.reconcile import Keep, Repair, ReportForeign, repairs
+from plugin.claim.reconciling.repairer import Repairer
+from plugin.claim.reconciling.told import ToldKept
+
+_log = logging.getLogger(__name__)
+
+
+def repair_at_start(repairer: Repairer, kept: ToldKept, metrics: Metrics) -> tuple[Repair, ...]:
+    """Repair, count and return what was due. Raises: HardwareError, StorageFailed: nothing can be read."""
+    steps, store = repairer.steps, repairer.steps.store
+    boot_id = steps.machine.boot.boot_id()
+    foreign = partial(steps.setup.foreign, steps.node.read_for_repairs())
+    documents = steps.cdi.claims() | steps.metadata.claims()
+    census = store.census()
+    found = repairs(census, foreign, documents, boot_id)
+    staying = {repair.uid for repair in found if isinstance(repair, Keep)}
+    kept.new(one for one in census.quarantined if one.uid in staying)
+    for repair in found:
+        _make(repair, repairer, boot_id, metrics)
+    for record in store.census().records if steps.metadata.is_wanted else ():
+        try:
+            repairer.write_metadata(record.uid, boot_id)
+        except PluginError as error:
+            _log.error("claim %s: its metadata is not written: %s", record.uid, error)
+    return found
+
+
+def _make(repair: Repair, repairer: Repairer, boot_id: str, metrics: Metrics) -> None:
+    match repair:
+        case ReportForeign(found=found):
+            _log.warning("%s: no claim created %s; it stays", found.where, found.what)
+            return
+        case Keep():
+            return
+        case _:
+            kind = repair.kind
+    try:
+        if repairer.settle(repair.uid, boot_id):
+            metrics.count("repairs_total", kind=kind)
+    except (PluginError, HardwareError) as error:
+        metrics.count("repair_failures_total", kind=kind)
+        _log.error("repair %s failed and is tried again: %s", repair, error)

@@ -1,0 +1,167 @@
+"""One look while the plugin runs, and the repairs that are due then.
+
+What is due is decided in ``plugin.claim.reconcile``. No lock is held while it looks, and none is waited for
+while it repairs: a claim that a call works on is seen by the next look.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from agent.hardware.errors import HardwareError
+from plugin.base.budget import Budget, Budgets
+from plugin.base.errors import LockTimeout, PluginError
+from plugin.base.metrics import Metrics
+from plugin.claim.ports import ClaimFinder, LookObserver
+from plugin.claim.quarantine.census import Census
+from plugin.claim.reconcile import End, Rewrite, RunningRepair, Tell, running_repairs
+from plugin.claim.reconciling.hardware import missing_of
+from plugin.claim.reconciling.repairer import Repairer
+from plugin.claim.reconciling.sight import Sight
+from plugin.claim.reconciling.told import ToldKept
+from scheduler_core.model.claim import ClaimUid
+
+_QUARANTINED: Final = "quarantined"
+_log = logging.getLogger(__name__)
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """Looks at the claims of one node. One thread looks at a time.
+
+    Shape: ``kept`` what was logged of claims in quarantine; ``ended`` is called when a claim was undone;
+           ``finder`` None where claims do not come from an API server.
+    """
+
+    repairer: Repairer
+    sight: Sight
+    kept: ToldKept
+    metrics: Metrics
+    budgets: Budgets
+    ended: Callable[[], object]
+    observer: LookObserver
+    finder: ClaimFinder | None
+
+    def look(self, is_wanted: Callable[[], bool] = _always) -> bool:
+        """Look once, repair and tell; return whether the next look has time. Errors are logged, each once.
+
+        Shape: ``is_wanted`` whether the plugin goes on; the look ends early where it does not.
+        """
+        self.metrics.count("looks_total")
+        try:
+            has_time = self._look(is_wanted)
+        except (PluginError, HardwareError) as error:
+            self.sight.errors.tell("look", f"claims are not looked after: {error}")
+            has_time = False
+        self.sight.errors.end_look()
+        return has_time
+
+    def _look(self, is_wanted: Callable[[], bool]) -> bool:
+        steps = self.repairer.steps
+        census, boot_id = steps.store.census(), steps.machine.boot.boot_id()
+        self._tell_kept(census, boot_id)
+        seen = self.sight.seen(census, boot_id, self.finder, is_wanted)
+        done = [
+            self._tried(repair, boot_id) for repair in running_repairs(census, seen, boot_id) if is_wanted()
+        ]
+        for uid in sorted(seen.missing) if steps.metadata.is_wanted else ():
+            self._write_metadata(uid, boot_id)
+        self._measure(census)
+        return all(done)
+
+    def _tried(self, repair: RunningRepair, boot_id: str) -> bool:
+        """Make a repair; return whether nothing failed, and nothing may change again in a moment."""
+        try:
+            is_made = self._made(repair, boot_id, self.budgets.begin(remaining_s=0.0))
+        except LockTimeout:  # a call works on the claim
+            return True
+        except (PluginError, HardwareError) as error:
+            self.metrics.count("repair_failures_total", kind=repair.kind)
+            self.sight.errors.tell(f"{repair}", f"repair {repair} failed and is tried again: {error}")
+            return False
+        if is_made:
+            self.metrics.count("repairs_total", kind=repair.kind)
+        return not isinstance(repair, Tell)
+
+    def _made(self, repair: RunningRepair, boot_id: str, no_time: Budget) -> bool:
+        match repair:
+            case End(uid=uid):
+                return self._end(uid, boot_id, no_time)
+            case Tell(uid=uid):
+                return self._tell(uid, boot_id, no_time)
+            case Rewrite(uid=uid):
+                return self._rewrite(uid, boot_id, no_time)
+            case _:
+                return self.repairer.settle(repair.uid, boot_id, no_time)
+
+    def _end(self, uid: ClaimUid, boot_id: str, no_time: Budget) -> bool:
+        finder, asking = self.finder, self.sight.asking
+        assert finder is not None, "without it no claim is over"
+        ref = self.repairer.end(
+            uid, boot_id, lambda ref, record: asking.why_over(finder, uid, ref, record), no_time
+        )
+        if ref is None:
+            return False
+        self.sight.forget(uid)
+        self.observer.changed(uid, ref)
+        self.ended()
+        return True
+
+    def _tell(self, uid: ClaimUid, boot_id: str, no_time: Budget) -> bool:
+        """Tell the users of a claim what is missing, or that all of it is there again."""
+        with self.repairer.locks.claim(uid, f"look at the devices of claim {uid}", no_time):
+            record = self.repairer.prepared(uid, boot_id)
+            if record is None:
+                return False
+            found = missing_of(self.repairer.steps, record)
+            is_news = tuple(found) != tuple(self.sight.missing.by_claim.get(uid, ()))
+            self.sight.missing.put(uid, found)
+        if is_news and found:
+            why = "; ".join(f"device {one.device}: {one.why}" for one in found)
+            _log.warning("claim %s (%s) lacks what was prepared for it: %s", record.ref, uid, why)
+            self.observer.missing(uid, record.ref, why)
+        elif is_news:
+            _log.info("claim %s (%s) has all its devices again", record.ref, uid)
+            self.observer.changed(uid, record.ref)
+        return is_news
+
+    def _rewrite(self, uid: ClaimUid, boot_id: str, no_time: Budget) -> bool:
+        steps = self.repairer.steps
+        with self.repairer.locks.claim(uid, f"write the CDI document of claim {uid}", no_time):
+            record = self.repairer.prepared(uid, boot_id)
+            if record is None:
+                return False
+            document = steps.document(record, steps.context(steps.node.snapshot, record))
+            is_written = self.sight.documents.restore(uid, document, steps.is_on_host)
+        if is_written:
+            _log.warning(
+                "claim %s (%s): its CDI document was deleted or changed, and is back", record.ref, uid
+            )
+        return is_written
+
+    def _write_metadata(self, uid: ClaimUid, boot_id: str) -> None:
+        try:
+            self.repairer.write_metadata(uid, boot_id, self.budgets.begin(remaining_s=0.0))
+        except LockTimeout:
+            return
+        except PluginError as error:
+            self.sight.errors.tell(f"metadata of {uid}", f"claim {uid}: its metadata is not written: {error}")
+
+    def _tell_kept(self, census: Census, boot_id: str) -> None:
+        kept = (one for one in census.quarantined if one.is_too_new or one.may_hold_in(boot_id))
+        for one in self.kept.new(kept):
+            self.observer.kept(one)
+
+    def _measure(self, census: Census) -> None:
+        states = Counter(str(record.state) for record in census.records)
+        states[_QUARANTINED] = len(census.quarantined)
+        self.metrics.only("claims", "state", states)
+        self.metrics.set("missing_devices", sum(map(len, self.sight.missing.by_claim.values())))
