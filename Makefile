@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test explore check format proto
+.PHONY: help demo test explore check format proto claim-life
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -8,9 +8,11 @@ help:
 	@echo "make demo    the main job on a simulated DGX A100, station by station"
 	@echo "make test    all tests"
 	@echo "make explore properties with other examples than those of make test"
+	@echo "make explore-trees  machines whose files and driver answer anything"
 	@echo "make check   lint, types, import contracts, drift of generated code"
 	@echo "make format  format and mend what the linter can"
 	@echo "make proto   generate the Python code of proto/"
+	@echo "make claim-life     draw the life of a claim into docs/claim-life.md"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make chaos          pods come and go while parts of such a cluster are killed"
@@ -33,6 +35,13 @@ explore: $(VENV)/.ready
 	@for round in $$(seq $(ROUNDS)); do \
 	    $(VENV)/bin/pytest -q -n auto -m hypothesis --hypothesis-profile=explore || exit 1; done
 
+# Machines that answer anything: make explore-trees TREES=100000 tries as many of each property (docs/benchmarks.md).
+TREES ?= 1000
+.PHONY: explore-trees
+explore-trees: $(VENV)/.ready
+	TANGRAM_TREES=$(TREES) $(VENV)/bin/pytest -q -n 0 -o timeout=0 --hypothesis-profile=explore \
+	    --hypothesis-show-statistics tests/agent/hardware/test_any_tree.py tests/agent/hardware/test_any_nvml.py
+
 check: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -40,6 +49,7 @@ check: $(VENV)/.ready
 	MYPYPATH=hack/cluster $(VENV)/bin/mypy hack/cluster/launcher hack/cluster/__main__.py hack/cluster/chaos
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python hack/proto.py --check
+	$(VENV)/bin/python hack/claim_life.py --check
 
 format: $(VENV)/.ready
 	$(VENV)/bin/ruff check --fix .
@@ -47,6 +57,9 @@ format: $(VENV)/.ready
 
 proto: $(VENV)/.ready
 	$(VENV)/bin/python hack/proto.py
+
+claim-life: $(VENV)/.ready
+	$(VENV)/bin/python hack/claim_life.py
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
 .PHONY: bench-peer test-peer

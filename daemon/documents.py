@@ -7,15 +7,17 @@ documents or a ``NotReadable``, no other error. Never interprets a document.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import yaml
 
@@ -56,18 +58,43 @@ def read_bytes(path: Path) -> bytes:
 
     Raises: OSError, also for a pipe that nobody writes to.
     """
+    with opened(path) as file:
+        return file.read(MAX_BYTES + 1)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be read part by part. Never waits for a writer to come, only for what one writes.
+
+    Raises: OSError, also for a pipe that nobody writes to.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         first = _first_bytes(descriptor)
         os.set_blocking(descriptor, True)
-        parts = [first] if first else []
-        left = MAX_BYTES + 1 - len(first)
-        while left and (part := os.read(descriptor, min(left, _PART_BYTES))):
-            parts.append(part)
-            left -= len(part)
-        return b"".join(parts)
+        with io.BufferedReader(_Begun(first, descriptor), _PART_BYTES) as file:
+            yield file
     finally:
         os.close(descriptor)
+
+
+class _Begun(io.RawIOBase):
+    """A file of which the first bytes were read already."""
+
+    def __init__(self, first: bytes, descriptor: int) -> None:
+        self._first = first
+        self._descriptor = descriptor
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there, at least one byte before the end."""
+        part = self._first[: len(buffer)] or os.read(self._descriptor, len(buffer))
+        self._first = self._first[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def _first_bytes(descriptor: int) -> bytes:
@@ -101,10 +128,20 @@ def documents(name: str, text: str) -> Iterator[Document]:
     """
     try:
         for document in _json(name, text) if name.endswith(".json") else _yaml(name, text):
-            _refuse_unbounded(document)
+            refuse_unbounded(document)
             yield document
     except RecursionError:
         raise NotReadable(name, _TOO_DEEP) from None
+
+
+def json_document(name: str, text: str) -> Document:
+    """Return the one document of a JSON text, whatever its name ends in. Raises: NotReadable."""
+    try:
+        (document,) = _json(name, text)
+        refuse_unbounded(document)
+    except RecursionError:
+        raise NotReadable(name, _TOO_DEEP) from None
+    return document
 
 
 def _json(name: str, text: str) -> Iterator[Document]:
@@ -228,8 +265,11 @@ def _constructed(name: str, loader: _Loader) -> Iterator[Document]:
         loader.dispose()
 
 
-def _refuse_unbounded(document: Document) -> None:
-    """Refuse what JSON cannot say, and unbounded work: deep nesting, aliases that unfold without end."""
+def refuse_unbounded(document: Document) -> None:
+    """Refuse what JSON cannot say, and unbounded work: deep nesting, aliases that unfold without end.
+
+    Raises: NotReadable.
+    """
     open_values, count = [(document.content, 0)], 0
     while open_values:
         value, depth = open_values.pop()

@@ -7,6 +7,7 @@ loaded again when the server refuses the credentials, since tokens and certifica
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,18 @@ from kube_api.errors import NotConfigured
 _KEEPALIVE = {"idle": 30, "interval": 10, "count": 3}
 _POOLED_CONNECTIONS = 16
 # What the loader of kubeconfig files raises for documents that are no kubeconfig.
-_MALFORMED = (ConfigException, OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError)
+_MALFORMED = (
+    ConfigException,
+    OSError,
+    yaml.YAMLError,
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+_MAX_BYTES = 16 * 2**20
+"""More than any kubeconfig. The loader reads a file whole, and waits for the writer of a pipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +115,23 @@ def find(
 
 
 def _existing(files: str, context: str | None, said_by: str) -> Kubeconfig:
-    if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
+    states = {file: _state(file) for file in files.split(os.pathsep) if file}
+    found = {file: state for file, state in states.items() if state is not None}
+    if not found:
         raise NotConfigured(f"cannot read kubeconfig {files}: no such file; correct the {said_by}")
+    for file, state in found.items():
+        is_regular = stat.S_ISREG(state.st_mode)
+        if not is_regular or state.st_size > _MAX_BYTES:
+            reason = f"it is larger than {_MAX_BYTES // 2**20} MiB" if is_regular else "it is no regular file"
+            raise NotConfigured(f"cannot read kubeconfig {file}: {reason}; correct the {said_by}")
     return Kubeconfig(files, context)
+
+
+def _state(file: str) -> os.stat_result | None:
+    try:
+        return os.stat(os.path.expanduser(file))
+    except OSError:
+        return None
 
 
 def _line(problem: Exception) -> str:

@@ -27,7 +27,8 @@ def narrower_profiles(
     Units: ``compute_slices`` and ``multiprocessors`` of the GPU instance, ``most_compute_slices`` of the
            board's largest one.
     """
-    if most_compute_slices != _BOARD_SLICES and architecture != _LINEAR:
+    widths = _WIDTHS.get(compute_slices)
+    if widths is None or (most_compute_slices != _BOARD_SLICES and architecture != _LINEAR):
         return ()
     each = multiprocessors // compute_slices if architecture == _LINEAR else None
     return tuple(
@@ -36,5 +37,5 @@ def narrower_profiles(
             tuple(range(0, compute_slices - width + 1, _STEPS[width])),
             None if each is None else width * each,
         )
-        for width in _WIDTHS.get(compute_slices, ())
+        for width in widths
     )

@@ -8,6 +8,7 @@ Interface specification 1.1.0, its rules for names and minimum versions.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -135,6 +136,11 @@ def claim_document(
 def encode(found: Document) -> bytes:
     """Return the bytes of a document's file."""
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+
+
+def checksum(content: bytes) -> str:
+    """Return the SHA-256 of a document's bytes, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def minimum_version(kind_name: str, devices: Sequence[Device], common: Edits = _NO_EDITS) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from plugin.base import files
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import NotReady, StorageFailed
-from plugin.cdi.document import Document, encode, environment_name
+from plugin.cdi.document import Document, checksum, encode, environment_name
 from plugin.cdi.names import device_name
 from plugin.cdi.standing import Exists, may_stay
 from scheduler_core.model.claim import ClaimUid
@@ -51,37 +51,45 @@ class CdiFolder:
         """Return the path of a claim's document."""
         return self.folder / f"{self._prefix}{uid}{_SUFFIX}"
 
-    def ensure(self, uid: ClaimUid, document: Document) -> None:
+    def ensure(self, uid: ClaimUid, content: bytes) -> str:
         """Write a claim's document unless the file has this content already, and read it back.
 
-        Raises: StorageFailed; NotReady where the file has other content afterwards.
+        Returns its checksum. Raises: StorageFailed; NotReady where the file has other content afterwards.
         """
-        path, wanted = self.path(uid), encode(document)
-        if files.read(path) != wanted:
-            self._write(path, wanted)
+        path = self.path(uid)
+        if files.read(path) != content:
+            self._write(path, content)
+        return checksum(content)
 
-    def keep(self, uid: ClaimUid, document: Document, exists: Exists) -> None:
+    def keep(self, uid: ClaimUid, document: Document, exists: Exists, recorded: str | None = None) -> str:
         """Leave a claim's document as it is where it may stay; else write this one, as ``ensure`` does.
 
+        Returns the checksum of the one that stands. Shape: ``recorded`` is the checksum of the document that
+        was written for the same devices, None where it is not known.
         Raises: StorageFailed; NotReady.
         """
-        path, wanted = self.path(uid), encode(document)
-        on_disk = files.read(path)
-        if on_disk != wanted and (on_disk is None or not may_stay(on_disk, document, exists)):
-            self._write(path, wanted)
+        on_disk, wanted = files.read(self.path(uid)), encode(document)
+        if on_disk is not None and (on_disk == wanted or may_stay(on_disk, document, exists, recorded)):
+            return checksum(on_disk)
+        return self.ensure(uid, wanted)
 
-    def restore(self, uid: ClaimUid, document: Document, exists: Exists, known: bytes | None) -> bool:
-        """Write a claim's document again where it is missing or may not stay; return whether it was written.
+    def restore(
+        self, uid: ClaimUid, document: Document, exists: Exists, known: bytes | None, recorded: str | None
+    ) -> str | None:
+        """Write a claim's document again where it is missing or may not stay.
 
-        Shape: ``known`` what was in the file before, None where that is not known. It is written if it may
-               stay, else ``document``. Raises: StorageFailed; NotReady.
+        Returns the checksum of what was written, None where the present one stays. Shape: ``known`` what was
+        in the file before, None where that is not known; it is written if it may stay, else ``document``;
+        ``recorded`` as for ``keep``. Raises: StorageFailed; NotReady.
         """
         path, wanted = self.path(uid), encode(document)
         on_disk = files.read(path)
-        if on_disk == wanted or (on_disk is not None and may_stay(on_disk, document, exists)):
-            return False
-        self._write(path, known if known is not None and may_stay(known, document, exists) else wanted)
-        return True
+        if on_disk == wanted or (on_disk is not None and may_stay(on_disk, document, exists, recorded)):
+            return None
+        is_good = known is not None and may_stay(known, document, exists, recorded)
+        content = known if known is not None and is_good else wanted
+        self._write(path, content)
+        return checksum(content)
 
     def remove(self, uid: ClaimUid) -> bool:
         """Remove a claim's document; return whether there was one. Raises: StorageFailed."""

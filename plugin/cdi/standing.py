@@ -2,7 +2,9 @@
 
 A container of a claim must get the same when it is started again, so within a boot a document stays what it
 is: after an update of the plugin, and when a service or an optional node of the driver appears later. It is
-written anew only where it is damaged, or says of the hardware what is no longer true. Takes the bytes on disk
+written anew only where it is damaged, or says of the hardware what is no longer true. The claim's record has
+the checksum of its document, so whatever a version of the plugin wrote is known to be whole; records of
+versions before that have none, and their documents must do what the wanted one does. Takes the bytes on disk
 and the wanted document; returns a verdict. Nothing is read but what ``exists`` says.
 """
 
@@ -13,7 +15,17 @@ from typing import Final
 
 import msgspec
 
-from plugin.cdi.document import FILE_OPTIONS, Device, Document, Edits, Mount, Node, encode, minimum_version
+from plugin.cdi.document import (
+    FILE_OPTIONS,
+    Device,
+    Document,
+    Edits,
+    Mount,
+    Node,
+    checksum,
+    encode,
+    minimum_version,
+)
 from plugin.cdi.hook import JOINING, Hook
 
 _OPTIONAL: Final = ("/dev/nvidia-modeset", "/dev/dri/")
@@ -23,24 +35,34 @@ Exists = Callable[[str], bool]
 """Whether the host has a path."""
 
 
-def may_stay(on_disk: bytes, wanted: Document, exists: Exists) -> bool:
-    """Whether a document does what the wanted one does, and all that it names is there."""
+def may_stay(on_disk: bytes, wanted: Document, exists: Exists, recorded: str | None = None) -> bool:
+    """Whether a document is whole, and all that it names is there and is still what it was.
+
+    Shape: ``recorded`` is the checksum of the document that was written for the same devices. One without it
+           may stay if it does what the wanted one does.
+    """
     found = _decoded(on_disk)
     if found is None or found.kind != wanted.kind or _names(found) != _names(wanted):
         return False
-    if found.cdi_version != minimum_version(found.kind, found.devices, found.container_edits):
+    is_known = recorded == checksum(on_disk)
+    if not is_known and not _is_of_our_form(found, on_disk):
         return False
+    agrees = _is_true if is_known else _does
     pairs = zip(found.devices, wanted.devices, strict=True)
-    return all(_does(_whole(found, one), _whole(wanted, other), exists) for one, other in pairs)
+    return all(agrees(_whole(found, one), _whole(wanted, other), exists) for one, other in pairs)
 
 
 def _decoded(on_disk: bytes) -> Document | None:
-    """Return a document that this plugin, or an earlier version, wrote in every byte; None for another."""
     try:
-        found = msgspec.json.decode(on_disk, type=Document)
+        return msgspec.json.decode(on_disk, type=Document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return found if encode(found) == on_disk else None
+
+
+def _is_of_our_form(found: Document, on_disk: bytes) -> bool:
+    """Whether every byte is as this plugin, or an earlier version, writes it."""
+    version = minimum_version(found.kind, found.devices, found.container_edits)
+    return encode(found) == on_disk and found.cdi_version == version
 
 
 def _names(found: Document) -> list[str]:
@@ -56,6 +78,28 @@ def _whole(found: Document, device: Device) -> Edits:
         mounts=(*common.mounts, *own.mounts),
         hooks=(*common.hooks, *own.hooks),
     )
+
+
+def _is_true(found: Edits, wanted: Edits, exists: Exists) -> bool:
+    """Whether what a document says of hardware and driver holds, whatever else would be written today."""
+    nodes = {node.path: node for node in wanted.device_nodes}
+    files = _files(found.mounts)
+    return (
+        all(exists(hook.path) for hook in found.hooks)
+        and all(exists(mount.host_path) for mount in files)
+        and all(one.path in nodes and _same_node(one, nodes[one.path], exists) for one in found.device_nodes)
+        and _same_folders(found.mounts, wanted.mounts)
+        and not _of_another_driver(files, _files(wanted.mounts))
+    )
+
+
+def _of_another_driver(found: Iterable[Mount], wanted: Iterable[Mount]) -> bool:
+    """Whether a library has another version in its file's name now: the driver was replaced."""
+    names: dict[str, set[str]] = {}
+    for mount in wanted:
+        names.setdefault(_stem(mount.host_path), set()).add(_name(mount.host_path))
+    pairs = ((_stem(mount.host_path), _name(mount.host_path)) for mount in found)
+    return any(stem in names and name not in names[stem] for stem, name in pairs)
 
 
 def _does(found: Edits, wanted: Edits, exists: Exists) -> bool:

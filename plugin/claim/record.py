@@ -22,7 +22,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: ``devices`` in the order of the allocation's results, this driver's only; empty before the
            allocation is known (a placeholder); ``pod_claim_name`` how the pod calls a claim that was made
-           from a template.
+           from a template; ``cdi_sha256`` the checksum of the CDI document that was written for the devices
+           as they are here, in hexadecimal digits. Versions before it pass over it and leave it out.
     """
 
     claim_uid: str
@@ -33,6 +34,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     devices: tuple[ClaimedDevice, ...]
     pod_claim_name: str | UnsetType = UNSET
+    cdi_sha256: str | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.state is State.ABSENT or (self.state is State.COMPLETED and not self.devices):
@@ -63,6 +65,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
             for device, planned in zip(self.devices, plan.devices, strict=True)
         )
         return msgspec.structs.replace(self, pod_claim_name=plan.pod_claim_name).with_devices(devices)
+
+    def with_document(self, cdi_sha256: str) -> Record:
+        """Return the record with the checksum of the document that its claim has."""
+        return msgspec.structs.replace(self, cdi_sha256=cdi_sha256)
+
+    def written_for(self, found: Record) -> str | None:
+        """Return the checksum of the claim's document, None where it was not written for these devices."""
+        pairs = zip(self.devices, found.devices, strict=True)
+        is_same = all(one.says_the_same(other) for one, other in pairs)
+        return None if self.cdi_sha256 is UNSET or not is_same else self.cdi_sha256
 
     def in_state(self, state: State) -> Record:
         """Return the record in another state."""

@@ -6,7 +6,8 @@ read is covered, and a line that is lost, doubled or moved is noticed. Both sums
 they do not depend on how this version of the program would write the record.
 
 Versions of this program before seals read these lines too, since they look for the other members only; the
-lines that they write have no seal and stay readable here (docs/decisions/0069-damaged-records.md).
+lines that they write have no seal and stay readable here (docs/decisions/0069-damaged-records.md). The first
+versions wrote one record over several lines, which stands for the first line of a file.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ VERSION: Final = 3
 """
 START: Final = ""
 """What the first line of a file follows."""
+_OVER_LINES: Final = re.compile(HEAD.pattern + rb"\{\n.*?\n\}\}(?=\n)", re.DOTALL)
+"""How the first versions wrote a record."""
 _SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{64})"\}')
 _SEAL_LENGTH: Final = len(',"seal":""}') + 64
 
@@ -89,7 +92,7 @@ def decode(data: bytes, uid: ClaimUid) -> Reading:
     off by the end of a process and counts as not written.
     Raises: Corrupt naming the line; RecordTooNew for a version that this program does not know.
     """
-    *lines, rest = data.split(b"\n")
+    lines, rest = _lines(data)
     has_end, torn = True, len(rest)
     if _is_complete(rest):
         lines, has_end, torn = [*lines, rest], False, 0
@@ -100,6 +103,14 @@ def decode(data: bytes, uid: ClaimUid) -> Reading:
         line = _checked(text, number, line.seal, uid)
     record = _record(line.claim, len(lines), uid)
     return Reading(record, line.seal, has_end, len(data) - torn, torn)
+
+
+def _lines(data: bytes) -> tuple[list[bytes], bytes]:
+    """Return the lines of a file, without their newlines, and what stands behind the last newline."""
+    first = _OVER_LINES.match(data)
+    begin = 0 if first is None else first.end() + 1
+    *lines, rest = data[begin:].split(b"\n")
+    return lines if first is None else [first[0], *lines], rest
 
 
 def _checked(text: bytes, number: int, before: str, uid: ClaimUid) -> _Line:

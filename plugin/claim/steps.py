@@ -19,7 +19,7 @@ from agent.hardware.ports import Machine
 from plugin.base.budget import Budget
 from plugin.base.errors import NotReady, PluginError
 from plugin.base.groups import groups_of
-from plugin.cdi.document import Document, claim_document
+from plugin.cdi.document import Document, checksum, claim_document, encode
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
@@ -118,9 +118,11 @@ class ClaimSteps:
         try:
             write(plan.record)
             found, injected = self._real(plan.record, plan)
-            completed = self._move(found, Event.DONE)
+            content = encode(injected)
+            completed = self._move(found.with_document(checksum(content)), Event.DONE)
             # After that line: a record without it whose claim has a document was cut.
-            self._hand_out(completed, injected, plan, self.cdi.ensure)
+            self.cdi.ensure(completed.uid, content)
+            self._hand_out(completed, plan)
             return completed
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
@@ -135,7 +137,11 @@ class ClaimSteps:
         found, injected = self._real(record.told_as(plan.record), plan)
         if found != record:
             self.store.note(found)
-        self._hand_out(found, injected, plan, partial(self.cdi.keep, exists=self.is_on_host))
+        standing = self.cdi.keep(found.uid, injected, self.is_on_host, record.written_for(found))
+        if standing != found.cdi_sha256:
+            found = found.with_document(standing)
+            self.store.note(found)
+        self._hand_out(found, plan)
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -215,15 +221,11 @@ class ClaimSteps:
         found = injections(context, record.uid, record.devices, self.hook)
         return claim_document(record.driver, found, self._cache_program())
 
-    def _hand_out(
-        self, record: Record, injected: Document, plan: Plan, write: Callable[[ClaimUid, Document], None]
-    ) -> None:
-        """Write what container runtimes read of a claim that is set up, its CDI document with ``write``.
+    def _hand_out(self, record: Record, plan: Plan) -> None:
+        """Write what else container runtimes read of a claim that has its document.
 
-        Postcondition: the document on disk is the one that was meant, and every device works.
-        Raises: StorageFailed, NotReady, ClaimUnusable; HardwareError.
+        Postcondition: every device works. Raises: StorageFailed, NotReady, ClaimUnusable; HardwareError.
         """
-        write(record.uid, injected)
         self.write_metadata(record)
         self.setup.refuse_dead(self.context(plan.node, record), record.devices)
 

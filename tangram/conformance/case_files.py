@@ -5,12 +5,13 @@ The other keys of an object with ``cases`` belong to each of them. This module d
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from daemon import documents
+from daemon.documents import NotReadable
 from tangram.errors import BadInput
 
 
@@ -60,15 +61,12 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
 def _content(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = documents.decode(str(path), documents.read_bytes(path))
+        return documents.json_document(str(path), text).content
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: is not UTF-8 text: byte {error.start}") from error
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path}:{error.lineno}:{error.colno}: is not JSON: {error.msg}") from error
-    except RecursionError:
-        raise BadInput(f"{path}: is nested too deeply to be read") from None
+    except NotReadable as error:
+        raise BadInput(str(error)) from error
 
 
 def _object(path: Path, number: int, value: object) -> Mapping[str, Any]:

@@ -206,9 +206,12 @@ class Site:
         return start(self.driver(options, gpus), ClaimDirectory(self.claims_dir), options, **more)
 
     @contextmanager
-    def process(self, *options: str) -> Iterator[subprocess.Popen[str]]:
-        """Serve in a process of its own; it serves when the block begins and is gone when it ends."""
-        with self.process_that_starts(*options) as process:
+    def process(self, *options: str, source: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+        """Serve in a process of its own; it serves when the block begins and is gone when it ends.
+
+        Shape: ``source`` is the folder of another version of the program.
+        """
+        with self.process_that_starts(*options, source=source) as process:
             assert process.stderr is not None
             for line in process.stderr:
                 if "serves" in line:
@@ -216,7 +219,9 @@ class Site:
             yield process
 
     @contextmanager
-    def process_that_starts(self, *options: str) -> Iterator[subprocess.Popen[str]]:
+    def process_that_starts(
+        self, *options: str, source: Path | None = None
+    ) -> Iterator[subprocess.Popen[str]]:
         """Start to serve in a process of its own, which is gone when the block ends."""
         command = [
             *(sys.executable, "-m", "plugin", "--driver-name", DRIVER),
@@ -226,7 +231,7 @@ class Site:
             *(("--compute-instances", "all") if self.options.split else ()),
             *options,
         ]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, cwd=source, stderr=subprocess.PIPE, text=True) as process:
             try:
                 yield process
             finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,25 @@ def test_a_file_that_is_no_kubeconfig_is_told(tmp_path: Path, content: str) -> N
 
     with pytest.raises(NotConfigured, match=r"cannot use kubeconfig .*/broken: .*; correct it"):
         Kubeconfig(str(tmp_path / "broken"), None).load()
+
+
+def test_a_kubeconfig_that_is_no_file_or_has_no_end_is_told_before_it_is_read(tmp_path: Path) -> None:
+    pipe, large, deep = (tmp_path / name for name in ("pipe", "large", "deep"))
+    os.mkfifo(pipe)
+    large.touch()
+    os.truncate(large, 2**30)
+    deep.write_text("[" * 100_000)
+    there = kubeconfig(tmp_path / "there", token="t")
+
+    for file, reason in (
+        (pipe, "no regular file"),
+        (tmp_path, "no regular file"),
+        (large, "larger than 16 MiB"),
+    ):
+        with pytest.raises(NotConfigured, match=rf"cannot read kubeconfig {file}: it is {reason}"):
+            find(None, None, {"KUBECONFIG": f"{there}:{file}"}, tmp_path)
+    with pytest.raises(NotConfigured, match=r"cannot use kubeconfig .*/deep"):
+        Kubeconfig(str(deep), None).load()
 
 
 def test_a_context_that_is_not_in_the_file_is_told(tmp_path: Path) -> None:

@@ -322,6 +322,14 @@ def telling_bench(folder: Path) -> Bench:
 
 
 @pytest.fixture
+def offering_bench_in() -> Callable[..., Bench]:
+    """Make a bench that offers all that a node can, in a folder of one's own."""
+    return lambda folder, node, vfs=None: make_bench(
+        folder, node, None, PAIR, ALL_MODES, split=SplitGpus(), imex_channels=2, vfs=vfs
+    )
+
+
+@pytest.fixture
 def fabric_bench_in() -> Callable[..., Bench]:
     """Make a bench with an HGX H100 in Shared NVSwitch mode, in a folder of one's own; without VFs."""
 

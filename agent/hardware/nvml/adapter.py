@@ -28,7 +28,7 @@ from agent.hardware.nvml.boards import (
     read_processes,
     write_compute_mode,
 )
-from agent.hardware.nvml.calls import call, refusal
+from agent.hardware.nvml.calls import bounded, call, refusal
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
 from agent.hardware.nvml.profiles import (
     ComputeProfile,
@@ -103,7 +103,8 @@ class Nvml:
 
     def count(self) -> int:
         """Return how many GPUs the driver lists. Raises: HardwareError."""
-        return int(call("count GPUs", "this node", pynvml.nvmlDeviceGetCount))
+        attempted, subject = "count GPUs", "this node"
+        return bounded(attempted, subject, int(call(attempted, subject, pynvml.nvmlDeviceGetCount)))
 
     def gpu(self, index: int) -> Gpu:
         """Return one GPU by its index. Raises: HardwareError, naming what could not be read."""

@@ -113,7 +113,7 @@ def _memory_bytes(device: Any, subject: str) -> int | None:
 
 
 def _bdf(device: Any, subject: str) -> Bdf:
-    address = str(call("read PCI address", subject, pynvml.nvmlDeviceGetPciInfo, device).busId)
+    address = call("read PCI address", subject, lambda: str(pynvml.nvmlDeviceGetPciInfo(device).busId))
     try:
         return normal_bdf(address)
     except ValueError as error:

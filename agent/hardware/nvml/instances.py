@@ -13,7 +13,7 @@ from typing import Any, Final
 import pynvml
 
 from agent.hardware.errors import InvalidArgument, NotFound, NotSupported
-from agent.hardware.nvml.calls import call
+from agent.hardware.nvml.calls import bounded, call
 from agent.hardware.nvml.profiles import compute_profiles, full_width, gpu_instance_profiles
 from agent.hardware.types import ComputeInstance, GpuInstance, GpuUuid, MigUuid, Placement
 
@@ -66,7 +66,8 @@ def _gpu_instance_handles(device: Any, gpu: GpuUuid, profile: Any) -> Iterator[A
         function = pynvml.nvmlDeviceGetGpuInstances
         call("list GIs", f"GPU {gpu}", function, device, profile.id, handles, count)
 
-    return _handles(pynvml.c_nvmlGpuInstance_t, profile.instanceCount, fill)
+    most = bounded("list GIs", f"GPU {gpu}", profile.instanceCount)
+    return _handles(pynvml.c_nvmlGpuInstance_t, most, fill)
 
 
 def _compute_instances(instance: Any, subject: str) -> tuple[ComputeInstance, ...]:
@@ -79,7 +80,8 @@ def _compute_instances(instance: Any, subject: str) -> tuple[ComputeInstance, ..
             function = pynvml.nvmlGpuInstanceGetComputeInstances
             call("list CIs", subject, function, instance, profile_id, handles, count)
 
-        for handle in _handles(pynvml.c_nvmlComputeInstance_t, profile.max_instances, fill):
+        most = bounded("list CIs", subject, profile.max_instances)
+        for handle in _handles(pynvml.c_nvmlComputeInstance_t, most, fill):
             try:
                 compute_instance = read_compute_instance(handle, subject, is_filling=profile in filling)
             except _Gone:
@@ -96,4 +98,4 @@ def _handles(kind: Any, most: int, fill: Callable[[Any, Any], None]) -> Iterator
         fill(handles, byref(count))
     except NotSupported:
         return
-    yield from handles[: count.value]
+    yield from (handle for handle in handles[: count.value] if handle)  # a driver may count too many

@@ -14,8 +14,8 @@ from typing import Any
 import pynvml
 
 from agent.hardware.compute_profiles import narrower_profiles
-from agent.hardware.errors import InvalidArgument, NotSupported
-from agent.hardware.nvml.calls import call
+from agent.hardware.errors import HardwareFault, InvalidArgument, NotSupported
+from agent.hardware.nvml.calls import bounded, call
 from agent.hardware.nvml.names import profile_name
 from agent.hardware.types import MIB, MigProfile, Placement
 from agent.hardware.types import ComputeProfile as Narrower
@@ -43,7 +43,13 @@ def read_profiles(device: Any, subject: str, total_bytes: int, architecture: str
             placements = _placements(device, subject, info.id)
         except NotSupported:
             continue
-        found.append(_profile(constant, info, placements, total_bytes))
+        attempted = f"read the name of GI profile {constant}"
+        reported = call(attempted, subject, lambda one: str(getattr(one, "name", "")), info)
+        if not total_bytes and not reported:
+            reason = "NVML answered neither that nor how much memory the GPU has"
+            raise HardwareFault(attempted, subject, reason)
+        name = profile_name(constant, reported, info.sliceCount, info.memorySizeMB * MIB, total_bytes)
+        found.append(_profile(name, info, placements))
     most = max((profile.compute_slices for profile in found), default=0)
     return tuple(
         replace(profile, narrower=_narrower(profile, architecture, most))
@@ -131,19 +137,17 @@ def _placements(device: Any, subject: str, profile_id: int) -> tuple[Placement, 
     attempted = f"read placements of profile {profile_id}"
     count = c_uint()
     call(attempted, subject, function, device, profile_id, None, byref(count))
-    found = (pynvml.c_nvmlGpuInstancePlacement_t * count.value)()
+    found = (pynvml.c_nvmlGpuInstancePlacement_t * bounded(attempted, subject, count.value))()
     call(attempted, subject, function, device, profile_id, found, byref(count))
     return tuple(sorted(Placement(at.start, at.size) for at in found[: count.value]))
 
 
-def _profile(constant: int, info: Any, placements: tuple[Placement, ...], total_bytes: int) -> MigProfile:
-    memory_bytes = info.memorySizeMB * MIB
-    reported = getattr(info, "name", "")
+def _profile(name: str, info: Any, placements: tuple[Placement, ...]) -> MigProfile:
     return MigProfile(
-        name=profile_name(constant, reported, info.sliceCount, memory_bytes, total_bytes),
+        name=name,
         profile_id=info.id,
         compute_slices=info.sliceCount,
-        memory_bytes=memory_bytes,
+        memory_bytes=info.memorySizeMB * MIB,
         multiprocessors=info.multiprocessorCount,
         copy_engines=info.copyEngineCount,
         decoders=info.decoderCount,

@@ -46,6 +46,16 @@ class _Loader(yaml.SafeLoader):
         super().__init__(stream)
         self._depth = 0
 
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """Build a word or text. Half of a surrogate pair can be escaped, and nothing can write it."""
+        try:
+            if isinstance(node.value, str):
+                node.value.encode()
+        except UnicodeEncodeError as error:
+            problem = f"{node.value!r} has half of a surrogate pair: character {error.start + 1}"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+        return super().construct_scalar(node)
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:

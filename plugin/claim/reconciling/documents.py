@@ -37,18 +37,20 @@ class KnownDocuments:
         known = self._known.get(uid)
         return known is None or files.identity(self.cdi.path(uid)) != known.identity
 
-    def restore(self, uid: ClaimUid, document: Document, exists: Exists) -> bool:
-        """Write a claim's document again unless the present one may stay; return whether it was written.
+    def restore(self, uid: ClaimUid, document: Document, exists: Exists, recorded: str | None) -> str | None:
+        """Write a claim's document again unless the present one may stay.
 
-        Shape: ``document`` as it would be written today. The caller holds the claim's lock.
+        Returns the checksum of what was written, None where the present one stays. Shape: ``document`` as it
+        would be written today, ``recorded`` the checksum of the one that was. The caller holds the lock.
         Raises: StorageFailed; NotReady.
         """
         path, known = self.cdi.path(uid), self._known.pop(uid, None)
-        is_written = self.cdi.restore(uid, document, exists, None if known is None else known.content)
+        before = None if known is None else known.content
+        written = self.cdi.restore(uid, document, exists, before, recorded)
         identity, content = files.identity(path), files.read(path)
         if identity is not None and content is not None:
             self._known[uid] = _Known(identity, content)
-        return is_written
+        return written
 
     def keep_only(self, uids: Collection[ClaimUid]) -> None:
         """Forget the documents of all other claims."""

@@ -140,12 +140,15 @@ class Looks:
             if record is None:
                 return False
             document = steps.document(record, steps.context(steps.node.snapshot, record))
-            is_written = self.sight.documents.restore(uid, document, steps.is_on_host)
-        if is_written:
+            recorded = record.written_for(record)
+            written = self.sight.documents.restore(uid, document, steps.is_on_host, recorded)
+            if written is not None and written != recorded:
+                steps.store.note(record.with_document(written))
+        if written is not None:
             _log.warning(
                 "claim %s (%s): its CDI document was deleted or changed, and is back", record.ref, uid
             )
-        return is_written
+        return written is not None
 
     def _write_metadata(self, uid: ClaimUid, boot_id: str) -> None:
         try:

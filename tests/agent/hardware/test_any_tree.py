@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from campaign import TREES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def sound(root):
     ROUTES,
     ROUTES,
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=TREES)
 def test_odd_files_and_looping_links_of_one_nic_leave_the_other_as_it_is(
     files, is_nic, links, netdev, v4, v6
 ):

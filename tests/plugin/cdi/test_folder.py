@@ -19,14 +19,15 @@ DOCUMENT = cdi.claim_document(
     "tangram.dev",
     [cdi.Injection(name="uid-1-gpu-0", device="gpu-0", identity="GPU-1", nodes=(NODE,), files=())],
 )
+CONTENT = cdi.encode(DOCUMENT)
 
 
 def test_a_document_on_disk_that_is_right_is_not_written_again(tmp_path: Path) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    folder.ensure(UID, DOCUMENT)
+    folder.ensure(UID, CONTENT)
     before = folder.path(UID).stat()
 
-    folder.ensure(UID, DOCUMENT)
+    folder.ensure(UID, CONTENT)
 
     assert folder.path(UID).stat().st_ino == before.st_ino
     assert folder.path(UID).name == "tangram.dev-claim_uid-1.json"
@@ -36,16 +37,16 @@ def test_a_document_on_disk_that_is_right_is_not_written_again(tmp_path: Path) -
 @pytest.mark.parametrize("damage", ["missing", "edited", "truncated"])
 def test_a_document_on_disk_that_is_wrong_is_written_again(tmp_path: Path, damage: str) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    folder.ensure(UID, DOCUMENT)
+    folder.ensure(UID, CONTENT)
     path = folder.path(UID)
     if damage == "missing":
         path.unlink()
     else:
         path.write_bytes(path.read_bytes()[:20] if damage == "truncated" else b"{}")
 
-    folder.ensure(UID, DOCUMENT)
+    folder.ensure(UID, CONTENT)
 
-    assert path.read_bytes() == cdi.encode(DOCUMENT)
+    assert path.read_bytes() == CONTENT
 
 
 def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
@@ -61,12 +62,12 @@ def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(
     monkeypatch.setattr(os, "replace", somebody_writes_after_us)
 
     with pytest.raises(NotReady, match=r"claim_uid-1\.json: its content is not what was written"):
-        folder.ensure(UID, DOCUMENT)
+        folder.ensure(UID, CONTENT)
 
 
 def test_only_files_of_this_driver_are_ours(tmp_path: Path) -> None:
     folder = CdiFolder(tmp_path, "tangram.dev")
-    folder.ensure(UID, DOCUMENT)
+    folder.ensure(UID, CONTENT)
     for name in (
         "nvidia.json",
         "other.dev-claim_uid-2.json",

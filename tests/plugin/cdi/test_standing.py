@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from agent.hardware.types import DeviceNode, HostFile
-from plugin.cdi.document import Injection, claim_document, encode
-from plugin.cdi.standing import may_stay
+from plugin.cdi.document import Injection, checksum, claim_document, encode
+from plugin.cdi.standing import Exists, may_stay
 
 LIBRARIES = "/usr/lib64"
 
@@ -115,6 +115,59 @@ def test_every_flipped_bit_makes_another_document_or_none() -> None:
             damaged = bytearray(whole)
             damaged[at] ^= 1 << bit
             if may_stay(bytes(damaged), WANTED, lambda _: True):
+                kept.append(whole[max(0, at - 30) : at + 10])
+
+    assert kept == []
+
+
+def written_by_another_version(*more: tuple[str, str], nodes: tuple[DeviceNode, ...] = NODES) -> bytes:
+    """What a version wrote whose variables, folders of libraries and bytes are its own."""
+    elsewhere = files(("/opt/libcuda.so.1", CUDA[1]), *more)
+    injection = Injection(
+        name="u1-gpu-0",
+        device="gpu-0",
+        identity="GPU-1",
+        nodes=nodes,
+        files=elsewhere,
+        variables=(("OF_THAT_VERSION", "1"),),
+    )
+    return msgspec.json.format(encode(claim_document("tangram.dev", [injection])), indent=4)
+
+
+def known(on_disk: bytes, exists: Exists = lambda _: True) -> bool:
+    """Whether it may stay where the claim's record has its checksum."""
+    return may_stay(on_disk, WANTED, exists, checksum(on_disk))
+
+
+def test_what_the_record_knows_by_its_checksum_may_stay_whatever_would_be_written_today() -> None:
+    theirs = written_by_another_version(("/usr/bin/nvidia-later", "/usr/bin/nvidia-later"), nodes=NODES[:2])
+
+    assert known(theirs)
+    assert not may_stay(theirs, WANTED, lambda _: True)
+    assert not may_stay(theirs, WANTED, lambda _: True, checksum(b"another"))
+
+
+@pytest.mark.parametrize("gone", [CUDA[1], "/dev/nvidia0"])
+def test_what_the_record_knows_may_not_stay_where_something_is_gone(gone: str) -> None:
+    assert not known(written_by_another_version(), lambda path: path != gone)
+
+
+def test_what_the_record_knows_may_not_stay_where_the_hardware_or_the_driver_is_another() -> None:
+    of_another_gpu = DeviceNode("/dev/nvidia1", Path("/dev/nvidia1"))
+    replaced = ("/usr/lib/libnvidia-glcore.so.1", f"{LIBRARIES}/libnvidia-glcore.so.550")
+
+    assert not known(written_by_another_version(nodes=(*NODES, of_another_gpu)))
+    assert not known(written_by_another_version(replaced))
+
+
+def test_every_flipped_bit_of_what_the_record_knows_is_noticed() -> None:
+    whole = written_by_another_version()
+    digest, kept = checksum(whole), []
+    for at in range(len(whole)):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << bit
+            if may_stay(bytes(damaged), WANTED, lambda _: True, digest):
                 kept.append(whole[max(0, at - 30) : at + 10])
 
     assert kept == []

@@ -44,6 +44,46 @@ def test_a_claim_that_was_prepared_before_the_update_keeps_its_document(updated:
     assert again(updated) == EARLIER
 
 
+def test_a_claim_keeps_its_document_after_an_update_that_writes_others(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = again(bench)
+    monkeypatch.setattr("plugin.cdi.document._NOTHING_ELSE", "NVIDIA_VISIBLE_DEVICES=void_as_a_later_version")
+    bench.restart()
+
+    assert again(bench) == first
+
+    bench.unprepare("u1")
+    assert again(bench) != first
+
+
+def test_a_document_that_was_damaged_and_written_anew_stays_from_then_on(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = again(bench)
+    monkeypatch.setattr("plugin.cdi.document._NOTHING_ELSE", "NVIDIA_VISIBLE_DEVICES=void_as_a_later_version")
+    bench.document("u1").write_bytes(first[:-9])
+    second = again(bench)
+    monkeypatch.undo()
+
+    assert second != first
+    assert again(bench) == second
+
+
+def test_a_claim_whose_instance_was_made_anew_gets_the_document_of_that_one(bench: Any) -> None:
+    first = again(bench)
+    (instance,) = bench.instances(0)
+    for compute in instance.compute_instances:
+        bench.simulated.gpus.destroy_compute_instance(bench.uuid(0), instance.gi_id, compute.ci_id)
+    bench.simulated.gpus.destroy_gpu_instance(bench.uuid(0), instance.gi_id)
+
+    second = again(bench)
+
+    (made,) = bench.instances(0)
+    assert first != second
+    assert str(made.compute_instances[0].uuid) in second.decode()
+
+
 def test_a_new_claim_has_what_all_its_devices_share_once(updated: Any) -> None:
     updated.unprepare("u1")
 

@@ -6,10 +6,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from older_versions import RECORDS
 from records_before_seals import read_before_seals
 
+from plugin.base.errors import RecordTooNew
 from plugin.claim.record import Record
-from plugin.claim.record_format import START, decode, encode, seal_of
+from plugin.claim.record_format import START, Corrupt, decode, encode, seal_of
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition
 from plugin.kinds.registry import ClaimedDevice
@@ -144,6 +146,32 @@ def test_a_record_of_every_kind_is_read_and_but_for_the_seal_written_as_earlier_
 
     assert decode(written, UID).record == found
     assert line.replace(f',"seal":"{seal_of(line)}"'.encode(), b"") == written
+
+
+FIRST = (RECORDS / "1/mig/record.json").read_bytes()
+"""A record as the first versions wrote it: over several lines."""
+
+
+def test_a_record_of_the_first_format_is_read_and_goes_on_with_lines() -> None:
+    reading = decode(FIRST, UID)
+    undoing = reading.record.in_state(State.UNDOING)
+
+    again = decode(FIRST + encode(undoing, reading.seal), UID)
+
+    assert reading.record.state is State.COMPLETED
+    assert (reading.has_end, reading.torn, reading.length) == (True, 0, len(FIRST))
+    assert again.record == undoing
+
+
+def test_no_changed_byte_of_a_record_of_the_first_format_makes_another_record() -> None:
+    record = decode(FIRST, UID).record
+    for at in range(len(FIRST)):
+        for changed in (FIRST[at] ^ 1, 0, ord("\n"), ord(" ")):
+            data = FIRST[:at] + bytes((changed,)) + FIRST[at + 1 :]
+            try:
+                assert decode(data, UID).record == record, data
+            except (Corrupt, RecordTooNew):
+                continue
 
 
 texts = st.text(min_size=1, max_size=8)
