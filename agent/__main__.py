@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
@@ -20,9 +19,7 @@ from agent.hardware.errors import GivenUp, HardwareError
 from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
 from agent.inventory import discover
-from agent.inventory.describer import Describer
 from agent.inventory.foreign.finder import ForeignFinder
-from agent.inventory.foreign.overlap import Overlaps
 from agent.inventory.foreign.record_folder import RecordFolder
 from agent.inventory.model import LinkedGpus
 from agent.inventory.numbers.in_slices import witnesses_in
@@ -30,13 +27,12 @@ from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown
 from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, Witness
 from agent.inventory.table_files import BadTable, read_table
+from agent.looks import Looks
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
 from agent.publishing.forms import Found
-from agent.publishing.links_seen import LinksSeen
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
-from agent.publishing.patience import Patience
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
@@ -136,26 +132,15 @@ def _discovery(
     *,
     interruption: Interruption,
 ) -> Callable[[], Found]:
-    describer, seen, patience = Describer(options.driver_name), LinksSeen(), Patience()
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
-    foreign, overlaps = ForeignFinder(readers.gpus, records.read), Overlaps()
+    foreign = ForeignFinder(readers.gpus, records.read)
+    looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign)
 
     def found() -> Found:
         read = discover(readers, options.node_name, numbering)
         if interruption.has_come:  # what could not be read any more is not gone
             raise GivenUp("read the machine", "this node", "the program ends")
-        inventory = replace(
-            seen.completed(patience.completed(read)),
-            linked=linked,
-            modes=options.modes,
-            imex_channels=options.imex_channels,
-            split=options.split,
-            multus_resource=options.multus_resource,
-            vfs=options.vfs,
-            pools_of_gpus=gpus_of_pools.pools or {},
-        )
-        devices = describer.devices(inventory)
-        return Found.of(inventory, devices, overlaps.of(devices, foreign(inventory)))
+        return looks.found(read)
 
     return found
 

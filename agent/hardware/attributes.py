@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from agent.hardware.errors import HardwareError, HardwareFault, NoPermission, NotFound
 
@@ -34,7 +34,7 @@ def text(path: AnyPath) -> str | None:
         return None
 
 
-def number(path: Path) -> int | None:
+def number(path: AnyPath) -> int | None:
     """Return the file's decimal number, None if it cannot be read or is no number."""
     found = text(path)
     try:
@@ -55,12 +55,72 @@ def head(path: Path, size: int) -> bytes:
         return b""
 
 
-def link_name(path: AnyPath) -> str | None:
-    """Return the last part of a link's target, None if there is no link."""
+def link(path: AnyPath) -> str | None:
+    """Return what a link says, None if there is no link. In sysfs that names the folders above its target."""
     try:
-        return os.path.basename(os.readlink(path))
+        return os.readlink(path)
     except OSError:
         return None
+
+
+def link_name(path: AnyPath) -> str | None:
+    """Return the last part of a link's target, None if there is no link."""
+    return last_part(link(path))
+
+
+def last_part(said: str | None) -> str | None:
+    """Return the last part of what a link says."""
+    return None if said is None else said.rpartition("/")[2]
+
+
+class OpenFolder:
+    """An open folder, for a with statement: what is below it is found without the way to it.
+
+    Of thousands of links the kernel would walk that way for each, which is most of the work.
+    Raises: NotFound, NoPermission, HardwareFault if it cannot be opened or listed.
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        self._path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise refusal("list", str(path), error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def names(self) -> list[str]:
+        """Return the sorted names in it."""
+        try:
+            return sorted(os.listdir(self._descriptor))
+        except OSError as error:
+            raise refusal("list", str(self._path), error) from error
+
+    def link(self, below: str) -> str | None:
+        """Return what the link at a path below it says, None if there is no link."""
+        try:
+            return os.readlink(below, dir_fd=self._descriptor)
+        except OSError:
+            return None
+
+
+def links(folder: AnyPath, below: str = "") -> list[tuple[str, str]]:
+    """Return the links in a folder by name, each with what it says; none if the folder does not exist.
+
+    Shape: with ``below``, the links of that path in each folder of ``folder``. What is no link is left out.
+    Raises: NoPermission, HardwareFault if it exists and cannot be listed.
+    """
+    end = f"/{below}" if below else ""
+    try:
+        with OpenFolder(folder) as opened:
+            found = [(name, opened.link(name + end)) for name in opened.names()]
+    except NotFound:
+        return []
+    return [(name, said) for name, said in found if said is not None]
 
 
 def is_folder(path: AnyPath) -> bool:
@@ -92,34 +152,41 @@ def names(folder: AnyPath) -> tuple[str, ...]:
         raise refusal("list", str(folder), error) from error
 
 
-def required_text(path: Path, subject: str) -> str:
+def required_text(path: AnyPath, subject: str) -> str:
     """Return the text of a file that every ``subject`` must have.
 
     Raises: NotFound if it does not exist; NoPermission, HardwareFault if it cannot be read or is empty.
     """
-    attempted = f"read {path.name}"
     try:
-        found = _content(path)
+        found = _content(path, is_one_value=True)
     except OSError as error:
-        raise refusal(attempted, subject, error) from error
+        raise refusal(f"read {os.path.basename(path)}", subject, error) from error
     if not found:
-        raise HardwareFault(attempted, subject, f"{path} is empty")
+        raise HardwareFault(f"read {os.path.basename(path)}", subject, f"{path} is empty")
     return found
 
 
-def _content(path: AnyPath) -> str:
-    # Direct system calls: there are hundreds of such files, and file objects cost more than the reads.
+def _content(path: AnyPath, *, is_one_value: bool = False) -> str:
+    """Return the text of a file; one value comes whole in the first read, if it is no longer than a page."""
+    # Direct system calls: there are thousands of such files, and file objects cost more than the reads.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        parts, size = list[bytes](), 0
-        while part := os.read(descriptor, _PAGE_BYTES):
-            parts.append(part)
-            size += len(part)
-            if size > _MOST_BYTES:
-                raise OSError(errno.EFBIG, f"more than {_MOST_BYTES} bytes")
-        return b"".join(parts).decode(errors="replace").strip()
+        found = part = os.read(descriptor, _PAGE_BYTES)
+        if not is_one_value or len(part) == _PAGE_BYTES:
+            found += _rest(descriptor) if part else b""
+        return found.decode(errors="replace").strip()
     finally:
         os.close(descriptor)
+
+
+def _rest(descriptor: int) -> bytes:
+    parts, size = list[bytes](), 0
+    while part := os.read(descriptor, _PAGE_BYTES):
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, f"more than {_MOST_BYTES} bytes")
+    return b"".join(parts)
 
 
 def refusal(attempted: str, subject: str, error: OSError) -> HardwareError:

@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent.hardware import attributes
-from agent.hardware.attributes import names, number, resolved, text
-from agent.hardware.pcie import is_address
+from agent.hardware.attributes import links, names, number, text
+from agent.hardware.pcie import ADDRESS
 from agent.hardware.types import Bdf
 
 _UPLINK_PORT: Final = re.compile(r"p\d+(s\d+)?")
@@ -28,15 +28,29 @@ _RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec .*")
 _ACTIVE: Final = "4: ACTIVE"
 _NO_GUID: Final = "0000:0000:0000:0000"
 
+# Greedy: of several functions on the way the last one is the nearest.
+_NEAREST_FUNCTION: Final = re.compile(rf".*/({ADDRESS})((?:/.*)?)")
+
 _Rank = tuple[bool, int, int, tuple[str | int, ...]]
+
+
+class _Device(NamedTuple):
+    """A device of a function. Shape: ``depth`` how far below the function its folder is."""
+
+    folder: str
+    depth: int
+
+    @property
+    def name(self) -> str:
+        return self.folder.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """The interfaces at one moment. Shape: the folder of the preferred device, by PCI address."""
+    """The interfaces at one moment. Shape: the preferred device, by PCI address."""
 
-    netdevs: Mapping[Bdf, Path]
-    rdma_devices: Mapping[Bdf, Path]
+    netdevs: Mapping[Bdf, _Device]
+    rdma_devices: Mapping[Bdf, _Device]
 
     @classmethod
     def read(cls, sys: Path) -> Interfaces:
@@ -48,33 +62,36 @@ class Interfaces:
         """Return the folders of all network devices of one function, the preferred one first."""
         own = sys / "bus/pci/devices" / bdf / "net"
         if attributes.is_folder(own):
-            return tuple(sorted((own / name for name in names(own)), key=lambda device: _rank(device, 1)))
-        return tuple(device for _, device in sorted(_ranked(sys / "class/net").get(bdf, ())))
+            found = [_Device(f"{own}/{name}", 1) for name in names(own)]
+        else:
+            found = _devices(sys / "class/net").get(bdf, [])
+        return tuple(Path(device.folder) for device in sorted(found, key=_rank))
 
     @staticmethod
     def function_of(sys: Path, name: str) -> Bdf | None:
         """Return the function that a network device belongs to, None for one without a PCI function."""
-        return _function(resolved(sys / "class/net" / name))[0]
+        way = _NEAREST_FUNCTION.fullmatch(attributes.link(sys / "class/net" / name) or "")
+        return Bdf(way[1]) if way else None
 
     def netdev(self, bdf: Bdf) -> str | None:
         """Return the network device of a function: the uplink if it has representors too."""
-        folder = self.netdevs.get(bdf)
-        return folder.name if folder else None
+        device = self.netdevs.get(bdf)
+        return device.name if device else None
 
     def rdma_device(self, bdf: Bdf) -> str | None:
         """Return the RDMA device of a function."""
-        folder = self.rdma_devices.get(bdf)
-        return folder.name if folder else None
+        device = self.rdma_devices.get(bdf)
+        return device.name if device else None
 
     def link_type(self, bdf: Bdf) -> str | None:
         """Return ``ethernet`` or ``infiniband``, None if neither device says."""
         if bdf in self.netdevs:
-            known = LINK_TYPES.get(number(self.netdevs[bdf] / "type") or 0)
+            known = LINK_TYPES.get(number(f"{self.netdevs[bdf].folder}/type") or 0)
             if known:
                 return known
         if bdf in self.rdma_devices:
-            ports = self.rdma_devices[bdf] / "ports"
-            layers = (text(ports / port / "link_layer") for port in names(ports))
+            ports = f"{self.rdma_devices[bdf].folder}/ports"
+            layers = (text(f"{ports}/{port}/link_layer") for port in names(ports))
             return next((layer.lower() for layer in layers if layer), None)
         return None
 
@@ -84,56 +101,51 @@ class Interfaces:
         Units: millions of bits per second. While the link is down a netdev reports -1 or EINVAL; an RDMA
                port still reports a rate, so its state is read as well.
         """
-        speed = number(self.netdevs[bdf] / "speed") if bdf in self.netdevs else None
+        speed = number(f"{self.netdevs[bdf].folder}/speed") if bdf in self.netdevs else None
         if speed is not None and speed > 0:
             return speed
         if bdf not in self.rdma_devices:
             return None
-        ports = self.rdma_devices[bdf] / "ports"
-        active = (port for port in names(ports) if text(ports / port / "state") == _ACTIVE)
-        rates = (_RATE.fullmatch(text(ports / port / "rate") or "") for port in active)
+        ports = f"{self.rdma_devices[bdf].folder}/ports"
+        active = (port for port in names(ports) if text(f"{ports}/{port}/state") == _ACTIVE)
+        rates = (_RATE.fullmatch(text(f"{ports}/{port}/rate") or "") for port in active)
         return next((int(rate[1]) * 1000 + int(rate[2] or 0) * 100 for rate in rates if rate), None)
 
     def card_guid(self, bdf: Bdf) -> str | None:
         """Return the GUID that all ports of one card share, None without an RDMA device that says it."""
         if bdf not in self.rdma_devices:
             return None
-        guid = text(self.rdma_devices[bdf] / "sys_image_guid")
+        guid = text(f"{self.rdma_devices[bdf].folder}/sys_image_guid")
         return guid if guid != _NO_GUID else None
 
 
-def _preferred(folder: Path) -> Mapping[Bdf, Path]:
-    """Return the best device of each function."""
-    return {bdf: min(devices)[1] for bdf, devices in _ranked(folder).items()}
+def _preferred(folder: Path) -> Mapping[Bdf, _Device]:
+    """Return the best device of each function. Only where there are several, files say which."""
+    found = _devices(folder)
+    return {
+        bdf: devices[0] if len(devices) == 1 else min(devices, key=_rank) for bdf, devices in found.items()
+    }
 
 
-def _ranked(folder: Path) -> Mapping[Bdf, list[tuple[_Rank, Path]]]:
-    """Return the devices of each function with their ranks.
+def _devices(folder: Path) -> Mapping[Bdf, list[_Device]]:
+    """Return the devices of each function.
 
     ``<bdf>/net/`` would be shorter, but virtio and sub-function netdevs are not listed there.
     """
-    found: defaultdict[Bdf, list[tuple[_Rank, Path]]] = defaultdict(list)
-    for name in names(folder):
-        device = resolved(folder / name)
-        bdf, depth = _function(device)
-        if bdf is not None:
-            found[bdf].append((_rank(device, depth), device))
+    found: defaultdict[Bdf, list[_Device]] = defaultdict(list)
+    for name, said in links(folder):
+        if way := _NEAREST_FUNCTION.fullmatch(said):
+            found[Bdf(way[1])].append(_Device(f"{folder}/{name}", way[2].count("/")))
     return found
 
 
-def _function(device: Path) -> tuple[Bdf | None, int]:
-    """Return the nearest function above a device's folder, and how far above it is."""
-    above = enumerate(device.parts[::-1])
-    return next(((Bdf(part), depth) for depth, part in above if is_address(part)), (None, 0))
-
-
-def _rank(device: Path, depth: int) -> _Rank:
+def _rank(device: _Device) -> _Rank:
     """Order uplinks before representors, then by distance to the function, by port and by name.
 
     In switchdev mode the representors of all VFs belong to the PF, like its uplink; only the port name
     distinguishes them (``pf0vf3``, ``p0``).
     """
-    port = text(device / "phys_port_name")
+    port = text(f"{device.folder}/phys_port_name")
     is_representor = bool(port) and _UPLINK_PORT.fullmatch(port or "") is None
     natural = tuple(int(part) if part.isdecimal() else part for part in _DIGITS.split(device.name))
-    return (is_representor, depth, number(device / "dev_port") or 0, natural)
+    return (is_representor, device.depth, number(f"{device.folder}/dev_port") or 0, natural)

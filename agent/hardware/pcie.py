@@ -15,7 +15,10 @@ from agent.hardware.types import Bdf, PciePath
 CONFIG_BYTES: Final = 256
 """Bytes of a configuration space that can hold the capability list."""
 
-_ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+ADDRESS: Final = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+"""The form of a PCI address in sysfs, as a regular expression."""
+
+_ADDRESS: Final = re.compile(ADDRESS)
 _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 
 _STATUS, _HAS_CAPABILITIES = 0x06, 0x10

@@ -7,6 +7,7 @@ cannot change the machine.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -159,8 +160,11 @@ class PciReader(Protocol):
         """Return one function with its PCIe path and NUMA node. Raises: NotFound."""
         ...
 
-    def gpus(self) -> tuple[PciFunction | Unreadable, ...]:
-        """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs."""
+    def gpus(self, besides: Collection[Bdf] = ()) -> tuple[PciFunction | Unreadable, ...]:
+        """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs.
+
+        Shape: ``besides`` are functions that are known to be something else; they are not looked at.
+        """
         ...
 
     def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:

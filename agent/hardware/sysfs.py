@@ -7,6 +7,7 @@ but cannot be read is an ``Unreadable``. Neither affects other devices. This mod
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,6 @@ from agent.hardware.types import (
     PhysicalFunction,
     Unreadable,
     VirtualFunction,
-    normal_bdf,
 )
 from agent.hardware.vital_product_data import SERIAL, product_data
 
@@ -45,13 +45,14 @@ class Sysfs:
 
     root: Path = Path("/")
 
-    def addresses(self) -> tuple[Bdf, ...]:
-        """Return the address of every PCI function, sorted; empty on a machine without PCI.
+    def addresses(self, besides: Collection[Bdf] = ()) -> tuple[Bdf, ...]:
+        """Return the address of every PCI function, sorted, without some; empty on a machine without PCI.
 
         Raises: NoPermission, HardwareFault if the list cannot be read.
         """
-        found = (name for name in attributes.names(self._functions) if is_address(name))
-        return tuple(sorted((Bdf(name) for name in found), key=_address_order))
+        found = (Bdf(name) for name in attributes.names(self._functions) if name not in besides)
+        # The names are sorted; what is left is that longer domains are higher.
+        return tuple(sorted((bdf for bdf in found if is_address(bdf)), key=len))
 
     def function(self, bdf: Bdf) -> PciFunction:
         """Return one function with its PCIe path and NUMA node.
@@ -74,13 +75,14 @@ class Sysfs:
         """Return every bridge above a function. Raises: NotFound."""
         return Chain.of(self._folder(bdf).parts)
 
-    def gpus(self) -> tuple[PciFunction | Unreadable, ...]:
+    def gpus(self, besides: Collection[Bdf] = ()) -> tuple[PciFunction | Unreadable, ...]:
         """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs.
 
+        Shape: ``besides`` are functions that are known to be something else; they are not looked at.
         Raises: NoPermission, HardwareFault if sysfs as a whole cannot be listed.
         """
         found: list[PciFunction | Unreadable] = []
-        for bdf in self.addresses():
+        for bdf in self.addresses(besides):
             try:
                 if self._is_gpu(bdf):
                     found.append(self.function(bdf))
@@ -98,10 +100,15 @@ class Sysfs:
         """
         interfaces = Interfaces.read(self._sys)
         found: list[PhysicalFunction | Unreadable] = []
+        vfs = set[Bdf]()
         for bdf in self.addresses():
+            if bdf in vfs:  # a VF's address is always above its PF's
+                continue
             try:
                 if self._is_nic(bdf):
-                    found.extend(self._nic(bdf, interfaces))
+                    nic = self._nic(bdf, interfaces)
+                    found.extend(nic)
+                    vfs.update(_addresses_of_vfs(nic))
             except HardwareError as error:
                 if self._is_there(bdf):
                     found.append(Unreadable(f"PCI function {bdf}", str(error), bdf=bdf))
@@ -131,15 +138,16 @@ class Sysfs:
         return is_class and not (folder / "physfn").is_symlink()
 
     def _is_nic(self, bdf: Bdf) -> bool:
-        folder = self._folder(bdf)
+        folder = self._functions / bdf
         if not _identifier(folder, bdf, "class").startswith(_NIC_CLASSES):
             return False
         return not (folder / "physfn").is_symlink() and not _is_switch_management(folder, bdf)
 
     def _nic(self, bdf: Bdf, interfaces: Interfaces) -> tuple[PhysicalFunction | Unreadable, ...]:
-        vfs = self._virtual_functions(bdf, interfaces)
+        function = self.function(bdf)
+        vfs = self._virtual_functions(function, interfaces)
         pf = PhysicalFunction(
-            function=self.function(bdf),
+            function=function,
             netdev=interfaces.netdev(bdf),
             rdma_device=interfaces.rdma_device(bdf),
             link_type=interfaces.link_type(bdf),
@@ -154,35 +162,75 @@ class Sysfs:
         """Return what all ports of one card share: its GUID, else its serial number, else its slot."""
         return interfaces.card_guid(bdf) or product_data(self.root, bdf).get(SERIAL) or bdf.rpartition(".")[0]
 
-    def _virtual_functions(self, pf: Bdf, interfaces: Interfaces) -> tuple[VirtualFunction | Unreadable, ...]:
+    def _virtual_functions(
+        self, pf: PciFunction, interfaces: Interfaces
+    ) -> tuple[VirtualFunction | Unreadable, ...]:
         found: list[VirtualFunction | Unreadable] = []
-        for index, bdf in self._virtual_addresses(pf):
+        folder = self._folder(pf.bdf)
+        device_id = _vf_device_id(folder)
+        for index, bdf, driver in _links_to_vfs(folder):
             try:
-                function = self.function(bdf)
+                own = device_id or _identifier(folder / f"virtfn{index}", bdf, "device")
             except HardwareError as error:
                 if self._is_there(bdf):
-                    found.append(Unreadable(f"VF {index} of {pf}", str(error), bdf=bdf))
+                    found.append(Unreadable(f"VF {index} of {pf.bdf}", str(error), bdf=bdf))
                 continue
-            netdev, rdma_device = interfaces.netdev(bdf), interfaces.rdma_device(bdf)
             found.append(
-                VirtualFunction(index=index, function=function, netdev=netdev, rdma_device=rdma_device)
+                VirtualFunction(
+                    index=index,
+                    function=_virtual_function(pf, bdf, own, driver),
+                    netdev=interfaces.netdev(bdf),
+                    rdma_device=interfaces.rdma_device(bdf),
+                )
             )
         return tuple(found)
 
-    def _virtual_addresses(self, pf: Bdf) -> list[tuple[int, Bdf]]:
-        """Return the VFs sorted by number: as text ``virtfn10`` would come before ``virtfn2``."""
-        folder = self._folder(pf)
-        links = (match for name in attributes.names(folder) if (match := VF_LINK.fullmatch(name)))
-        targets = ((int(link[1]), attributes.link_name(folder / link[0])) for link in links)
-        return sorted((index, Bdf(name)) for index, name in targets if name and is_address(name))
+
+def _links_to_vfs(pf: Path) -> list[tuple[int, Bdf, str | None]]:
+    """Return the VFs below a PF's folder with their drivers, by number: ``virtfn2`` before ``virtfn10``."""
+    found = []
+    with attributes.OpenFolder(pf) as opened:
+        for name in opened.names():
+            bdf = attributes.last_part(opened.link(name)) if VF_LINK.fullmatch(name) else None
+            if bdf is not None and is_address(bdf):
+                driver = attributes.last_part(opened.link(f"{name}/driver"))
+                found.append((int(name.removeprefix("virtfn")), Bdf(bdf), driver))
+    return sorted(found, key=lambda one: one[0])
 
 
-def _address_order(bdf: Bdf) -> tuple[int, str]:
-    return (len(bdf), normal_bdf(bdf))
+def _vf_device_id(pf: Path) -> str | None:
+    """Return the device id of all VFs of a PF, None where the kernel does not tell it there (before 4.15)."""
+    try:
+        return f"{int(attributes.text(pf / 'sriov_vf_device') or '', 16):04x}"
+    except ValueError:
+        return None
 
 
-def _identifier(folder: Path, bdf: Bdf, name: str) -> str:
-    return attributes.required_text(folder / name, f"PCI function {bdf}").removeprefix("0x")
+def _virtual_function(pf: PciFunction, bdf: Bdf, device_id: str, driver: str | None) -> PciFunction:
+    """Return one VF. What all VFs of a PF have in common with it is not read again for each of them.
+
+    Source: Single Root I/O Virtualization 1.1, 3.4.1: vendor and class code are the PF's. Linux,
+            drivers/pci/iov.c: a VF's parent is the PF's, so its place in the tree and its NUMA node are.
+    """
+    return PciFunction(
+        bdf=bdf,
+        vendor_id=pf.vendor_id,
+        device_id=device_id,
+        class_code=pf.class_code,
+        numa_node=pf.numa_node,
+        path=pf.path,
+        driver=driver,
+    )
+
+
+def _addresses_of_vfs(nic: tuple[PhysicalFunction | Unreadable, ...]) -> Iterator[Bdf]:
+    for one in nic:
+        if isinstance(one, PhysicalFunction):
+            yield from (vf.function.bdf for vf in one.vfs)
+
+
+def _identifier(folder: attributes.AnyPath, bdf: Bdf, name: str) -> str:
+    return attributes.required_text(f"{folder}/{name}", f"PCI function {bdf}").removeprefix("0x")
 
 
 def _path(folder: Path) -> PciePath:

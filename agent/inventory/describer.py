@@ -21,6 +21,7 @@ class Describer:
 
     def __init__(self, driver: str) -> None:
         self._driver = driver
+        self._read: Inventory | None = None
         self._last: tuple[Inventory, NodeDevices] | None = None
 
     def devices(self, inventory: Inventory) -> NodeDevices:
@@ -28,9 +29,11 @@ class Describer:
 
         Shape: the GPUs in it have no present MIG mode.
         """
-        found = _at_rest(offered(inventory))
-        if self._last is None or self._last[0] != found:
-            self._last = found, describe(found, self._driver)
+        if self._last is None or self._read != inventory:  # what is offered follows from what was read
+            found = _at_rest(offered(inventory))
+            if self._last is None or self._last[0] != found:
+                self._last = found, describe(found, self._driver)
+            self._read = inventory
         return self._last[1]
 
 

@@ -6,7 +6,7 @@ the other part.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.hardware.errors import HardwareError
@@ -32,13 +32,14 @@ def discover(readers: Readers, node: str, numbering: Numbering = in_pci_order) -
     of_gpus: list[Unreadable] = []
     of_nics: list[Unreadable] = []
     listed, versions = _listed(readers.gpus, of_gpus)
-    shown = _shown(readers.pci, of_gpus)
+    nics = _nics(readers.pci, of_nics)
+    drivers = {each.bdf: each.driver for each in _functions_of(nics)}
+    shown = _shown(readers.pci, drivers, of_gpus)
     numbers = numbering(_seen(listed, shown))
     gpus = _entries(listed, numbers, readers, of_gpus)
     has_imex = bool(gpus) and _has_imex(readers, of_gpus)
     fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
-    nics = _nics(readers.pci, of_nics)
-    functions = _functions(nics, readers.nics, of_nics)
+    functions = _facts(nics, drivers, readers.nics, of_nics)
     unread = {
         Part.GPUS: bool(of_gpus),
         Part.NICS: bool(of_nics) or any(facts.problem for facts in functions.values()),
@@ -71,10 +72,10 @@ def _listed(reader: GpuReader, unreadable: list[Unreadable]) -> tuple[list[Gpu],
     return [gpu for gpu in found if isinstance(gpu, Gpu)], versions
 
 
-def _shown(pci: PciReader, unreadable: list[Unreadable]) -> list[PciFunction]:
-    """Return the GPUs that PCI shows, by address."""
+def _shown(pci: PciReader, of_nics: Collection[Bdf], unreadable: list[Unreadable]) -> list[PciFunction]:
+    """Return the GPUs that PCI shows, by address; the functions of NICs are not looked at."""
     try:
-        found = pci.gpus()
+        found = pci.gpus(of_nics)
     except HardwareError as error:
         unreadable.append(Unreadable("GPUs on PCI", str(error)))
         return []
@@ -167,15 +168,24 @@ def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction
     return found
 
 
-def _functions(
-    nics: list[PhysicalFunction], reader: NicReader, unreadable: list[Unreadable]
+def _functions_of(nics: Iterable[PhysicalFunction]) -> Iterator[PciFunction]:
+    """Yield every function of the NICs; claims may have each of them."""
+    for pf in nics:
+        yield pf.function
+        yield from (vf.function for vf in pf.vfs)
+
+
+def _facts(
+    nics: list[PhysicalFunction],
+    drivers: Mapping[Bdf, str | None],
+    reader: NicReader,
+    unreadable: list[Unreadable],
 ) -> Mapping[Bdf, FunctionFacts]:
-    """Return the facts of every function of the NICs; claims may have each of them."""
-    found = (each for pf in nics for each in (pf.function.bdf, *(vf.function.bdf for vf in pf.vfs)))
+    """Return the facts of every function of the NICs."""
     switches = {pf.function.bdf for pf in nics if pf.total_vfs}
-    facts = facts_of_all(reader, frozenset(found), switches)
+    facts = facts_of_all(reader, drivers, switches)
     try:
-        direct = reader.data_direct([pf.function.bdf for pf in nics])
+        direct = reader.data_direct([pf.function.bdf for pf in nics], drivers)
     except HardwareError as error:
         unreadable.append(Unreadable("data-direct functions", str(error)))
         return facts

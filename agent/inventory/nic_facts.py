@@ -43,37 +43,45 @@ NO_FACTS: Final = FunctionFacts()
 
 def facts_of(reader: NicReader, bdf: Bdf) -> FunctionFacts:
     """Return the facts of one function as they are now. Raises: HardwareError."""
-    return _facts(reader, bdf, reader.needed_for_default_route(bdf), ())
+    return FunctionFacts(
+        way_to_route=reader.needed_for_default_route(bdf),
+        group=reader.iommu_group(bdf),
+        has_vfio=reader.has_driver(VFIO_PCI),
+    )
 
 
 def facts_of_all(
-    reader: NicReader, functions: Collection[Bdf], with_eswitch: Collection[Bdf]
+    reader: NicReader, drivers: Mapping[Bdf, str | None], with_eswitch: Collection[Bdf]
 ) -> Mapping[Bdf, FunctionFacts]:
-    """Return the facts of all functions that claims may have; of one that cannot be read, the problem.
+    """Return the facts of all functions that claims may have; where they cannot be read, the problem.
 
-    Shape: ``with_eswitch`` are those of the functions that can have VFs.
+    Shape: ``drivers`` are those of the functions; ``with_eswitch`` the functions that can have VFs.
     """
     try:
-        ways = reader.default_route_functions()
+        ways, groups = reader.default_route_functions(), reader.iommu_groups(drivers)
+        has_vfio = reader.has_driver(VFIO_PCI)
     except HardwareError as error:
-        return dict.fromkeys(functions, FunctionFacts(problem=str(error)))
+        return dict.fromkeys(drivers, FunctionFacts(problem=str(error)))
     found = {}
-    for bdf in functions:
-        try:
-            facts = _facts(reader, bdf, ways.get(bdf, ()), functions)
-            mode = reader.eswitch_mode_in_files(bdf) if bdf in with_eswitch else None
-            found[bdf] = replace(facts, eswitch_mode=mode)
-        except HardwareError as error:
-            found[bdf] = FunctionFacts(problem=str(error))
-    return found
+    for bdf in drivers:
+        group = groups.get(bdf)
+        found[bdf] = FunctionFacts(
+            way_to_route=ways.get(bdf, ()),
+            group=group,
+            claimable=_claimable(bdf, group, drivers),
+            has_vfio=has_vfio,
+        )
+    return {**found, **{bdf: _with_eswitch(found[bdf], reader, bdf) for bdf in with_eswitch}}
 
 
-def _facts(reader: NicReader, bdf: Bdf, way: tuple[str, ...], claimable: Collection[Bdf]) -> FunctionFacts:
-    group = reader.iommu_group(bdf)
-    members = () if group is None else tuple(one.bdf for one in group.members)
-    return FunctionFacts(
-        way_to_route=way,
-        group=group,
-        claimable=tuple(one for one in members if one != bdf and one in claimable),
-        has_vfio=reader.has_driver(VFIO_PCI),
-    )
+def _claimable(bdf: Bdf, group: IommuGroup | None, functions: Collection[Bdf]) -> tuple[Bdf, ...]:
+    if group is None or len(group.members) == 1:
+        return ()
+    return tuple(one.bdf for one in group.members if one.bdf != bdf and one.bdf in functions)
+
+
+def _with_eswitch(facts: FunctionFacts, reader: NicReader, bdf: Bdf) -> FunctionFacts:
+    try:
+        return replace(facts, eswitch_mode=reader.eswitch_mode_in_files(bdf))
+    except HardwareError as error:
+        return FunctionFacts(problem=str(error))

@@ -17,10 +17,12 @@ from tangram.bench.cluster_state import following
 from tangram.bench.controller.decisions import controlling
 from tangram.bench.gangs.grouping import grouping
 from tangram.bench.joint import joining
+from tangram.bench.looks.looking import looking
 from tangram.bench.machine import Dgx
 from tangram.bench.many_nodes import changing, compiling, filtering
 from tangram.bench.nested import nesting
 from tangram.bench.placement.campaign import placing
+from tangram.bench.prepare.together import side_by_side
 from tangram.bench.prepare.vfs import preparing
 from tangram.bench.report import Report
 from tangram.bench.reviews.webhook import reviewing
@@ -48,6 +50,8 @@ BENCHMARKS: Final[Mapping[str, Callable[[Settings], Report]]] = {
     "B13": preparing,
     "B14": grouping,
     "B15": controlling,
+    "B16": looking,
+    "B17": side_by_side,
     "webhook": reviewing,
 }
 QUICK: Final = ("B1", "B1b", "B3", "B5", "B7", "B10")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import yaml
 
+from agent.hardware.ports import Machine
 from agent.hardware.types import Placement
 from agent.inventory import describe, discover, offered
 from agent.inventory.names import gpu_name, partition_name
@@ -66,6 +68,19 @@ class Dgx:
     def attached(self, folder: Path) -> SimulatedNode:
         """Return the machine that a folder holds."""
         return self._machines.attached(folder)
+
+    @contextmanager
+    def with_vfs(self, count: int) -> Iterator[Machine]:
+        """Make the machine with ``count`` VFs on its NICs together; it lasts for the block."""
+        document = yaml.safe_load(self._machines.text(NODE))
+        nics = list(_nics_of(document["pci"]))
+        for number, nic in enumerate(nics):
+            share = (count + number) // len(nics)
+            nic.update(vfs=share, total_vfs=share)
+        with throwaway_folder() as folder:
+            file = folder / f"{NODE}.yaml"
+            file.write_text(yaml.safe_dump(document), encoding="utf-8")
+            yield self._machines.simulated(str(file), folder / NODE).machine
 
     def pool(self, times: int = 1, machine: str = NODE) -> Pool:
         """Return the pool of the machine, or of another shipped one, decoded."""
@@ -143,6 +158,20 @@ def scattered(share: float, chance: Random, pool: Pool) -> Iterator[DeviceName]:
 def held(device: str, node: str = NODE) -> Json:
     """Return a device in the form of an input's ``allocated``."""
     return {"driver": DRIVER, "pool": node, "device": device}
+
+
+def _nics_of(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield the NICs that can have VFs, wherever they hang."""
+    match tree:
+        case {"kind": "nic", "total_vfs": _}:
+            yield tree
+        case dict():
+            yield from _nics_of(list(tree.values()))
+        case list():
+            for each in tree:
+                yield from _nics_of(each)
+        case _:
+            return
 
 
 def _in_domain(tree: Any, copy: int) -> Any:

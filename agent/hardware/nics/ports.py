@@ -5,7 +5,7 @@ Every method may raise a ``HardwareError``. ``NicReader`` changes nothing; ``Nic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +58,13 @@ class NicReader(Protocol):
         """Return the IOMMU group of a function with all its members, None if it has none."""
         ...
 
+    def iommu_groups(self, drivers: Mapping[Bdf, str | None]) -> Mapping[Bdf, IommuGroup]:
+        """Return the groups of functions whose drivers are known, without those that have none.
+
+        One reading for all: it does not ask for the groups' ``kind``.
+        """
+        ...
+
     def vfio_nodes(self, bdf: Bdf) -> VfioNodes:
         """Return the nodes for a function that has a VFIO driver. Raises: NotThereYet."""
         ...
@@ -89,8 +96,11 @@ class NicReader(Protocol):
         """Return the mode as far as files tell it: no driver is asked, which needs CAP_NET_ADMIN."""
         ...
 
-    def data_direct(self, bdfs: Iterable[Bdf]) -> Mapping[Bdf, PciFunction]:
-        """Return the functions through which NICs' cards read GPU memory directly, where they are known."""
+    def data_direct(self, bdfs: Iterable[Bdf], besides: Collection[Bdf] = ()) -> Mapping[Bdf, PciFunction]:
+        """Return the functions through which NICs' cards read GPU memory directly, where they are known.
+
+        Shape: ``besides`` are functions that are known to be something else; they are not looked at.
+        """
         ...
 
 

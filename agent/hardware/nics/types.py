@@ -73,8 +73,8 @@ class IommuMember:
 class IommuGroup:
     """The functions that VFIO can only give away together.
 
-    Shape: ``kind`` such as ``DMA-FQ``, None if unknown; ``has_iommu`` is false in VFIO's no-IOMMU mode;
-           ``members`` by address.
+    Shape: ``kind`` such as ``DMA-FQ``, None if it is unknown or was not asked for; ``has_iommu``
+           is false in VFIO's no-IOMMU mode; ``members`` by address.
     """
 
     number: int

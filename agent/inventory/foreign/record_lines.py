@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 HEAD: Final = re.compile(rb'\{"version": ?([0-9]{1,9}), ?"checksum": ?"([0-9a-f]{64})",\n?"claim": ?')
-"""How a line begins: its version, and the checksum of the record. The first versions wrote over several lines."""
+"""How a line begins: its version, and the checksum of the record. The first versions wrote several lines."""
 
 
 def digest(data: bytes) -> str:

@@ -148,6 +148,7 @@ def test_without_an_iommu_vfio_s_node_has_another_name_on_the_host(pair, tree, r
     group = reader.vfio_nodes(VF).group
 
     assert not reader.iommu_group(VF).has_iommu
+    assert not reader.iommu_groups({VF: "vfio-pci"})[VF].has_iommu
     assert (group.path, group.host_path) == ("/dev/vfio/0", tree.root / "dev/vfio/noiommu-0")
 
 

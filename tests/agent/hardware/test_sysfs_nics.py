@@ -65,7 +65,7 @@ def test_a_vf_that_vanished_is_left_out(tree) -> None:
 
 def test_a_broken_vf_stands_beside_its_healthy_neighbours(tree) -> None:
     tree.function(PF)
-    tree.virtual_function("0000:3b:00.0", 0, f"{PORT}/0000:3b:00.2", vendor="")
+    tree.virtual_function("0000:3b:00.0", 0, f"{PORT}/0000:3b:00.2", device="")
     tree.virtual_function("0000:3b:00.0", 1, f"{PORT}/0000:3b:00.3")
 
     nic, broken = tree.sysfs.nics()

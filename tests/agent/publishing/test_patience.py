@@ -174,7 +174,7 @@ class BusWithoutAnswer:
     def __init__(self, pci):
         self.nics, self.function = pci.nics, pci.function
 
-    def gpus(self):
+    def gpus(self, besides=()):
         raise HardwareFault("list", "/sys/bus/pci/devices", "Input/output error")
 
 

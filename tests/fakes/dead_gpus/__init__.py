@@ -43,8 +43,8 @@ class PciWithoutGone:
     pci: Any
     gone: Collection[Bdf]
 
-    def gpus(self) -> tuple[PciFunction | Unreadable, ...]:
-        return tuple(one for one in self.pci.gpus() if getattr(one, "bdf", None) not in self.gone)
+    def gpus(self, besides: Collection[Bdf] = ()) -> tuple[PciFunction | Unreadable, ...]:
+        return tuple(one for one in self.pci.gpus(besides) if getattr(one, "bdf", None) not in self.gone)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.pci, name)

@@ -8,7 +8,7 @@ Source: Linux, drivers/infiniband/hw/mlx5/data_direct.c, for the device id and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,12 +19,12 @@ from agent.hardware.vital_product_data import SERIAL, UNIQUE_ID, product_data
 _DATA_DIRECT: Final = ("0x15b3", "0x2100")
 
 
-def data_direct(root: Path, bdfs: Iterable[Bdf], addresses: Callable[[], Iterable[Bdf]]) -> Mapping[Bdf, Bdf]:
+def data_direct(root: Path, bdfs: Iterable[Bdf], addresses: Iterable[Bdf]) -> Mapping[Bdf, Bdf]:
     """Return the data-direct functions of NICs' cards, without those that have none or cannot be told.
 
     A card with several of them has one per port; then the id decides, which begins with the NIC's.
     """
-    candidates = tuple(each for each in addresses() if _is_data_direct(root, each))
+    candidates = tuple(each for each in addresses if _is_data_direct(root, each))
     if not candidates:
         return {}
     found = {each: product_data(root, each) for each in candidates}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,37 @@ def iommu_group(root: Path, bdf: Bdf) -> IommuGroup | None:
         members=tuple(IommuMember(each, _driver(root, each)) for each in members),
         has_iommu=attributes.text(folder / "name") != _NO_IOMMU,
     )
+
+
+def iommu_groups(root: Path, drivers: Mapping[Bdf, str | None]) -> Mapping[Bdf, IommuGroup]:
+    """Return the groups of the functions whose drivers are known.
+
+    Each function's own link tells its group, so the folder of no group is listed.
+    Raises: NoPermission, HardwareFault if the functions cannot be listed.
+    """
+    members: defaultdict[str, list[Bdf]] = defaultdict(list)
+    for name, said in attributes.links(root / "sys/bus/pci/devices", "iommu_group"):
+        group = said.rpartition("/")[2]
+        if group.isdecimal() and is_address(name):
+            members[group].append(Bdf(name))
+    found: dict[Bdf, IommuGroup] = {}
+    for group, bdfs in members.items():
+        known = [bdf for bdf in bdfs if bdf in drivers]
+        if known:
+            found.update(dict.fromkeys(known, _group(root, group, bdfs, drivers)))
+    return found
+
+
+def _group(root: Path, name: str, bdfs: list[Bdf], drivers: Mapping[Bdf, str | None]) -> IommuGroup:
+    members = tuple(
+        [IommuMember(bdf, drivers[bdf] if bdf in drivers else _driver(root, bdf)) for bdf in bdfs]
+    )
+    # Only VFIO makes groups without an IOMMU, for functions that it has. Source: Linux, drivers/vfio/group.c.
+    for member in members:
+        if member.driver is not None and "vfio" in member.driver:
+            said = attributes.text(root / "sys/kernel/iommu_groups" / name / "name")
+            return IommuGroup(int(name), None, members, has_iommu=said != _NO_IOMMU)
+    return IommuGroup(int(name), None, members)
 
 
 def vfio_nodes(root: Path, bdf: Bdf) -> VfioNodes:

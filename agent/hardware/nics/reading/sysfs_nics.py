@@ -5,7 +5,7 @@ Takes a root folder and PCI addresses; returns values. Nothing is cached and not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -89,6 +89,10 @@ class SysfsNics:
         self._folder(bdf)
         return iommu.iommu_group(self.root, bdf)
 
+    def iommu_groups(self, drivers: Mapping[Bdf, str | None]) -> Mapping[Bdf, IommuGroup]:
+        """Return the groups of functions whose drivers are known, without those that have none."""
+        return iommu.iommu_groups(self.root, drivers)
+
     def vfio_nodes(self, bdf: Bdf) -> VfioNodes:
         """Return the nodes for a function that has a VFIO driver. Raises: NotThereYet."""
         return iommu.vfio_nodes(self.root, bdf)
@@ -135,10 +139,10 @@ class SysfsNics:
                 return "switchdev"
         return None
 
-    def data_direct(self, bdfs: Iterable[Bdf]) -> Mapping[Bdf, PciFunction]:
+    def data_direct(self, bdfs: Iterable[Bdf], besides: Collection[Bdf] = ()) -> Mapping[Bdf, PciFunction]:
         """Return the functions through which NICs' cards read GPU memory directly, where they are known."""
         sysfs = Sysfs(self.root)
-        found = cards.data_direct(self.root, bdfs, sysfs.addresses)
+        found = cards.data_direct(self.root, bdfs, sysfs.addresses(besides))
         return {bdf: sysfs.function(function) for bdf, function in found.items()}
 
     def _folder(self, bdf: Bdf) -> Path:

@@ -97,6 +97,7 @@ def _render_sriov(files: Files, nic: Nic) -> None:
         files.write(f"{folder}/sriov_totalvfs", f"{nic.form.total_vfs}\n")
         files.write(f"{folder}/sriov_offset", f"{offset}\n")
         files.write(f"{folder}/sriov_stride", "1\n")
+        files.write(f"{folder}/sriov_vf_device", f"{nic.model.vf_device_id.lstrip('0')}\n")
 
 
 def _render(files: Files, before: View | None, view: View) -> None:

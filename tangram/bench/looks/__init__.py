@@ -1,0 +1,1 @@
+"""Benchmarks of the agent: how long it takes to look at a node."""
