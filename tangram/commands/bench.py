@@ -75,8 +75,8 @@ def add(parsers: Subparsers) -> None:
         "--count",
         type=_whole,
         metavar="N",
-        help="claims of B4, arrivals of B9, instances of B10, calls of B13 and B17, members of B14, pods of B15, "
-        f"{', '.join(_IN_CLUSTER)}, VFs of B16",
+        help="claims of B4, arrivals of B9, instances of B10, calls of B13 and B17, members of B14, pods of "
+        f"B15, VFs of B16; pods of {', '.join(_IN_CLUSTER)}",
     )
     parser.add_argument("--nodes", type=_whole, metavar="N", help="nodes of B2, B4, B6, B9, B12, B14 and B15")
     add_options(parser)
