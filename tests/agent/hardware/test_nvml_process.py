@@ -272,7 +272,7 @@ def test_an_answer_that_is_no_text_is_a_fault_of_one_gpu(opened: Opened) -> None
 
     assert isinstance(well, Gpu)
     assert isinstance(odd, Unreadable)
-    assert "cannot read name of GPU 1" in odd.reason
+    assert "read name on GPU 1" in odd.reason
     assert "NVML answered text that is not UTF-8: byte 0" in odd.reason
     assert len(opened.sessions) == 1
 
