@@ -37,11 +37,11 @@ from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.preparation import Plan, Preparation
 from plugin.claim.quarantine.quarantined import Quarantined
-from plugin.claim.reconcile import Repair
 from plugin.claim.reconciling.at_start import repair_at_start
 from plugin.claim.reconciling.looks import Looks
 from plugin.claim.reconciling.reconciling import Reconciling
 from plugin.claim.reconciling.repairer import PARKED, Repairer
+from plugin.claim.reconciling.repairs import Repair
 from plugin.claim.reconciling.sight import Sight
 from plugin.claim.reconciling.told import ToldKept
 from plugin.claim.record import Record

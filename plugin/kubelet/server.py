@@ -97,8 +97,7 @@ def start(
     One plugin at a time starts on a node, whatever their versions: the others wait.
     Shape: ``finder`` says what has become of claims, None where no API server does.
     Units: ``wall_clock`` seconds since 1970; ``health_poll_s`` how long a device's failure may go unnoticed.
-    Raises: PluginError, HardwareError; whatever was opened is then closed again, and folders that were
-            missing are missing again.
+    Raises: PluginError, HardwareError; whatever was opened is closed then, and new folders are removed.
     """
     refuse_unusable(paths)
     with (
@@ -114,8 +113,7 @@ def start(
         driver.reconcile()
         streams = HealthStreams(driver.health, wall_clock, health_poll_s)
         observer = observer or NoObserver()
-        for found in driver.quarantined():
-            observer.kept(found)
+        _tell_kept(driver, observer)
         hooks = HookService(driver, observer, paths)
         hooks.begin()
         try:
@@ -124,6 +122,11 @@ def start(
         except BaseException:
             hooks.close()
             raise
+
+
+def _tell_kept(driver: Driver, observer: ClaimObserver) -> None:
+    for found in driver.quarantined():
+        observer.kept(found)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from functools import partial
 from agent.hardware.errors import HardwareError
 from plugin.base.errors import PluginError
 from plugin.base.metrics import Metrics
-from plugin.claim.reconcile import Keep, Repair, ReportForeign, repairs
 from plugin.claim.reconciling.repairer import Repairer
+from plugin.claim.reconciling.repairs import Keep, Repair, ReportForeign, repairs
 from plugin.claim.reconciling.told import ToldKept
 
 _log = logging.getLogger(__name__)

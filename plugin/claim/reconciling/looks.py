@@ -1,7 +1,7 @@
 """One look while the plugin runs, and the repairs that are due then.
 
-What is due is decided in ``plugin.claim.reconcile``. No lock is held while it looks, and none is waited for
-while it repairs: a claim that a call works on is seen by the next look.
+What is due is decided in ``plugin.claim.reconciling.repairs``. No lock is held while it looks, and none is
+waited for while it repairs: a claim that a call works on is seen by the next look.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from plugin.base.errors import LockTimeout, PluginError
 from plugin.base.metrics import Metrics
 from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.quarantine.census import Census
-from plugin.claim.reconcile import End, Rewrite, RunningRepair, Tell, running_repairs
 from plugin.claim.reconciling.hardware import missing_of
 from plugin.claim.reconciling.repairer import Repairer
+from plugin.claim.reconciling.repairs import End, Rewrite, RunningRepair, Tell, running_repairs
 from plugin.claim.reconciling.sight import Sight
 from plugin.claim.reconciling.told import ToldKept
 from scheduler_core.model.claim import ClaimUid

@@ -12,11 +12,11 @@ from agent.hardware.errors import HardwareError
 from plugin.base.errors import PluginError
 from plugin.claim.ports import ClaimFinder
 from plugin.claim.quarantine.census import Census
-from plugin.claim.reconcile import Seen
 from plugin.claim.reconciling.asking import Asking
 from plugin.claim.reconciling.documents import KnownDocuments
 from plugin.claim.reconciling.hardware import missing_of
 from plugin.claim.reconciling.missing import MissingDevice, MissingDevices
+from plugin.claim.reconciling.repairs import Seen
 from plugin.claim.reconciling.told import ToldOnce
 from plugin.claim.record import Record
 from plugin.claim.states import State

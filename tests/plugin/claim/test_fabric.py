@@ -20,7 +20,7 @@ from plugin.base.errors import (
     PluginError,
     UnknownDevice,
 )
-from plugin.claim.reconcile import ReportForeign
+from plugin.claim.reconciling.repairs import ReportForeign
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedMigPartition

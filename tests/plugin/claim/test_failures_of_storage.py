@@ -13,7 +13,7 @@ import pytest
 from agent.hardware.types import MigSpec, Placement
 from plugin.base import files
 from plugin.base.errors import HardwareFailed, StorageFailed
-from plugin.claim.reconcile import Forget, Keep, ReportForeign, Sweep, Undo
+from plugin.claim.reconciling.repairs import Forget, Keep, ReportForeign, Sweep, Undo
 
 SMALL = "gpu-0-mig-1g-5gb-2"
 HALF = "gpu-0-mig-3g-20gb-4-7"

@@ -11,7 +11,7 @@ from agent.inventory.foreign.texts import instances_text
 from plugin.claim.quarantine.census import Census
 from plugin.claim.quarantine.evidence import Evidence
 from plugin.claim.quarantine.quarantined import Quarantined
-from plugin.claim.reconcile import Forget, Keep, ReportForeign, Sweep, Undo, repairs
+from plugin.claim.reconciling.repairs import Forget, Keep, ReportForeign, Sweep, Undo, repairs
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from plugin.claim.quarantine.census import Census
 from plugin.claim.quarantine.evidence import Evidence
 from plugin.claim.quarantine.quarantined import Quarantined
-from plugin.claim.reconcile import End, Forget, Rewrite, Seen, Sweep, Tell, Undo, running_repairs
 from plugin.claim.reconciling.missing import MissingDevice
+from plugin.claim.reconciling.repairs import End, Forget, Rewrite, Seen, Sweep, Tell, Undo, running_repairs
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu
