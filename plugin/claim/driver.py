@@ -30,7 +30,7 @@ from plugin.base.locks import Locks
 from plugin.claim.attribution import attributed
 from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.members import NO_POOLS, Pools
-from plugin.claim.mode_care import ModeCare
+from plugin.claim.modes.care import ModeCare
 from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.preparation import Plan, Preparation
