@@ -99,6 +99,7 @@ def _release(given: Sequence[str]) -> int:
             kubelet_dir=arguments.kubelet_dir.absolute(),
             cdi_dir=arguments.cdi_dir.absolute(),
             host_root=chosen.options.host_root,
+            modes=read_gpu_modes(arguments.gpu_modes),
         )
         return run_release(arguments.uid, options, chosen.opened, sys.stdout.write, as_json=arguments.json)
     except (InvalidOption, NotQuarantined, SimulationError) as error:

@@ -93,6 +93,7 @@ def release_parser() -> argparse.ArgumentParser:
     found.add_argument("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help=name)
     _add_places(found)
     machine_options.add_options(found)
+    mode_option.add_option(found)
     return found
 
 

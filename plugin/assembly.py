@@ -27,8 +27,8 @@ from plugin.claim.steps import ClaimSteps
 from plugin.kinds.numbers import witnesses_in
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.libraries import RememberedFiles
-from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.mig.made import MadeModes
 from plugin.machine.node import Node
 from plugin.machine.waiting import Waiting
 from plugin.machine.watched import watched

@@ -31,7 +31,7 @@ from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
 from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.members import NO_POOLS, Pools
-from plugin.claim.mode_care import ModeCare
+from plugin.claim.modes.care import ModeCare
 from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.ports import ClaimFinder, LookObserver

@@ -18,8 +18,8 @@ from msgspec import UNSET
 
 from agent.inventory.model import NodeDevices
 from agent.inventory.names import gpu_name
+from agent.inventory.options.left_out import why_not_in_modes
 from agent.inventory.published import MpsGpu, PublishedDevice, SharedGpu
-from agent.inventory.unoffered import why_not_in_modes
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import ClaimUnusable, DeviceUnusable, NoSuchDevice, UnknownDevice
 from plugin.cdi import names

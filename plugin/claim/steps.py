@@ -35,9 +35,9 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
-from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
-from plugin.machine.mig_mode import MigModes
+from plugin.machine.mig.made import MadeModes
+from plugin.machine.mig.modes import MigModes
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import Node, NodeSnapshot
 from plugin.machine.vf_supply import VfSupply

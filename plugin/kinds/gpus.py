@@ -15,12 +15,15 @@ def lock_targets_of(gpus: Iterable[GpuUuid]) -> tuple[LockTarget, ...]:
     return tuple(LockTarget(GPU, gpu) for gpu in gpus)
 
 
-def turn_off_unused_modes(context: Context, gpus: Iterable[GpuUuid]) -> None:
-    """Turn the MIG mode off on GPUs without instances, unless it is to stay or cannot be turned off."""
+def turn_off_unused_modes(context: Context, gpus: Iterable[GpuUuid], *, was_off: bool = False) -> None:
+    """Turn the MIG mode off on GPUs without instances, unless it is to stay or cannot be turned off.
+
+    Shape: ``was_off`` whether it was off while a claim had the GPUs.
+    """
     known = context.node.gpus
     for gpu in sorted(set(gpus)):
         if gpu in known:
-            context.mig_modes.turn_off_if_unused(known[gpu])
+            context.mig_modes.turn_off_if_unused(known[gpu], was_off=was_off)
 
 
 def why_missing(gpus: Iterable[Gpu], seen: SeenHardware) -> str:

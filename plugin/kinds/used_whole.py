@@ -124,12 +124,16 @@ class WholeGpusKind(PreparableKind[P, W]):
 
     def take_down(self, context: Context, devices: Sequence[W]) -> None:
         """Turn the MIG mode off where somebody turned it on and cut nothing."""
-        gpus.turn_off_unused_modes(context, (gpu for device in devices for gpu in device.members))
+        self._turn_off(context, devices)
 
     def forget(self, context: Context, devices: Sequence[W]) -> None:
         """Turn the MIG mode off, too: a mode outlives a boot."""
-        gpus.turn_off_unused_modes(context, (gpu for device in devices for gpu in device.members))
+        self._turn_off(context, devices)
 
     def foreign(self, node: NodeSnapshot, held: Sequence[W]) -> Iterable[Foreign]:  # noqa: ARG002
         """Yield nothing: a GPU is made by nobody."""
         return ()
+
+    def _turn_off(self, context: Context, devices: Sequence[W]) -> None:
+        members = (gpu for device in devices for gpu in device.members)
+        gpus.turn_off_unused_modes(context, members, was_off=True)

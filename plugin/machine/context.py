@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.hardware.ports import Machine
 from plugin.machine.gpu_parts import GpuParts
-from plugin.machine.mig_mode import MigModes
+from plugin.machine.mig.modes import MigModes
 from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.vf_supply import VfSupply

@@ -75,6 +75,15 @@ def test_a_released_claim_is_undone_and_its_file_is_kept(spoilt: Any, release: R
     assert release()[1] == "no claim is in quarantine\n"
 
 
+@pytest.mark.parametrize(("modes", "stays"), [((), False), (("--gpu-modes", "all=mig:on"), True)])
+def test_the_mode_of_a_released_claims_gpu_is_as_the_plugins_option_says(
+    spoilt: Any, release: Release, modes: tuple[str, ...], stays: bool
+) -> None:
+    assert release("u1", *modes)[0] == 0
+
+    assert spoilt.is_in_mig_mode() is stays
+
+
 def test_programs_read_what_was_released(spoilt: Any, release: Release) -> None:
     _, out, _ = release("u1", "--json")
 

@@ -11,22 +11,42 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from agent.hardware.clients.open_files import processes_with
 from agent.hardware.clients.ports import Client, SeenClients
 from agent.hardware.clients.processes import OWN_PROC, is_nvml_process, program_of, read_process
 from agent.hardware.errors import HardwareError
 from agent.hardware.nvml_program import STEP_ASIDE
-from agent.hardware.ports import DriverFiles, GpuFacts
-from agent.hardware.types import GpuUuid
+from agent.hardware.types import DeviceNode, GpuUuid
+
+
+class RunningProcesses(Protocol):
+    """What is asked of the driver. Every method may raise a ``HardwareError``."""
+
+    def minor(self, gpu: GpuUuid) -> int:
+        """Return the present number of a GPU's device node."""
+        ...
+
+    def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
+        """Return the numbers of the processes that compute or draw on a GPU."""
+        ...
+
+
+class GpuNodes(Protocol):
+    """Where the device nodes of GPUs are."""
+
+    def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
+        """Return the device nodes of a whole GPU. Raises: NotFound."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcClients:
     """The clients of a machine's GPUs. Shape: ``proc`` the procfs in which the host's processes are seen."""
 
-    gpus: GpuFacts
-    files: DriverFiles
+    gpus: RunningProcesses
+    files: GpuNodes
     proc: Path = OWN_PROC
 
     def of(self, gpu: GpuUuid) -> SeenClients:

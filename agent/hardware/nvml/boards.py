@@ -19,9 +19,9 @@ _COMPUTE_MODES: Final = {
     pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS: ComputeMode.EXCLUSIVE_PROCESS,
 }
 _PROCESS_LISTS: Final = (
-    ("compute", pynvml.nvmlDeviceGetComputeRunningProcesses),
-    ("draw", pynvml.nvmlDeviceGetGraphicsRunningProcesses),
-    ("compute under MPS", pynvml.nvmlDeviceGetMPSComputeRunningProcesses),
+    ("compute", pynvml.nvmlDeviceGetComputeRunningProcesses_v3),
+    ("draw", pynvml.nvmlDeviceGetGraphicsRunningProcesses_v3),
+    ("compute under MPS", pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3),
 )
 
 

@@ -13,8 +13,8 @@ from agent.inventory.discover import discover
 from agent.inventory.model import Inventory, LinkedGpus, NodeDevices
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.offered import offered
+from agent.inventory.options.left_out import why_not_in_modes
 from agent.inventory.options.mode_option import read_gpu_modes
-from agent.inventory.unoffered import why_not_in_modes
 from agent.inventory.withheld import Cause
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.device import DeviceName

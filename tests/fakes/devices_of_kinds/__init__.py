@@ -35,9 +35,9 @@ from plugin.kinds.whole_gpus.gpu_partition import GpuPartitionKind
 from plugin.kinds.whole_gpus.shared_gpu import SharedGpuKind
 from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
 from plugin.kinds.whole_gpus.whole_gpu_in_turns import GpuInTurnsKind
-from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
-from plugin.machine.mig_mode import MigModes
+from plugin.machine.mig.made import MadeModes
+from plugin.machine.mig.modes import MigModes
 from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
 from scheduler_core.base.quantity import Quantity
@@ -218,16 +218,23 @@ STEPS_AFTER_LOOK = 2 + 2 + 2
 """How many steps unprepare has then: that it is undone, the document, the record."""
 
 
+def turns_mode_off(kind: AnyKind) -> bool:
+    """Whether a kind undoes the MIG mode: on the examples' GPUs a file says that this driver turned it on."""
+    return "set_mig_mode" in kind.crash_points.taking_down
+
+
 # A file that is replaced has three steps, what is appended or removed two, a call two.
 def steps_of_prepare(kind: AnyKind) -> int:
     """How many steps prepare has: a claim is coming, its plan, the device, it is done, the document."""
     noted = len(kind.crash_points.noted) * example_of(kind).parts
-    return 3 + 2 + 2 * len(setting_up(kind)) + 2 * example_of(kind).requests[0] + 2 * noted + 2 + 3
+    device = 2 * len(setting_up(kind)) + 2 * example_of(kind).requests[0] + 3 * turns_mode_off(kind)
+    return 3 + 2 + device + 2 * noted + 2 + 3
 
 
 def steps_of_unprepare(kind: AnyKind) -> int:
     """How many steps unprepare has: that it is undone, the document, the device, the record."""
-    return 2 + 2 + 2 * len(taking_down(kind)) + 2 * example_of(kind).requests[1] + 2
+    device = 2 * len(taking_down(kind)) + 2 * example_of(kind).requests[1] + 2 * turns_mode_off(kind)
+    return 2 + 2 + device + 2
 
 
 def told(machine: Machine, before: Callable[[str], None], after: Callable[[str], None]) -> Machine:

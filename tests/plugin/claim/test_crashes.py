@@ -192,13 +192,15 @@ def test_no_step_of_admin_access_was_forgotten(bench: Any, dies: Dies, kind: Any
 (COMPUTE,) = (kind for kind in KINDS.preparable if isinstance(kind, ComputeInstanceKind))
 BESIDE, LATER = (f"gpu-0-mig-1c-3g-20gb-4-7-ci-{start}" for start in (0, 2))
 """Compute instances in the GI of the example."""
+STEPS_OF_THE_FIRST = 3 + 2 + 2
+"""The file about the mode, the mode, the GI: whoever finds the GI does without."""
 
 
 def mig_devices(bench: Any) -> set[str]:
     return {compute.uuid for instance in bench.instances() for compute in instance.compute_instances}
 
 
-@pytest.mark.parametrize("step", range(1, steps_of_prepare(COMPUTE) - 4 + 1))
+@pytest.mark.parametrize("step", range(1, steps_of_prepare(COMPUTE) - STEPS_OF_THE_FIRST + 1))
 def test_killed_in_prepare_the_gpu_instance_stays_for_the_other_claims_in_it(
     split_bench: Any, dies: Dies, step: int
 ) -> None:

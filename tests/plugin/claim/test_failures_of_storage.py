@@ -40,7 +40,7 @@ class FullDisk:
         return limited
 
 
-@pytest.mark.parametrize("write", range(1, 6))
+@pytest.mark.parametrize("write", range(1, 7))
 def test_a_disk_that_fails_at_any_write_costs_nothing_but_a_retry(
     bench: Any, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_full_disk_during_the_undo_too_is_mended_by_the_next_call(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        FullDisk(patch, lambda number: number > 3)
+        FullDisk(patch, lambda number: number > 4)
         with pytest.raises(StorageFailed):
             bench.prepare("u1", HALF)
         assert len(bench.instances()) == 1

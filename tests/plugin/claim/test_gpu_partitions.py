@@ -121,7 +121,7 @@ def test_a_member_that_is_cut_is_refused_before_any_member_is_touched(bench: Any
 
 def test_a_member_whose_mode_cannot_change_is_refused_and_nothing_stays(bench: Any) -> None:
     bench.simulated.gpus.set_mig_mode(bench.uuid(1), enabled=True)
-    bench.inject("gpu-1:set-mig-mode:in-use:1")
+    bench.inject("gpu-1:set-mig-mode:in-use:2")
 
     with pytest.raises(PluginError, match="GPU 1") as refusal:
         bench.prepare("u1", PAIR)

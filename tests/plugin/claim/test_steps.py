@@ -21,8 +21,8 @@ from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State
 from plugin.claim.steps import ClaimSteps
 from plugin.kinds.setup import DeviceSetup
-from plugin.machine.made_modes import MadeModes
 from plugin.machine.made_vfs import MadeVfStore
+from plugin.machine.mig.made import MadeModes
 from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 

@@ -25,8 +25,8 @@ from agent.hardware.types import Gpu
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy
-from plugin.machine.made_modes import MadeModes
-from plugin.machine.mig_mode import MigModes
+from plugin.machine.mig.made import MadeModes
+from plugin.machine.mig.modes import MigModes
 from plugin.machine.waiting import Waiting
 
 CLIENT = """

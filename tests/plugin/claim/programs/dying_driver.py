@@ -80,7 +80,7 @@ class Steps:
     """Counts what happens to records, documents and hardware, and ends the process at the number."""
 
     def __init__(self, options: Options, last: int) -> None:
-        self.folders = (options.claims_dir, options.cdi_dir, options.made_vfs_dir)
+        self.folders = (options.claims_dir, options.cdi_dir, options.made_vfs_dir, options.mig_modes_dir)
         self.metadata = options.metadata_dir
         self.count = 0
         self.last = last

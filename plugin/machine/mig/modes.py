@@ -20,7 +20,7 @@ from agent.inventory.foreign.texts import NO_CLAIM, instances_text
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy, ModeBlocked, PlacementTaken, StorageFailed
-from plugin.machine.made_modes import MadeModes
+from plugin.machine.mig.made import MadeModes
 from plugin.machine.texts import gpu_text
 from plugin.machine.waiting import Waiting
 
@@ -64,26 +64,27 @@ class MigModes:
             if gpu.mig is not None:
                 self._set(gpu, self.gpus.mig_mode(gpu.uuid), enabled=False)
 
-    def turn_off_if_unused(self, gpu: NumberedGpu) -> None:
+    def turn_off_if_unused(self, gpu: NumberedGpu, *, was_off: bool = False) -> None:
         """Turn the mode off where the GPU has no instance. A refusal is logged only: nothing depends on it.
 
         The mode stays on where only an operator could turn it on again, where it is to be kept, and on a GPU
         that resets for a change, unless this driver turned it on.
+        Shape: ``was_off`` whether it was off while a claim had the GPU, so that nobody had it on before.
         """
         if gpu.mig is None or gpu.mode_needs_operator:
             return
         try:
             if not self.gpus.gpu_instances(gpu.uuid):
                 mode = self.gpus.mig_mode(gpu.uuid)
-                is_kept = mode is not None and mode.current and self._is_kept(gpu)
+                is_kept = mode is not None and mode.current and self._is_kept(gpu, was_off=was_off)
                 self._set(gpu, mode, enabled=is_kept)
         except (HardwareError, ModeBlocked, GpuBusy, StorageFailed) as error:
             _log.warning("%s stays in MIG mode: %s", gpu_text(gpu), error)
 
-    def _is_kept(self, gpu: NumberedGpu) -> bool:
+    def _is_kept(self, gpu: NumberedGpu, *, was_off: bool) -> bool:
         if self.policy.of(gpu.number).keeps_mig:
             return True
-        return gpu.resets_for_mode and not self.made.has(gpu)
+        return gpu.resets_for_mode and not was_off and not self.made.has(gpu)
 
     def _set(self, gpu: NumberedGpu, mode: MigMode | None, *, enabled: bool) -> None:
         if mode is None or mode.current != enabled or not (mode.is_settled or gpu.mode_needs_operator):

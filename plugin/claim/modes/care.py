@@ -17,7 +17,7 @@ from plugin.base.errors import PluginError
 from plugin.base.locks import Locks
 from plugin.claim.record_store import RecordStore
 from plugin.machine.lock_target import GPU, LockTarget
-from plugin.machine.mig_mode import MigModes
+from plugin.machine.mig.modes import MigModes
 from plugin.machine.node import Node
 from plugin.machine.texts import gpu_text
 

@@ -1,0 +1,1 @@
+"""MIG modes beside claims: those that are to stay on."""
