@@ -15,6 +15,7 @@ from chaos.parts import Parts
 from chaos.report import Kill, Report
 
 _TWO_AT_ONCE: Final = 0.3
+_STARTS: Final = 4
 
 
 class Killer:
@@ -69,6 +70,7 @@ class Killer:
                 self._kill(names)
             except ControlError as error:
                 self._report.problem(str(error))
+                self._say(f"PROBLEM: {error}")
 
     def _round(self) -> list[str]:
         return self._random.sample(self._names, len(self._names))
@@ -77,6 +79,21 @@ class Killer:
         at = time.monotonic()
         killed = self._parts.kill(names)
         self._say(f"killed {' and '.join(killed) or 'nothing'}")
-        self._parts.mend(names)
+        self._mend(names)
         back_s = round(time.monotonic() - at, 1)
         self._report.kills.append(Kill(at_s=round(at - self._began, 1), parts=killed, back_s=back_s))
+
+    def _mend(self, names: tuple[str, ...]) -> None:
+        """Start parts again. A busy machine may take longer than one start is waited for.
+
+        Raises: ControlError.
+        """
+        for left in reversed(range(_STARTS)):
+            try:
+                self._parts.mend(names)
+            except ControlError as error:
+                if not left:
+                    raise
+                self._say(str(error).partition("\n")[0])
+            else:
+                return
