@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from threading import Event
 from typing import Any
 
 import pytest
+from chaos import killer
 from chaos.books import Books
 from chaos.documents import Drawn
+from chaos.killer import Killer
 from chaos.parts import PARTS, parts_of
 from chaos.pods import KINDS, NEVER_RUNS, kinds_of, objects
 from chaos.report import Kill, Report
 from chaos.stream import Come, Go, Stream, one_of_each
 from hypothesis import given
 from hypothesis import strategies as st
+from launcher.client import ControlError
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -157,3 +161,43 @@ def test_a_report_with_a_problem_is_not_well_and_says_it_once() -> None:
     assert document["problems"] == ["the lock of gpu-0 is held"]
     assert document["came"] == {"gpu": 2, "gang": 1}
     assert document["killed"] == {"agent": 1, "plugin": 1}
+
+
+class LateParts:
+    """A part that starts only at the third try, which it tells."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.works = Event()
+
+    def kill(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return names
+
+    def mend(self, names: tuple[str, ...]) -> None:
+        self.tries += 1
+        if self.tries < 3:
+            raise ControlError("cannot start kubelet: it ended (1)")
+        self.works.set()
+
+
+def test_a_part_that_ends_where_another_one_is_not_ready_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(killer, "_PAUSE_S", 0.0)
+    parts, report, said = LateParts(), Report(1), list[str]()
+    found = Killer(
+        parts,  # type: ignore[arg-type]
+        ["kubelet"],
+        seed=1,
+        pause_s=(0.0, 0.0),
+        calm_s=0.0,
+        report=report,
+        say=said.append,
+    )
+
+    with found.at_work():
+        parts.works.wait()
+
+    assert report.problems == []
+    assert said.count("cannot start kubelet: it ended (1)") == 2
+    assert report.kills[0].parts == ("kubelet",)

@@ -15,7 +15,9 @@ from chaos.parts import Parts
 from chaos.report import Kill, Report
 
 _TWO_AT_ONCE: Final = 0.3
-_STARTS: Final = 4
+# What a busy machine needs for the slowest start, and how often a part that has ended is started again.
+_MEND_S: Final = 240.0
+_PAUSE_S: Final = 2.0
 
 
 class Killer:
@@ -84,16 +86,16 @@ class Killer:
         self._report.kills.append(Kill(at_s=round(at - self._began, 1), parts=killed, back_s=back_s))
 
     def _mend(self, names: tuple[str, ...]) -> None:
-        """Start parts again. A busy machine may take longer than one start is waited for.
+        """Start parts again and again, as an init system does: a kubelet ends where its runtime is not ready.
 
         Raises: ControlError.
         """
-        for left in reversed(range(_STARTS)):
+        end = time.monotonic() + _MEND_S
+        while True:
             try:
-                self._parts.mend(names)
+                return self._parts.mend(names)
             except ControlError as error:
-                if not left:
+                if time.monotonic() > end:
                     raise
                 self._say(str(error).partition("\n")[0])
-            else:
-                return
+            time.sleep(_PAUSE_S)
