@@ -15,7 +15,8 @@ help:
 	@echo "make claim-life     draw the life of a claim into docs/claim-life.md"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
-	@echo "make chaos          pods come and go while parts of such a cluster are killed"
+	@echo "make chaos          pods come and go while parts of such a cluster are killed; make chaos-node: without"
+	@echo "                    the controller, all kinds of claims"
 	@echo "make test-cluster   the tests in such a cluster; make test-cluster-all: on every version"
 	@echo "make cluster-tools  build its programs beforehand (no root)"
 
@@ -71,7 +72,7 @@ test-peer: $(VENV)/.ready
 
 # A real Kubernetes from pinned modules, in namespaces of its own (hack/cluster).
 .PHONY: cluster-tools cluster bench-cluster bench-controller bench-refusals bench-many-nodes bench-waiting
-.PHONY: chaos test-cluster test-cluster-all
+.PHONY: chaos chaos-node test-cluster test-cluster-all
 cluster-tools: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster tools
 
@@ -102,6 +103,12 @@ bench-many-nodes: $(VENV)/.ready
 # Pods come and go while parts of the cluster are killed; make chaos OPTIONS="--seconds 60 --json" (docs/controller.md).
 chaos: $(VENV)/.ready
 	@$(VENV)/bin/python hack/cluster run --controller --node-yaml dgx-a100 -- \
+	    env PYTHONPATH=hack/cluster $(VENV)/bin/python -m chaos $(OPTIONS)
+
+# The same without the controller: kube-scheduler allocates random claims for partitions, GPUs, VFs and shares.
+chaos-node: $(VENV)/.ready
+	@$(VENV)/bin/python hack/cluster run --node-yaml dgx-a100 \
+	    --driver-option=--gpu-modes=all=whole,mig,shared -- \
 	    env PYTHONPATH=hack/cluster $(VENV)/bin/python -m chaos $(OPTIONS)
 
 # Ten thousand pods for which there are no devices: until all are told why, and the controller at rest.

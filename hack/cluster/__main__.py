@@ -51,6 +51,8 @@ def _run(options: argparse.Namespace) -> int:
     is_bare = options.bare or node_count == 0
     if options.controller and is_bare:
         raise LauncherError("cannot run the controller: --controller needs a real node with Tangram")
+    if options.driver_options and is_bare:
+        raise LauncherError("cannot pass --driver-option on: it needs a real node with Tangram")
     check_machine(has_nodes=node_count > 0)
     builder = Builder(folder=tools_folder(), say=say, clock=time.monotonic)
     own = builder.programs(kubernetes(options.version))
@@ -73,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
             owned_objects=options.owned,
             with_controller=options.controller,
             feature_gates=gates,
+            driver_options=tuple(options.driver_options),
             command=tuple(options.command),
         )
         return namespaces.run_inside(settings)
@@ -150,6 +153,14 @@ def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add("--peer", action="store_true", help="with the dra-example-driver on the nodes, to compare")
     add("--owned", action="store_true", help="the node objects' devices are for Tangram's controller")
     add("--controller", action="store_true", help="Tangram's controller allocates the devices of all nodes")
+    add(
+        "--driver-option",
+        dest="driver_options",
+        action="append",
+        default=[],
+        metavar="=--OPTION",
+        help="for agent and plugin: --driver-option=--gpu-modes=all=whole,mig,shared; may be repeated",
+    )
     add("--bare", action="store_true", help="without Tangram")
     add("--feature-gates", default="", metavar="A=true,...", help="over those that the version needs")
     add("--keep-logs", type=Path, metavar="DIR", help="copy the logs there in the end")

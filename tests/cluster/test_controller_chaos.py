@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 from chaos.campaign import Choice, run
-from chaos.parts import PARTS
-from chaos.pods import KINDS
+from chaos.parts import parts_of
+from chaos.pods import kinds_of
 from launcher.client import ClusterControl
 
 from kube_api import NODES, KubeApi
@@ -23,10 +23,11 @@ def test_while_parts_are_killed_no_device_is_given_twice_and_afterwards_nothing_
 ) -> None:
     if api.get(NODES, node).metadata.labels.get(OWNER) != CONTROLLER:
         pytest.skip("needs the controller: hack/cluster run --controller --node-yaml dgx-a100")
-    choice = Choice(seed=1, seconds=0, kinds=KINDS, parts=PARTS, most=8, pause_s=(0.2, 0.8), calm_s=0)
+    kinds, parts = kinds_of(has_controller=True), parts_of(has_controller=True)
+    choice = Choice(seed=1, seconds=0, kinds=kinds, parts=parts, most=8, pause_s=(0.2, 0.8), calm_s=0)
 
     report = run(control, choice, say=print)
 
     assert report.problems == []
-    assert {part for kill in report.kills for part in kill.parts} == set(PARTS)
+    assert {part for kill in report.kills for part in kill.parts} == set(parts)
     assert report.most_held > 0

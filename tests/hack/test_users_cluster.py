@@ -87,10 +87,11 @@ def _is_in(file: Path, paths: list[Path]) -> bool:
     [
         ("controller_pods", {"--controller"}),
         ("controller_chaos", {"--controller"}),
+        ("chaos", {"--driver-option=--gpu-modes=all=whole,mig,shared"}),
         ("multi_node_gpus", {"--controller", "--nodes"}),
     ],
 )
-def test_tests_of_the_controller_run_in_a_cluster_that_has_it(name: str, wanted: set[str]) -> None:
+def test_tests_that_need_a_cluster_of_another_kind_run_in_one(name: str, wanted: set[str]) -> None:
     ours = f"tests/cluster/test_{name}.py"
     running = [part for part in (*parts("1.37", ()), *parts("1.37", (ours,))) if ours in part.arguments]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from launcher.client import ClusterControl
 
-from chaos.campaign import Choice, run
-from chaos.parts import PARTS
-from chaos.pods import KINDS
+from chaos.campaign import Choice, has_controller, run
+from chaos.parts import PARTS, parts_of
+from chaos.pods import KINDS, kinds_of
 
 _MOST = 12
 _PAUSE_S = (2.0, 8.0)
@@ -37,17 +37,29 @@ def main(arguments: Sequence[str]) -> int:
     def say(text: str) -> None:
         print(f"chaos: {time.monotonic() - began:6.1f} s  {text}", file=sys.stderr, flush=True)
 
-    report = run(ClusterControl(Path(folder)), _choice(options), say)
+    control = ClusterControl(Path(folder))
+    is_controlled = has_controller(control)
+    kinds, parts = kinds_of(has_controller=is_controlled), parts_of(has_controller=is_controlled)
+    absent = sorted({*(options.kinds or ()), *(options.parts or ())} - {*kinds, *parts})
+    if absent:
+        there = "with" if is_controlled else "without"
+        print(f"chaos: this cluster, {there} the controller, has no {', '.join(absent)}", file=sys.stderr)
+        return 1
+    choice = _choice(options, options.kinds or kinds, options.parts or parts, is_controlled)
+    report = run(control, choice, say)
     print(json.dumps(report.document()) if options.json else "\n".join(report.lines()))
     return 0 if report.is_well else 1
 
 
-def _choice(options: argparse.Namespace) -> Choice:
+def _choice(
+    options: argparse.Namespace, kinds: Sequence[str], parts: Sequence[str], is_controlled: bool
+) -> Choice:
     return Choice(
         seed=options.seed,
         seconds=options.seconds,
-        kinds=options.kinds,
-        parts=options.parts,
+        kinds=kinds,
+        parts=parts,
+        has_controller=is_controlled,
         most=_MOST,
         pause_s=_PAUSE_S,
         calm_s=_CALM_S,
@@ -61,8 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seconds", type=float, default=600.0, help="how long parts are killed, each once at least (600)")
     add("--seed", type=int, default=1, help="which pods come and what is killed, in which order (1)")
-    add("--kinds", type=_among(KINDS), default=KINDS, metavar="A,B", help=f"of pods: {', '.join(KINDS)}")
-    add("--parts", type=_among(PARTS), default=PARTS, metavar="A,B", help=f"to kill: {', '.join(PARTS)}")
+    add("--kinds", type=_among(KINDS), metavar="A,B", help=f"of pods, all that can run: {', '.join(KINDS)}")
+    add("--parts", type=_among(PARTS), metavar="A,B", help=f"to kill, all that there are: {', '.join(PARTS)}")
     add("--json", action="store_true", help="print the report as JSON")
     return parser
 

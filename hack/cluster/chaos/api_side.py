@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chaos import pods
+from chaos import pods, random_claims
 from chaos.stream import Arrival, Go
 from controller.api import RESOURCE_CLASSES
 from controller.lease_api import LEASES
 from kube_api import (
+    DEVICE_CLASSES,
     NAMESPACES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
@@ -57,12 +58,12 @@ def connect(kubeconfig: Path) -> KubeApi:
 class ApiSide:
     """One namespace.
 
-    Shape: ``failed`` counts calls that failed and were made again, by status; ``refused`` are objects that
-           the server will never take.
+    Shape: ``has_controller`` whether Tangram's controller runs; ``failed`` counts calls that failed and were
+           made again, by status; ``refused`` are objects that the server will never take.
     """
 
-    def __init__(self, api: KubeApi, namespace: str) -> None:
-        self.api, self.namespace = api, namespace
+    def __init__(self, api: KubeApi, namespace: str, *, has_controller: bool) -> None:
+        self.api, self.namespace, self.has_controller = api, namespace, has_controller
         self.failed: Counter[str] = Counter()
         self.refused: list[str] = []
         self._todo: list[Deed] = []
@@ -73,14 +74,21 @@ class ApiSide:
         self.api.create(NAMESPACES, {"metadata": {"name": self.namespace}})
         for template in pods.templates():
             self.api.create(RESOURCE_CLAIM_TEMPLATES, template, self.namespace)
-        for one in pods.resource_classes():
-            self.api.create(RESOURCE_CLASSES, one)
+        for resource, one in self._shared():
+            self.api.create(resource, one)
 
     def end(self) -> None:
         """Delete what all pods shared. Raises: ApiError."""
-        for one in pods.resource_classes():
-            self.api.delete(RESOURCE_CLASSES, one["metadata"]["name"])
+        for resource, one in self._shared():
+            self.api.delete(resource, one["metadata"]["name"])
         self.api.delete(NAMESPACES, self.namespace)
+
+    def _shared(self) -> Iterator[tuple[Resource, dict[str, Any]]]:
+        """Yield what pods share and lies in no namespace."""
+        if self.has_controller:
+            yield from ((RESOURCE_CLASSES, one) for one in pods.resource_classes())
+        else:
+            yield from ((DEVICE_CLASSES, one) for one in random_claims.device_classes())
 
     def come(self, arrival: Arrival) -> None:
         """Create an arrival, claims first."""
@@ -147,6 +155,8 @@ class ApiSide:
                 metadata = one["metadata"]
                 kept = f", kept by {metadata['finalizers']}" if metadata.get("finalizers") else ""
                 yield f"there is the {resource.kind} {metadata['name']}{kept}"
+        if not self.has_controller:
+            return
         for one in self.documents(RESOURCE_CLASSES):
             if (requested := one.get("status", {}).get("requested")) != 0:
                 yield f"ResourceClass {one['metadata']['name']} says that {requested} are requested"

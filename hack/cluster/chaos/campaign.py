@@ -21,6 +21,8 @@ from chaos.parts import NotBack, Parts
 from chaos.pods import NEVER_RUNS
 from chaos.report import Report
 from chaos.stream import Arrival, Come, Go, Stream, one_of_each
+from kube_api import NODES
+from scheduler_core.model.ownership import CONTROLLER, OWNER
 
 _STEP_S: Final = (0.1, 0.7)
 _PAUSE_S: Final = 0.2
@@ -34,7 +36,8 @@ _LIMIT_S: Final = 240.0
 class Choice:
     """What is wanted.
 
-    Shape: ``most`` arrivals at once. It lasts for ``seconds``, and until each part was killed once.
+    Shape: ``most`` arrivals at once; ``has_controller`` as the cluster has one. It lasts for ``seconds``, and
+           until each part was killed once.
     Units: seconds, as the killer has them.
     """
 
@@ -45,6 +48,7 @@ class Choice:
     most: int
     pause_s: tuple[float, float]
     calm_s: float
+    has_controller: bool = True
 
 
 class Campaign:
@@ -55,7 +59,7 @@ class Campaign:
     ) -> None:
         self.report = Report(choice.seed)
         self._choice, self._api, self._node, self._parts, self._say = choice, api, node, parts, say
-        self._stream = Stream(choice.seed, choice.kinds, choice.most)
+        self._stream = Stream(choice.seed, choice.kinds, choice.most, has_controller=choice.has_controller)
         self._observer = Observer(api, node, self.report, say)
         self._halves: set[str] = set()
 
@@ -134,7 +138,7 @@ class Campaign:
 
     def _one_of_each(self) -> None:
         """Run one of each kind to see that all parts still work; then nothing may be left once more."""
-        arrivals = list(one_of_each(self._choice.kinds, "after"))
+        arrivals = list(one_of_each(self._choice.kinds, "after", has_controller=self._choice.has_controller))
         wanted = {pod for one in arrivals for pod in one.pods}
         for arrival in arrivals:
             self._come(arrival)
@@ -172,11 +176,25 @@ class Campaign:
         return round(time.monotonic() - began, 1)
 
 
+def has_controller(control: ClusterControl) -> bool:
+    """Whether Tangram's controller allocates the devices of the first node. Raises: ApiError."""
+    api = connect(control.folder / "kubeconfig")
+    try:
+        (node, *_) = sorted(control.state().nodes)
+        return api.get(NODES, node).metadata.labels.get(OWNER) == CONTROLLER
+    finally:
+        api.close()
+
+
 def run(control: ClusterControl, choice: Choice, say: Callable[[str], None]) -> Report:
-    """Run one campaign in this cluster, whose first node is the controller's. Raises: ApiError; OSError."""
+    """Run one campaign in this cluster, on its first node. Raises: ApiError; OSError."""
     (node, *_) = sorted(control.state().nodes)
-    api = ApiSide(connect(control.folder / "kubeconfig"), f"chaos-{choice.seed}")
-    side = NodeSide(control.node_root(node))
+    api = ApiSide(
+        connect(control.folder / "kubeconfig"),
+        f"chaos-{choice.seed}",
+        has_controller=choice.has_controller,
+    )
+    side = NodeSide(control.node_root(node), control.folder / node / "containerd")
     parts = Parts(control, node, api.leader)
     try:
         return Campaign(choice, api, side, parts, say).run()

@@ -1,8 +1,10 @@
 """Runs in a pod's container: takes a kernel lock on every part of the hardware that the container sees.
 
-In go the container's variables, the machine's files and a folder on the node; out come lines in that folder:
-what was locked, which lock somebody else has (a double), and which hardware is gone while it is in use. The
-kernel frees the locks when the container ends, however it ends. It needs the standard library only.
+In go the container's variables and device nodes, the machine's files and a folder on the node; out come
+lines in that folder: what was locked, which lock somebody else has (a double), and which hardware is gone
+while it is in use. A device node is another inode in each container, so the files that containers lock lie in
+the folder, under the names of what they see. The kernel frees the locks when the container ends, however it
+ends. It needs the standard library only.
 """
 
 from __future__ import annotations
@@ -12,22 +14,62 @@ import json
 import os
 import re
 import signal
+import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 LOCKS = "locks"
 EVENTS = "events"
 _MUTEX = "mutex"
 _GPU_SLICES = 8  # of an A100: whole GPUs have all of them
+_GPU_GIB = 40  # likewise
+_GIB = 2**30
 LOOK_S = 1.0
 _SEEN = re.compile(r"TANGRAM_DEVICE_[A-Z0-9_]+")
+_AMOUNT = "_MEMORY_BYTES"
+_AMOUNTS = (_AMOUNT, "_MULTIPROCESSORS")
+# Nodes that one container alone may have: access to a MIG device, an RDMA device, an IOMMU group.
+_OWN_NODES = ("nvidia-caps/nvidia-cap*", "infiniband/uverbs*", "vfio/[0-9]*")
 
 
 class NotThere(Exception):
     """The container was told of hardware that the machine does not have."""
+
+
+class Seen(NamedTuple):
+    """What a container sees.
+
+    Shape: ``own`` are UUIDs of GPUs and MIG devices, and PCI addresses; ``shares`` maps the UUIDs of shared
+           GPUs to amounts; ``nodes`` names device nodes that it should have for itself. Units: GiB.
+    """
+
+    own: Sequence[str]
+    shares: Mapping[str, int] = {}
+    nodes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], dev: Path) -> Seen:
+        """Read the variables of a container and its folder of device nodes."""
+        told = {name: value for name, value in environment.items() if _SEEN.fullmatch(name)}
+        devices = {name: value for name, value in told.items() if not name.endswith(_AMOUNTS)}
+        shares = {
+            value: -(-int(told[name + _AMOUNT]) // _GIB)
+            for name, value in devices.items()
+            if name + _AMOUNT in told
+        }
+        nodes = sorted(path.name for pattern in _OWN_NODES for path in dev.glob(pattern))
+        return cls(sorted({*devices.values()} - shares.keys()), shares, nodes)
+
+
+def owned_units(seen: Seen, machine: Path, owner: str) -> dict[str, str]:
+    """Return who may have each part of the hardware that a container sees: shares have an owner in common."""
+    found = dict.fromkeys(units(seen.own, machine), owner)
+    for gpu in seen.shares:
+        found |= dict.fromkeys(units([gpu], machine), f"shares of {gpu}")
+    return found
 
 
 def units(seen: Sequence[str], machine: Path) -> frozenset[str]:
@@ -68,14 +110,14 @@ class Holder:
         self._folder, self._machine = folder, machine
         self._pod, self._owner = pod, owner
         self._open: list[int] = []
-        self._wanted: frozenset[str] = frozenset()
+        self._wanted: dict[str, str] = {}
         self._looked = 0
 
-    def take(self, seen: Sequence[str]) -> bool:
+    def take(self, seen: Seen) -> bool:
         """Lock all that is seen, write down what came of it, and return whether all could be locked."""
         try:
             self._looked = self._changed()
-            wanted = self._wanted = units(seen, self._machine)
+            self._wanted = owned_units(seen, self._machine, self._owner)
         except NotThere as error:
             self.tell("lost", why=str(error))
             return False
@@ -83,16 +125,20 @@ class Holder:
         # Containers take their locks one after the other: outside this block every lock is a shared one.
         with (self._folder / _MUTEX).open("w") as mutex:
             fcntl.flock(mutex, fcntl.LOCK_EX)
-            for unit in sorted(wanted):
-                other = self._lock(self._folder / LOCKS / unit)
+            wanted = {**self._wanted, **{f"node-{name}": self._owner for name in seen.nodes}}
+            for unit, owner in sorted(wanted.items()):
+                other = self._lock(self._folder / LOCKS / unit, owner)
                 if other is not None:
                     others[unit] = other
-        self.tell("held", units=sorted(wanted - others.keys()))
+            for gpu, amount in seen.shares.items():
+                if not self._has_room(self._folder / LOCKS / f"{gpu}-memory", amount):
+                    others[f"{gpu}-memory"] = f"shares of more than {_GPU_GIB} GiB"
+        self.tell("held", units=sorted(wanted.keys() - others.keys()))
         for unit, other in others.items():
             self.tell("double", unit=unit, with_=other)
         return not others
 
-    def _lock(self, path: Path) -> str | None:
+    def _lock(self, path: Path, owner: str) -> str | None:
         """Lock one part; return who has it where that is somebody else."""
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -100,17 +146,24 @@ class Holder:
         except BlockingIOError:
             fcntl.flock(file, fcntl.LOCK_SH)
             found = os.pread(file, 4096, 0).decode()
-            if found != self._owner:
+            if found != owner:
                 os.close(file)
                 return found
         else:
             os.ftruncate(file, 0)
-            os.pwrite(file, self._owner.encode(), 0)
+            os.pwrite(file, owner.encode(), 0)
             fcntl.flock(file, fcntl.LOCK_SH)
         self._open.append(file)
         return None
 
-    def keep(self, seen: Sequence[str], seconds: float) -> None:
+    def _has_room(self, path: Path, amount: int) -> bool:
+        """Lock so many bytes that nobody else has, one for each GiB; return whether there were enough."""
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._open.append(file)
+        free = (place for place in range(_GPU_GIB) if _lock_byte(file, place))
+        return sum(1 for _, _ in zip(range(amount), free, strict=False)) == amount
+
+    def keep(self, seen: Seen, seconds: float) -> None:
         """Hold the locks for this time, and look whether the hardware stays what it was."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
@@ -119,7 +172,7 @@ class Holder:
             if self._looked == before:
                 continue
             try:
-                if (found := units(seen, self._machine)) != self._wanted:
+                if (found := owned_units(seen, self._machine, self._owner)) != self._wanted:
                     raise NotThere(f"was {sorted(self._wanted)}, is {sorted(found)}")
             except NotThere as error:
                 self.tell("lost", why=f"{error}, while it was in use")
@@ -138,14 +191,24 @@ class Holder:
             os.close(file)
 
 
+def _lock_byte(file: int, place: int) -> bool:
+    """Lock one byte for this open file, as processes and threads of any container see it."""
+    wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, wanted)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     """Hold what this container sees for some seconds. Shape: FOLDER MACHINE POD OWNER SECONDS."""
     folder, machine, pod, owner, seconds = arguments
     # Process 1 of a container gets only the signals that it handles.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    seen = sorted({value for name, value in environment.items() if _SEEN.fullmatch(name)})
+    seen = Seen.of(environment, Path("/dev"))
     holder = Holder(Path(folder), Path(machine), pod, owner)
-    if not seen:
+    if not seen.own and not seen.shares:
         holder.tell("lost", why="the container sees no device")
         return 1
     if not holder.take(seen):

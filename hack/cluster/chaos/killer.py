@@ -15,6 +15,9 @@ from chaos.parts import Parts
 from chaos.report import Kill, Report
 
 _TWO_AT_ONCE: Final = 0.3
+# What a busy machine needs for the slowest start, and how often a part that has ended is started again.
+_MEND_S: Final = 240.0
+_PAUSE_S: Final = 2.0
 
 
 class Killer:
@@ -69,6 +72,7 @@ class Killer:
                 self._kill(names)
             except ControlError as error:
                 self._report.problem(str(error))
+                self._say(f"PROBLEM: {error}")
 
     def _round(self) -> list[str]:
         return self._random.sample(self._names, len(self._names))
@@ -77,6 +81,21 @@ class Killer:
         at = time.monotonic()
         killed = self._parts.kill(names)
         self._say(f"killed {' and '.join(killed) or 'nothing'}")
-        self._parts.mend(names)
+        self._mend(names)
         back_s = round(time.monotonic() - at, 1)
         self._report.kills.append(Kill(at_s=round(at - self._began, 1), parts=killed, back_s=back_s))
+
+    def _mend(self, names: tuple[str, ...]) -> None:
+        """Start parts again and again, as an init system does: a kubelet ends where its runtime is not ready.
+
+        Raises: ControlError.
+        """
+        end = time.monotonic() + _MEND_S
+        while True:
+            try:
+                return self._parts.mend(names)
+            except ControlError as error:
+                if time.monotonic() > end:
+                    raise
+                self._say(str(error).partition("\n")[0])
+            time.sleep(_PAUSE_S)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from chaos import holder
-from chaos.pods import FOLDER, MACHINE
+from chaos.documents import FOLDER, MACHINE
+from chaos.forgotten import Container, forgotten
 
 Event = dict[str, Any]
 _DRIVER = "tangram.dev"
@@ -24,10 +25,10 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 
 class NodeSide:
-    """One node. Shape: ``root`` is its file system."""
+    """One node. Shape: ``root`` is its file system, ``runtime`` the folder of its containerd."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, runtime: Path) -> None:
+        self._root, self._runtime = root, runtime
         self._folder = root / FOLDER.lstrip("/")
         self._machine = root / MACHINE.lstrip("/")
         self._read = 0
@@ -50,6 +51,10 @@ class NodeSide:
         self._read += len(whole) + bool(whole)
         return [json.loads(line) for line in whole.splitlines()]
 
+    def forgotten(self) -> list[Container]:
+        """Return the containers that run and of which the runtime does not know that."""
+        return forgotten(Path("/proc"), self._runtime)
+
     def locked(self) -> list[str]:
         """Return the parts of the hardware whose locks somebody holds."""
         return [path.name for path in sorted((self._folder / holder.LOCKS).iterdir()) if _is_locked(path)]
@@ -58,7 +63,7 @@ class NodeSide:
         """Yield what is left of claims, as sentences."""
         records = self._root / "var/lib/kubelet/plugins" / _DRIVER / "claims"
         yield from (f"the plugin has the record {path.name}" for path in records.glob("*"))
-        documents = (self._root / "run/cdi").glob(f"{_DRIVER}-claim_*")
+        documents = (self._root / "run/cdi").glob(f"*{_DRIVER}-*")
         yield from (f"there is the CDI file {path.name}" for path in documents)
         instances = self._machine.glob("root/proc/driver/nvidia/capabilities/gpu*/mig/gi*")
         yield from (f"there is the MIG instance {path.parts[-3]}/{path.name}" for path in instances)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from chaos.api_side import ApiSide
 from chaos.books import Books
+from chaos.forgotten import Container
 from chaos.node_side import NodeSide
 from chaos.report import Report
 from chaos.stream import Arrival
@@ -21,13 +22,17 @@ _TELL_S: Final = 10.0
 
 
 class Observer:
-    """Shape: ``ran`` are pods that have held their devices, ``over`` those that have ended, by name."""
+    """Shape: ``ran`` are pods that have held their devices, ``over`` those that have ended, by name.
+
+    What a container does that its runtime has forgotten is told apart from problems.
+    """
 
     def __init__(self, api: ApiSide, node: NodeSide, report: Report, say: Callable[[str], None]) -> None:
         self._api, self._node, self._report, self._say = api, node, report, say
         self._books = Books.of(api.slices())
         self._kinds: dict[str, str] = {}
         self._looked = self._told = 0.0
+        self._forgotten: dict[str, Container] = {}
         self.ran: set[str] = set()
         self.over: set[str] = set()
 
@@ -44,9 +49,13 @@ class Observer:
         if now - self._looked < _LOOK_S:
             return
         self._looked = now
+        for one in self._node.forgotten():
+            if one.pod not in self._forgotten:
+                self._say(f"the runtime has forgotten process {one.pid} of pod {one.pod}")
+            self._forgotten |= dict.fromkeys((one.pod, one.owner), one)
         self._report.most_held = max(self._report.most_held, len(self._node.locked()))
         for name in self._node.tracebacks():
-            self._report.problem(f"there is a traceback in {name}")
+            self._problem(f"there is a traceback in {name}")
         try:
             self._look_at_objects()
         except ApiError:
@@ -67,7 +76,7 @@ class Observer:
 
     def _look_at_objects(self) -> None:
         for text in self._books.mistakes(self._api.claims()):
-            self._report.problem(text)
+            self._problem(text)
         for pod in self._api.documents(PODS):
             name, how = pod["metadata"]["name"], how_ended(pod)
             if how and name not in self.over:
@@ -81,9 +90,20 @@ class Observer:
                 self.ran.add(pod)
                 self._report.ran[self._kinds[pod]] += 1
             case "double":
-                self._report.problem(f"{event['unit']} is held by {event['with_']} and seen by {pod}")
+                text = f"{event['unit']} is held by {event['with_']} and seen by {pod}"
+                self._problem(text, pod, event["with_"])
             case _:
-                self._report.problem(f"pod {pod}: {event['why']}")
+                self._problem(f"pod {pod}: {event['why']}", pod)
+
+    def _problem(self, text: str, *pods: str) -> None:
+        """Note a problem, once. Shape: ``pods`` are those whose containers have it, or their owners."""
+        known = [self._forgotten[pod] for pod in pods if pod in self._forgotten]
+        if known:
+            text = f"{text}; the runtime has forgotten process {known[0].pid} of {known[0].pod}"
+        noted = self._report.forgotten if known else self._report.problems
+        if text not in noted:
+            noted.append(text)
+            self._say(f"{'FORGOTTEN' if known else 'PROBLEM'}: {text}")
 
 
 def how_ended(pod: Mapping[str, Any]) -> str:

@@ -22,8 +22,15 @@ LEADER, WEBHOOK, REPLICA = "leader", "webhook", "controller"
 _CONTAINERS: Final = {"agent": "agent", "plugin": "plugin"} | dict.fromkeys(
     (REPLICA, LEADER, WEBHOOK), "controller"
 )
-_LAUNCHED: Final = ("apiserver", "scheduler", "kubelet")  # in the order in which they are started again
+# In the order in which they are started again.
+_LAUNCHED: Final = ("apiserver", "scheduler", "containerd", "kubelet")
+_OF_NODES: Final = ("containerd", "kubelet")
 PARTS: Final = (*_CONTAINERS, *_LAUNCHED)
+
+
+def parts_of(*, has_controller: bool) -> tuple[str, ...]:
+    """Return the parts that a cluster with Tangram's controller has, or one without."""
+    return tuple(one for one in PARTS if has_controller or _CONTAINERS.get(one) != "controller")
 
 
 class NotBack(Exception):
@@ -99,7 +106,7 @@ class Parts:
         return found
 
     def _launched(self, name: str) -> str:
-        return f"kubelet-{self._node}" if name == "kubelet" else name
+        return f"{name}-{self._node}" if name in _OF_NODES else name
 
 
 def _counted(found: Iterator[Process]) -> dict[str, int]:

@@ -23,7 +23,8 @@ class Report:
 
     Shape: ``came``, ``ran`` and ``ended`` count arrivals, pods that held their devices, and pods that were
            over, by kind or by how they ended; ``again`` counts calls that failed and were made again;
-           ``problems`` are sentences, none where all is well.
+           ``problems`` are sentences, none where all is well; ``forgotten`` are what containers did of which
+           their runtime did not know that they ran.
     Units: seconds; ``waited_s`` is how long after the last kill it took until all pods that waited had run,
            ``clear_s`` until nothing was left then, ``after_s`` until one pod of each kind ran afterwards.
     """
@@ -40,6 +41,7 @@ class Report:
     clear_s: float = 0.0
     after_s: float = 0.0
     problems: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
 
     @property
     def is_well(self) -> bool:
@@ -76,6 +78,7 @@ class Report:
         yield f"calls made again: {_text(self.again)}"
         yield f"after the last kill: all that waited ran after {self.waited_s:.0f} s, nothing was left after"
         yield f"{self.clear_s:.0f} s more, and then one of each kind ran after {self.after_s:.0f} s"
+        yield from (f"forgotten by the runtime: {text}" for text in self.forgotten)
         yield from (f"PROBLEM: {text}" for text in self.problems)
         yield "all is well" if self.is_well else f"{len(self.problems)} problems"
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from chaos.pods import NEVER_RUNS, Drawn, Objects, objects
+from chaos.documents import Drawn, Objects
+from chaos.pods import NEVER_RUNS, objects
 
 FOR_EVER_S: Final = 100_000.0
 _ENDS_BY_ITSELF = 0.3
 _HALF_GOES = 0.25
 _LASTS_S = (2.0, 20.0)
+_PICKS: Final = 2**32
 _MOST_MISFITS = 2  # they never end by themselves, and would fill the stream
 
 
@@ -51,11 +53,15 @@ class Go:
 
 
 class Stream:
-    """An endless stream of arrivals and departures. Shape: at most ``most`` arrivals are there at once."""
+    """An endless stream of arrivals and departures.
 
-    def __init__(self, seed: int, kinds: Sequence[str], most: int) -> None:
+    Shape: at most ``most`` arrivals are there at once; ``has_controller`` whether Tangram's controller
+           allocates their devices.
+    """
+
+    def __init__(self, seed: int, kinds: Sequence[str], most: int, *, has_controller: bool = True) -> None:
         self._random = random.Random(seed)
-        self._kinds, self._most = tuple(kinds), most
+        self._kinds, self._most, self._has_controller = tuple(kinds), most, has_controller
         self._there: list[Arrival] = []
         self._count = 0
 
@@ -82,6 +88,8 @@ class Stream:
             is_gated=self._random.random() < 0.5,
             lasts_s=self._random.uniform(*_LASTS_S) if ends else FOR_EVER_S,
             grace_s=self._random.choice((0, 1)),
+            has_controller=self._has_controller,
+            pick=self._random.randrange(_PICKS),
         )
         self._there.append(Arrival(drawn.name, kind, objects(kind, drawn)))
         return Come(self._there[-1])
@@ -95,9 +103,15 @@ class Stream:
         return Go(chosen)
 
 
-def one_of_each(kinds: Sequence[str], prefix: str) -> Iterator[Arrival]:
+def one_of_each(kinds: Sequence[str], prefix: str, *, has_controller: bool = True) -> Iterator[Arrival]:
     """Yield one arrival of each kind that can run, all of which fit on the machine together."""
     for kind in kinds:
         if kind not in NEVER_RUNS:
-            drawn = Drawn(name=f"{prefix}-{kind}", is_gated=True, lasts_s=FOR_EVER_S, grace_s=0)
+            drawn = Drawn(
+                name=f"{prefix}-{kind}",
+                is_gated=True,
+                lasts_s=FOR_EVER_S,
+                grace_s=0,
+                has_controller=has_controller,
+            )
             yield Arrival(drawn.name, kind, objects(kind, drawn))

@@ -1,7 +1,7 @@
 """Put Tangram into the cluster that runs, as a user does: ``kubectl apply -k`` of a shipped overlay.
 
 In go a running cluster whose nodes have the image; Tangram's pods are ready in the end. Another machine than
-the overlay's, and the controller, come by a kustomization; the shipped files are never changed.
+the overlay's, options and the controller come by a kustomization; the shipped files are never changed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def install(settings: Settings, say: Callable[[str], None]) -> None:
         if settings.node_objects:
             _kubectl(settings, "apply", "-k", str(_CLASSES))
         return
-    is_plain = settings.machine is None and not settings.with_controller
+    is_plain = settings.machine is None and not settings.with_controller and not settings.driver_options
     overlay = _OVERLAY if is_plain else _kustomization(settings)
     if settings.with_controller:
         _kubectl(settings, "label", "nodes", *settings.node_names, _OWNED)
@@ -90,7 +90,7 @@ def tangram_image() -> Path:
 
 
 def _kustomization(settings: Settings) -> Path:
-    """Write a kustomization with another machine's file, the controller, or both; return its folder."""
+    """Write a kustomization with another machine's file, the controller, or options; return its folder."""
     folder = settings.folder / "overlay"
     folder.mkdir()
     document: dict[str, Any] = {
@@ -107,6 +107,14 @@ def _kustomization(settings: Settings) -> Path:
         (folder / "node.yaml").write_text(settings.machine.read_text())
         replaced = {"name": "simulated-node", "namespace": _NAMESPACE}
         document["configMapGenerator"] = [{**replaced, "behavior": "replace", "files": ["node.yaml"]}]
+    if settings.driver_options:
+        patch = [
+            {"op": "add", "path": f"/spec/template/spec/containers/{container}/args/-", "value": option}
+            for option in settings.driver_options
+            for container in (0, 1)
+        ]
+        target = {"kind": "DaemonSet", "name": "tangram"}
+        document["patches"] = [{"target": target, "patch": json.dumps(patch)}]
     (folder / "kustomization.yaml").write_text(json.dumps(document))
     return folder
 

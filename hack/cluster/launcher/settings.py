@@ -36,7 +36,7 @@ class Settings:
         ``machine`` is the file of the one they simulate, None for the overlay's own; ``peer`` the program of
         another driver that each of them runs too, None without; ``owned_objects`` says that the devices of
         node objects have the controller's taint; ``with_controller`` that Tangram's controller runs and
-        allocates the devices of real nodes.
+        allocates the devices of real nodes; ``driver_options`` are for agent and plugin.
     """
 
     folder: Path
@@ -53,6 +53,7 @@ class Settings:
     with_controller: bool = False
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     images: tuple[Path, ...] = ()
+    driver_options: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
 
     @property
@@ -83,7 +84,8 @@ class Settings:
         for key in ("machine", "peer"):
             document[key] = Path(document[key]) if document[key] else None
         document["images"] = tuple(Path(path) for path in document["images"])
-        document["command"] = tuple(document["command"])
+        for key in ("command", "driver_options"):
+            document[key] = tuple(document[key])
         return cls(**document)
 
 

@@ -51,6 +51,9 @@ _OF_THE_PLUGIN = (
 # With Tangram's controller, on a machine that has what its examples ask for.
 _CONTROLLED = ("tests/cluster/test_controller_chaos.py", "tests/cluster/test_controller_pods.py")
 _WITH_CONTROLLER = ("--controller", "--node-yaml", "dgx-a100")
+# kube-scheduler allocates there, on a machine whose GPUs claims share too.
+_CHAOS = ("tests/cluster/test_chaos.py",)
+_WITH_SHARES = ("--node-yaml", "dgx-a100", "--driver-option=--gpu-modes=all=whole,mig,shared")
 # With the controller and two nodes.
 _OF_TWO_NODES = ("tests/cluster/test_multi_node_gpus.py", "tests/cluster/test_pods_that_name_nodes.py")
 _TWO_NODES = ("--controller", "--nodes", "2")
@@ -72,14 +75,16 @@ def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
     if arguments or MARKERS[version] == "layout":
         needed = _WITH_CONTROLLER if set(arguments) & set(_CONTROLLED) else ()
         needed = _TWO_NODES if set(arguments) & set(_OF_TWO_NODES) else needed
+        needed = _WITH_SHARES if set(arguments) & set(_CHAOS) else needed
         return (Part(version, version, (*(arguments or _FOLDERS), *marked), needed),)
-    named = (*_OF_THE_AGENT, *_OF_THE_PLUGIN, *_CONTROLLED, *_OF_TWO_NODES)
+    named = (*_OF_THE_AGENT, *_OF_THE_PLUGIN, *_CONTROLLED, *_CHAOS, *_OF_TWO_NODES)
     others = (*(one for one in _FOLDERS if one not in named), *(f"--ignore={path}" for path in named))
     return (
         Part(f"{version}, agent", version, (*_OF_THE_AGENT, *marked)),
         Part(f"{version}, plugin", version, (*_OF_THE_PLUGIN, *marked)),
         Part(f"{version}, others", version, (*others, *marked)),
         Part(f"{version}, controller", version, (*_CONTROLLED, *marked), _WITH_CONTROLLER),
+        Part(f"{version}, chaos", version, (*_CHAOS, *marked), _WITH_SHARES),
         Part(f"{version}, two nodes", version, (*_OF_TWO_NODES, *marked), _TWO_NODES),
     )
 
