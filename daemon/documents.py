@@ -6,20 +6,17 @@ documents or a ``NotReadable``, no other error. Never interprets a document.
 
 from __future__ import annotations
 
-import errno
-import io
 import json
-import os
-import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from types import NoneType
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import yaml
+
+from daemon.opened import opened
 
 MAX_BYTES: Final = 64 * 2**20
 MAX_DEPTH: Final = 64
@@ -28,7 +25,6 @@ MAX_MERGED: Final = 100_000
 _NUMBER_LENGTH: Final = 1024  # longer ones cost time that grows with their square
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE: Final = "tag:yaml.org,2002:merge"
-_PART_BYTES: Final = 2**20
 _SHOWN: Final = 200
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
@@ -60,54 +56,6 @@ def read_bytes(path: Path) -> bytes:
     """
     with opened(path) as file:
         return file.read(MAX_BYTES + 1)
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to be read part by part. Never waits for a writer to come, only for what one writes.
-
-    Raises: OSError, also for a pipe that nobody writes to.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        first = _first_bytes(descriptor)
-        os.set_blocking(descriptor, True)
-        with io.BufferedReader(_Begun(first, descriptor), _PART_BYTES) as file:
-            yield file
-    finally:
-        os.close(descriptor)
-
-
-class _Begun(io.RawIOBase):
-    """A file of which the first bytes were read already."""
-
-    def __init__(self, first: bytes, descriptor: int) -> None:
-        self._first = first
-        self._descriptor = descriptor
-
-    def readable(self) -> bool:
-        """Return that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what is there, at least one byte before the end."""
-        part = self._first[: len(buffer)] or os.read(self._descriptor, len(buffer))
-        self._first = self._first[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-
-def _first_bytes(descriptor: int) -> bytes:
-    """Return what a pipe holds now, nothing of other files. Raises: OSError where it has no writer."""
-    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-        return b""
-    try:
-        first = os.read(descriptor, _PART_BYTES)
-    except BlockingIOError:
-        return b""  # its writer has not written yet
-    if not first:
-        raise OSError(errno.ENXIO, "it is a pipe that nobody writes to")
-    return first
 
 
 def decode(name: str, data: bytes) -> str:

@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 
 from daemon import documents
 from daemon.documents import MAX_BYTES, Document, NotReadable
+from daemon.opened import opened
 from tangram.errors import BadInput
 
 _SPACE: Final = re.compile(r"\s*")
@@ -69,7 +70,7 @@ def _reason(error: Exception) -> str:
 @contextmanager
 def _opened(path: str) -> Iterator[IO[str]]:
     if path != "-":
-        with documents.opened(Path(path)) as data, TextIOWrapper(data, encoding="utf-8") as text:
+        with opened(Path(path)) as data, TextIOWrapper(data, encoding="utf-8") as text:
             yield text
     elif sys.stdin is None:
         raise BadInput("standard input: is closed: pipe a file into it, or name one")
