@@ -1,11 +1,14 @@
-"""What all tests share: properties without a deadline, since machines are slow now and then.
+"""What all tests share: the fault matrix, and properties without a deadline: machines are slow now and then.
 
 Properties try the same examples in each run, so that a red run means a change; ``make explore`` tries others.
 """
 
 import os
 
+from fault_matrix.collecting import note, pytest_addoption, pytest_configure
 from hypothesis import settings
+
+__all__ = ("note", "pytest_addoption", "pytest_configure")
 
 settings.register_profile("tangram", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
