@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test explore check format proto claim-life
+.PHONY: help demo test fault-matrix explore check format proto claim-life
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -7,6 +7,7 @@ PYTHON ?= python3
 help:
 	@echo "make demo    the main job on a simulated DGX A100, station by station"
 	@echo "make test    all tests"
+	@echo "make fault-matrix  the tests of faults, and what they tried written into docs/faults.md"
 	@echo "make explore properties with other examples than those of make test"
 	@echo "make explore-trees  machines whose files and driver answer anything"
 	@echo "make check   lint, types, import contracts, drift of generated code"
@@ -28,7 +29,11 @@ demo: $(VENV)/.ready
 	@$(VENV)/bin/tangram demo --node dgx-a100
 
 test: $(VENV)/.ready
-	$(VENV)/bin/pytest -n auto
+	$(VENV)/bin/pytest -n auto --fault-matrix=told
+
+# Which faults the tests try at which points, and what comes of them.
+fault-matrix: $(VENV)/.ready
+	$(VENV)/bin/pytest -q -n auto --fault-matrix=written -k "crashes or faults" tests/plugin/claim
 
 # Properties with examples that no run had before, again and again until one fails: make explore ROUNDS=20.
 ROUNDS ?= 1

@@ -1,4 +1,4 @@
-"""What all tests share: properties without a deadline, since machines are slow now and then.
+"""What all tests share: the fault matrix, and properties without a deadline: machines are slow now and then.
 
 Properties try the same examples in each run, so that a red run means a change; ``make explore`` tries others.
 """
@@ -6,7 +6,12 @@ Properties try the same examples in each run, so that a red run means a change; 
 import gc
 import os
 
+import pytest
+from fault_matrix import collecting
+from fault_matrix.collecting import note, pytest_addoption
 from hypothesis import settings
+
+__all__ = ("note", "pytest_addoption")
 
 settings.register_profile("tangram", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
@@ -19,9 +24,10 @@ def pytest_xdist_auto_num_workers() -> int:
     return count + max(1, count // 2)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Collect no garbage while tests are collected: there is hardly any, and ever more objects to look at."""
     gc.disable()
+    collecting.pytest_configure(config)
 
 
 def pytest_collection_finish() -> None:

@@ -21,7 +21,7 @@ from plugin.kinds.table import AnyKind
 
 PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
-Dies = Callable[[str, AnyKind, int], bool]
+Dies = Callable[[str, AnyKind, int], str]
 
 
 @dataclass
@@ -83,15 +83,16 @@ def program() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
-    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
+    """Do a deed that is killed at a step; return the step's name, empty where the deed had fewer steps."""
 
-    def run(deed: str, kind: AnyKind, step: int) -> bool:
+    def run(deed: str, kind: AnyKind, step: int) -> str:
         assert program.stdin is not None
         assert program.stdout is not None
         program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
         program.stdin.flush()
-        status = int(program.stdout.readline())
-        assert status in {0, -signal.SIGKILL}
-        return status != 0
+        status, _, name = program.stdout.readline().strip().partition(" ")
+        assert int(status) in {0, -signal.SIGKILL}
+        assert bool(name) == (status != "0")
+        return name
 
     return run

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fault_matrix
 import pytest
 from devices_of_kinds import (
     STEPS_AFTER_LOOK,
@@ -17,22 +18,18 @@ from devices_of_kinds import (
     steps_of_prepare,
     steps_of_unprepare,
 )
+from fault_matrix import outcome_of, points
+from fault_matrix.collecting import Note
 
 from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
-from plugin.kinds.whole_gpus.whole_gpu import WholeGpuKind
 
-PREPARING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_prepare(kind) + 1)]
-UNDOING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
-LOOKING = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS_OF_LOOK + 1)]
-LOOKED = [(kind, step) for kind in WITH_ADMIN_ACCESS for step in range(1, STEPS_AFTER_LOOK + 1)]
-STEPS_OF_METADATA, STEPS_AFTER_METADATA = 3 + 3, 2
-"""A file and the document that mounts it; the document. The file goes with its folder, without a step."""
-(WHOLE_GPU,) = (kind for kind in KINDS.preparable if isinstance(kind, WholeGpuKind))
-Dies = Callable[[str, AnyKind, int], bool]
+PREPARING, UNDOING = points(fault_matrix.STARTED), points(fault_matrix.UNPREPARED)
+LOOKING, LOOKED = points(fault_matrix.LOOKED), points(fault_matrix.LOOKED_AWAY)
+Dies = Callable[[str, AnyKind, int], str]
 
 
 def named(value: object) -> str | None:
@@ -70,16 +67,18 @@ def answer(kind: AnyKind) -> tuple[PreparedDevice, ...]:
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
 def test_killed_in_prepare_the_next_prepare_gives_the_answer(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     example = example_of(kind)
     example.prepare(bench)
-    assert dies("prepare", kind, step)
+    point = dies("prepare", kind, step)
+    assert point
 
     again = prepare(bench, kind)
 
     assert again == answer(kind)
     assert bench.document("u1").exists()
+    note(fault_matrix.PREPARED, kind, step, point, outcome_of(bench))
     bench.unprepare("u1")
     bench.restart()
     assert bench.leftovers() == []
@@ -87,17 +86,19 @@ def test_killed_in_prepare_the_next_prepare_gives_the_answer(
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
 def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     example = example_of(kind)
     example.prepare(bench)
     before = set(bench.leftovers())
-    assert dies("prepare", kind, step)
+    point = dies("prepare", kind, step)
+    assert point
     is_finished = step > steps_of_prepare(kind) - STEPS_OF_DOCUMENT
 
     bench.restart()
 
     assert bool(set(bench.leftovers()) - before) == is_finished
+    note(fault_matrix.STARTED, kind, step, point, outcome_of(bench, before=before))
     assert prepare(bench, kind) == answer(kind)
     bench.unprepare("u1")
     assert bench.leftovers() == []
@@ -106,27 +107,32 @@ def test_killed_in_prepare_a_start_leaves_nothing_of_what_was_not_finished(
 @pytest.mark.parametrize(("kind", "step"), UNDOING, ids=named)
 @pytest.mark.parametrize("is_restarted", [True, False])
 def test_killed_in_unprepare_the_next_unprepare_leaves_nothing(
-    bench: Any, dies: Dies, kind: AnyKind, step: int, is_restarted: bool
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int, is_restarted: bool
 ) -> None:
     prepare(bench, kind)
-    assert dies("unprepare", kind, step)
+    point = dies("unprepare", kind, step)
+    assert point
+    row = fault_matrix.UNPREPARED_LATER if is_restarted else fault_matrix.UNPREPARED
     if is_restarted:
         bench.restart()
 
     bench.unprepare("u1")
 
     bench.restart()
+    note(row, kind, step, point, outcome_of(bench))
     assert bench.leftovers() == []
 
 
 @pytest.mark.parametrize(("kind", "step"), UNDOING, ids=named)
 def test_killed_in_unprepare_the_next_prepare_gives_the_answer(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     prepare(bench, kind)
-    assert dies("unprepare", kind, step)
+    point = dies("unprepare", kind, step)
+    assert point
 
     assert prepare(bench, kind) == answer(kind)
+    note(fault_matrix.PREPARED_AGAIN, kind, step, point, outcome_of(bench))
 
     bench.unprepare("u1")
     bench.restart()
@@ -145,12 +151,13 @@ def test_no_step_was_forgotten(bench: Any, dies: Dies, kind: AnyKind) -> None:
 
 @pytest.mark.parametrize(("kind", "step"), LOOKING, ids=named)
 def test_killed_while_it_gives_admin_access_the_owner_keeps_its_device(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     device = example_of(kind).device
     bench.prepare("owner", device)
     before = (bench.instances(), bench.is_in_mig_mode())
-    assert dies("look_at", kind, step)
+    point = dies("look_at", kind, step)
+    assert point
 
     bench.restart()
     assert bench.look_at("u1", device) == answer(kind)
@@ -158,25 +165,28 @@ def test_killed_while_it_gives_admin_access_the_owner_keeps_its_device(
 
     assert (bench.instances(), bench.is_in_mig_mode()) == before
     assert [record.claim_uid for record in bench.records()] == ["owner"]
+    note(fault_matrix.LOOKED, kind, step, point, outcome_of(bench, "owner"))
     bench.unprepare("owner")
     assert bench.leftovers() == []
 
 
 @pytest.mark.parametrize(("kind", "step"), LOOKED, ids=named)
 def test_killed_while_it_takes_admin_access_back_the_owner_keeps_its_device(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     device = example_of(kind).device
     bench.prepare("owner", device)
     bench.look_at("u1", device)
     before = (bench.instances(), bench.is_in_mig_mode())
-    assert dies("unprepare", kind, step)
+    point = dies("unprepare", kind, step)
+    assert point
 
     bench.restart()
     bench.unprepare("u1")
 
     assert (bench.instances(), bench.is_in_mig_mode()) == before
     assert [record.claim_uid for record in bench.records()] == ["owner"]
+    note(fault_matrix.LOOKED_AWAY, kind, step, point, outcome_of(bench, "owner"))
 
 
 @pytest.mark.parametrize("kind", WITH_ADMIN_ACCESS, ids=named)
@@ -267,41 +277,3 @@ def test_killed_in_the_last_unprepare_the_next_claim_lives_and_the_dead_one_harm
     assert mig_devices(split_bench) == {own}
     split_bench.unprepare("u2")
     assert split_bench.leftovers() == []
-
-
-@pytest.mark.parametrize("step", range(1, STEPS_OF_LOOK + STEPS_OF_METADATA + 1))
-def test_killed_while_it_writes_metadata_a_start_and_the_next_calls_leave_none(
-    telling_bench: Any, dies: Dies, step: int
-) -> None:
-    assert dies("look_at+metadata", WHOLE_GPU, step)
-
-    telling_bench.restart()
-    ((device,), files) = telling_bench.look_at("u1", "gpu-0"), metadata_files(telling_bench)
-    telling_bench.unprepare("u1")
-
-    assert device.cdi_ids == ("tangram.dev/claim=u1-gpu-0", "tangram.dev/metadata=u1_r")
-    assert files == ["metadata.json"]
-    assert telling_bench.leftovers() == []
-
-
-@pytest.mark.parametrize("step", range(1, STEPS_AFTER_LOOK + STEPS_AFTER_METADATA + 1))
-def test_killed_while_it_removes_metadata_the_next_unprepare_leaves_none(
-    telling_bench: Any, dies: Dies, step: int
-) -> None:
-    telling_bench.look_at("u1", "gpu-0")
-    assert dies("unprepare+metadata", WHOLE_GPU, step)
-
-    telling_bench.restart()
-    telling_bench.unprepare("u1")
-
-    assert telling_bench.leftovers() == []
-
-
-def test_no_step_of_metadata_was_forgotten(telling_bench: Any, dies: Dies) -> None:
-    assert not dies("look_at+metadata", WHOLE_GPU, STEPS_OF_LOOK + STEPS_OF_METADATA + 1)
-    assert not dies("unprepare+metadata", WHOLE_GPU, STEPS_AFTER_LOOK + STEPS_AFTER_METADATA + 1)
-    assert telling_bench.leftovers() == []
-
-
-def metadata_files(bench: Any) -> list[str]:
-    return [path.name for path in bench.options.metadata_dir.rglob("*") if path.is_file()]

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import devices_of_kinds
+import fault_matrix
 import pytest
 from devices_of_kinds import NETDEV, example_of
+from fault_matrix import STEPS_IN, STEPS_OUT, outcome_of, points
+from fault_matrix.collecting import Note
 
 from agent.hardware.nics.links import Link
 from agent.hardware.types import Bdf
@@ -21,13 +24,8 @@ PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 FUNCTIONS = {NetdevVfKind: Bdf("0000:19:00.2"), NetdevNicKind: Bdf("0000:19:00.0")}
 IN_PODS = [kind for kind in KINDS.preparable if type(kind) in FUNCTIONS]
-# A record that is appended has two steps, and so has a call and each of its requests to the kernel:
-# move, MTU, two addresses, on, route; back: move, MTU, on. A VF's PF also restores trust.
-STEPS_IN = 2 + 2 + 2 * 6
-STEPS_OUT = {NetdevVfKind: 2 + 2 + 2 + 2 * 3 + 2 + 2 + 2, NetdevNicKind: 2 + 2 + 2 + 2 * 3 + 2}
-BRINGING = [(kind, step) for kind in IN_PODS for step in range(1, STEPS_IN + 1)]
-LEAVING = [(kind, step) for kind in IN_PODS for step in range(1, STEPS_OUT[type(kind)] + 1)]
-Dies = Callable[[str, AnyKind, int], bool]
+BRINGING, LEAVING = points(fault_matrix.BROUGHT_IN), points(fault_matrix.BROUGHT_BACK)
+Dies = Callable[[str, AnyKind, int], str]
 
 
 def named(value: object) -> str | None:
@@ -55,9 +53,10 @@ def link(bench: Any, kind: AnyKind, namespace: Path | None) -> Link | None:
 
 @pytest.mark.parametrize(("kind", "step"), BRINGING, ids=named)
 def test_killed_while_it_brings_in_the_next_call_gives_the_pod_the_whole_interface(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
-    assert dies("bring-in", kind, step)
+    point = dies("bring-in", kind, step)
+    assert point
 
     bench.restart()
     bench.bring_in("u1", example_of(kind).device)
@@ -67,6 +66,7 @@ def test_killed_while_it_brings_in_the_next_call_gives_the_pod_the_whole_interfa
     assert (found.name, found.mtu, found.is_up) == ("fast0", 1400, True)
     assert list(found.addresses) == NETDEV["addresses"]
     assert len(found.routes) == 1
+    note(fault_matrix.BROUGHT_IN, kind, step, point, outcome_of(bench))
     bench.unprepare("u1")
     assert bench.leftovers() == []
 
@@ -74,9 +74,10 @@ def test_killed_while_it_brings_in_the_next_call_gives_the_pod_the_whole_interfa
 @pytest.mark.parametrize(("kind", "step"), BRINGING, ids=named)
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_killed_while_it_brings_in_the_end_of_the_claim_gives_it_back_as_it_was(
-    bench: Any, dies: Dies, kind: AnyKind, step: int, is_ended: bool
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int, is_ended: bool
 ) -> None:
-    assert dies("bring-in", kind, step)
+    point = dies("bring-in", kind, step)
+    assert point
     if is_ended:
         bench.pod.unlink()
 
@@ -84,19 +85,23 @@ def test_killed_while_it_brings_in_the_end_of_the_claim_gives_it_back_as_it_was(
     bench.unprepare("u1")
 
     assert bench.leftovers() == []
+    if not is_ended:
+        note(fault_matrix.BROUGHT_NOWHERE, kind, step, point, outcome_of(bench))
 
 
 @pytest.mark.parametrize(("kind", "step"), LEAVING, ids=named)
 def test_killed_while_it_brings_back_the_next_unprepare_leaves_nothing(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     bench.bring_in("u1", example_of(kind).device)
-    assert dies("unprepare", kind, step)
+    point = dies("unprepare", kind, step)
+    assert point
 
     bench.restart()
     bench.unprepare("u1")
 
     assert bench.leftovers() == []
+    note(fault_matrix.BROUGHT_BACK, kind, step, point, outcome_of(bench))
 
 
 @pytest.mark.parametrize("kind", IN_PODS, ids=named)

@@ -5,10 +5,10 @@ Each line of standard input is a deed: the folder of a bench, ``prepare``, ``loo
 ``look`` (as a plugin that serves) or ``look-long`` (until claims are over that the API server does not have),
 the kind of the device, the step (from 1). Behind the deed may be ``+metadata`` where metadata files are
 wanted, or ``+vfs`` where the device is a VF that is made for the claim. A process of its own does it; the
-line of the answer is how that ended: 0 when the deed has fewer steps. A step is a file half written, written
-but not in place, in place, about to be removed, removed, or a part half appended, appended, or a change of
-the machine about to be made, made. One program for many deeds, because starting an interpreter takes longer
-than all.
+line of the answer is how that ended and the name of its last step: 0 alone when the deed has fewer steps. A
+step is a file half written, written but not in place, in place, about to be removed, removed, or a part half
+appended, appended, or a change of the machine about to be made, made. One program for many deeds, because
+starting an interpreter takes longer than all.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MANY_LOOKS = 6
 class WatchedKernel:
     """The interfaces to the kernel, with a step before and after each change."""
 
-    def __init__(self, kernel: SimulatedKernel, step: Callable[[], None]) -> None:
+    def __init__(self, kernel: SimulatedKernel, step: Callable[[str], None]) -> None:
         self._kernel = kernel
         self._step = step
 
@@ -62,9 +62,9 @@ class WatchedKernel:
             return method
 
         def change(*arguments: Any) -> None:
-            self._step()
+            self._step(f"before the kernel's {name}")
             method(*arguments)
-            self._step()
+            self._step(f"after the kernel's {name}")
 
         return change
 
@@ -79,8 +79,14 @@ class NoClaims:
 class Steps:
     """Counts what happens to records, documents and hardware, and ends the process at the number."""
 
-    def __init__(self, options: Options, last: int) -> None:
-        self.folders = (options.claims_dir, options.cdi_dir, options.made_vfs_dir, options.mig_modes_dir)
+    def __init__(self, options: Options, last: int, tell: Callable[[str], None]) -> None:
+        self.folders = {
+            options.claims_dir: "the record",
+            options.cdi_dir: "the document",
+            options.made_vfs_dir: "what VFs were made",
+            options.mig_modes_dir: "whose MIG mode it is",
+        }
+        self.tell = tell
         self.metadata = options.metadata_dir
         self.count = 0
         self.last = last
@@ -88,13 +94,19 @@ class Steps:
     def concern(self, path: str | Path) -> bool:
         return Path(path).parent in self.folders or self.metadata in Path(path).parents
 
-    def take(self) -> None:
+    def file(self, path: str | Path) -> str:
+        return self.folders.get(Path(path).parent, "a metadata file")
+
+    def take(self, name: str) -> None:
         self.count += 1
         if self.count == self.last:
+            self.tell(name)
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watched(self, machine: Machine) -> Machine:
-        return told(machine, lambda _: self.take(), lambda _: self.take())
+        return told(
+            machine, lambda name: self.take(f"before {name}"), lambda name: self.take(f"after {name}")
+        )
 
     def watched_kernel(self, kernel: SimulatedKernel) -> Any:
         """Return the kernel interfaces of NICs with each change as two steps: a call makes several."""
@@ -107,26 +119,26 @@ class Steps:
             if self.concern(path):
                 if self.count + 1 == self.last:
                     os.truncate(path, os.stat(path).st_size // 2)
-                self.take()
-                self.take()
+                self.take(f"{self.file(path)}: half written")
+                self.take(f"{self.file(path)}: written, not in place")
             replace(path, target)
             if self.concern(path):
-                self.take()
+                self.take(f"{self.file(path)}: in place")
 
         def watched_unlink(path: str | Path, *, dir_fd: int | None = None) -> None:
             is_step = self.concern(path) and os.path.exists(path)
             if is_step:
-                self.take()
+                self.take(f"{self.file(path)}: before it is removed")
             unlink(path, dir_fd=dir_fd)
             if is_step:
-                self.take()
+                self.take(f"{self.file(path)}: removed")
 
         def watched_append(path: Path, data: bytes, mode: int) -> int:
             if self.count + 1 == self.last:
                 append(path, data[: len(data) // 2], mode)
-            self.take()
+            self.take(f"{self.file(path)}: half a line more")
             length = append(path, data, mode)
-            self.take()
+            self.take(f"{self.file(path)}: a line more")
             return length
 
         files.append = watched_append
@@ -134,7 +146,7 @@ class Steps:
         os.unlink = watched_unlink  # type: ignore[assignment]
 
 
-def run(folder: Path, deed: str, kind: str, step: int) -> None:
+def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], None]) -> None:
     simulated = SimulatedMachine.attach(folder / "machine")
     node = simulated.node.name
     options = Options(
@@ -150,7 +162,7 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
         split=SplitGpus(),
     )
     deed, _, _ = deed.partition("+")
-    steps = Steps(options, step)
+    steps = Steps(options, step, tell)
     simulated.kernel = steps.watched_kernel(simulated.kernel)
     machine = steps.watched(simulated_hardware(simulated))
     later = itertools.count(step=ASK_S)
@@ -179,12 +191,20 @@ def run(folder: Path, deed: str, kind: str, step: int) -> None:
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
 
 
-def status_of(folder: str, deed: str, kind: str, step: str) -> int:
+def end_of(folder: str, deed: str, kind: str, step: str) -> str:
+    heard, say = os.pipe()
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(say)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with open(heard, encoding="utf-8") as point:
+            return f"{status} {point.read()}"
+
+    def tell(name: str) -> None:
+        os.write(say, name.encode())
+
     try:
-        run(Path(folder), deed, kind, int(step))
+        run(Path(folder), deed, kind, int(step), tell)
     except Exception:  # noqa: BLE001 - the copy must end here and never go on with the parent's loop
         traceback.print_exc()
         os._exit(1)
@@ -192,5 +212,5 @@ def status_of(folder: str, deed: str, kind: str, step: str) -> int:
 
 
 for line in sys.stdin:
-    sys.stdout.write(f"{status_of(*line.split())}\n")
+    sys.stdout.write(f"{end_of(*line.split())}\n")
     sys.stdout.flush()

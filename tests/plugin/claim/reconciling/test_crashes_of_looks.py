@@ -20,7 +20,7 @@ REWRITING = [(kind, step) for kind in KINDS.preparable for step in range(1, STEP
 ENDING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
 STARTED = [kind for kind in KINDS.preparable if isinstance(kind, MigPartitionKind)]
 """After which a start is tried, too: every kind's is in the crashes of unprepare."""
-Dies = Callable[[str, AnyKind, int], bool]
+Dies = Callable[[str, AnyKind, int], str]
 
 
 def named(value: object) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import devices_of_kinds
+import fault_matrix
 import pytest
 from devices_of_kinds import (
     STATIC,
@@ -19,8 +20,9 @@ from devices_of_kinds import (
     VF_ON_DEMAND,
     example_of,
     steps_of_prepare,
-    steps_of_unprepare,
 )
+from fault_matrix import STEPS_OF_MAKING, STEPS_OF_REMOVING, outcome_of, points
+from fault_matrix.collecting import Note
 
 from agent.inventory.vfs.rules import VfRule, VfRules
 from plugin.claim.plan import PreparedDevice
@@ -29,17 +31,12 @@ from plugin.kinds.table import AnyKind
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
-# The intent in a file, the call and the kernel's write in it, the number that came of it in the file.
-STEPS_OF_MAKING = 3 + 2 + 2 + 3
-# The call and the kernel's write in it, the file.
-STEPS_OF_REMOVING = 2 + 2 + 2
-ALL_PREPARING = {kind: steps_of_prepare(kind) + STEPS_OF_MAKING for kind in VF_KINDS}
-ALL_UNDOING = {kind: steps_of_unprepare(kind) + STEPS_OF_REMOVING for kind in VF_KINDS}
-PREPARING = [(kind, step) for kind, last in ALL_PREPARING.items() for step in range(1, last + 1)]
-UNDOING = [(kind, step) for kind, last in ALL_UNDOING.items() for step in range(1, last + 1)]
+PREPARING, UNDOING = points(fault_matrix.VFS_MADE), points(fault_matrix.VFS_REMOVED)
+ALL_PREPARING, ALL_UNDOING = dict(PREPARING), dict(UNDOING)
+"""The last step of each kind."""
 ANSWER = (PreparedDevice(("r",), "a30x4", VF_ON_DEMAND, (f"tangram.dev/claim=u1-{VF_ON_DEMAND}",)),)
 NIC = "0000:19:00.1"
-Dies = Callable[..., bool]
+Dies = Callable[..., str]
 
 
 def named(value: object) -> str | None:
@@ -61,16 +58,17 @@ def program() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
-    """Do a deed that is killed at a step; say whether it was, or had come to its end before."""
+    """Do a deed that is killed at a step; return the step's name, empty where the deed had fewer steps."""
 
-    def run(deed: str, step: int, kind: AnyKind = VF_KINDS[0]) -> bool:
+    def run(deed: str, step: int, kind: AnyKind = VF_KINDS[0]) -> str:
         assert program.stdin is not None
         assert program.stdout is not None
         program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
         program.stdin.flush()
-        status = int(program.stdout.readline())
-        assert status in {0, -signal.SIGKILL}
-        return status != 0
+        status, _, name = program.stdout.readline().strip().partition(" ")
+        assert int(status) in {0, -signal.SIGKILL}
+        assert bool(name) == (status != "0")
+        return name
 
     return run
 
@@ -81,15 +79,17 @@ def prepare(bench: Any, kind: AnyKind) -> Any:
 
 @pytest.mark.parametrize(("kind", "step"), PREPARING, ids=named)
 def test_killed_in_prepare_the_vfs_are_there_only_if_the_claim_was_prepared(
-    vf_bench: Any, dies: Dies, kind: AnyKind, step: int
+    vf_bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
-    assert dies("prepare+vfs", step, kind)
+    point = dies("prepare+vfs", step, kind)
+    assert point
     is_finished = step > ALL_PREPARING[kind] - STEPS_OF_DOCUMENT
 
     vf_bench.restart()
 
     assert vf_bench.vfs() == (3 if is_finished else 0)
     assert bool(vf_bench.leftovers()) == is_finished
+    note(fault_matrix.VFS_MADE, kind, step, point, outcome_of(vf_bench))
     assert prepare(vf_bench, kind) == ANSWER
     vf_bench.unprepare("u1")
     assert vf_bench.vfs() == 0
@@ -105,16 +105,18 @@ def test_no_step_of_making_and_removing_was_forgotten(vf_bench: Any, dies: Dies,
 
 @pytest.mark.parametrize(("kind", "step"), UNDOING, ids=named)
 def test_killed_in_unprepare_the_next_unprepare_removes_them(
-    vf_bench: Any, dies: Dies, kind: AnyKind, step: int
+    vf_bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
     prepare(vf_bench, kind)
-    assert dies("unprepare+vfs", step, kind)
+    point = dies("unprepare+vfs", step, kind)
+    assert point
 
     vf_bench.restart()
     vf_bench.unprepare("u1")
 
     assert vf_bench.vfs() == 0
     assert vf_bench.leftovers() == []
+    note(fault_matrix.VFS_REMOVED, kind, step, point, outcome_of(vf_bench))
 
 
 @pytest.mark.parametrize("step", range(1, steps_of_prepare(VF_KINDS[0]) + 1))
