@@ -166,18 +166,40 @@ def test_a_report_with_a_problem_is_not_well_and_says_it_once() -> None:
 class LateParts:
     """A part that starts only at the third try, which it tells."""
 
-    def __init__(self) -> None:
+    def __init__(self, absent: int = 0) -> None:
         self.tries = 0
+        self.absent = absent
         self.works = Event()
 
     def kill(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        return names
+        self.absent -= 1
+        return () if self.absent >= 0 else names
 
     def mend(self, names: tuple[str, ...]) -> None:
         self.tries += 1
         if self.tries < 3:
             raise ControlError("cannot start kubelet: it ended (1)")
         self.works.set()
+
+
+def test_a_part_that_does_not_run_has_its_turn_later_in_the_same_round() -> None:
+    parts, report = LateParts(absent=2), Report(1)
+    parts.tries = 2
+    found = Killer(
+        parts,  # type: ignore[arg-type]
+        ["plugin"],
+        seed=1,
+        pause_s=(0.0, 0.0),
+        calm_s=3600.0,
+        report=report,
+        say=lambda _: None,
+    )
+
+    with found.at_work():
+        while not found.rounds:
+            parts.works.wait()
+
+    assert [kill.parts for kill in report.kills] == [(), (), ("plugin",)]
 
 
 def test_a_part_that_ends_where_another_one_is_not_ready_is_started_again(

@@ -69,7 +69,8 @@ class Killer:
             count = 2 if self._random.random() < _TWO_AT_ONCE else 1
             names, left = tuple(left[:count]), left[count:]
             try:
-                self._kill(names)
+                killed = self._kill(names)
+                left += [name for name in names if name not in killed]  # what did not run has its turn later
             except ControlError as error:
                 self._report.problem(str(error))
                 self._say(f"PROBLEM: {error}")
@@ -77,13 +78,15 @@ class Killer:
     def _round(self) -> list[str]:
         return self._random.sample(self._names, len(self._names))
 
-    def _kill(self, names: tuple[str, ...]) -> None:
+    def _kill(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Kill parts and start again what nobody else starts; return those that ran. Raises: ControlError."""
         at = time.monotonic()
         killed = self._parts.kill(names)
         self._say(f"killed {' and '.join(killed) or 'nothing'}")
         self._mend(names)
         back_s = round(time.monotonic() - at, 1)
         self._report.kills.append(Kill(at_s=round(at - self._began, 1), parts=killed, back_s=back_s))
+        return killed
 
     def _mend(self, names: tuple[str, ...]) -> None:
         """Start parts again and again, as an init system does: a kubelet ends where its runtime is not ready.
