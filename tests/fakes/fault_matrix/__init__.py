@@ -23,6 +23,7 @@ from devices_of_kinds import (
     steps_of_prepare,
     steps_of_unprepare,
     taking_down,
+    turns_mode_off,
 )
 
 from plugin.claim.states import State
@@ -135,8 +136,11 @@ def undone(kind: AnyKind) -> int:
 
 
 def writes_of_prepare(kind: AnyKind) -> int:
-    """How many files prepare writes: a claim is coming, its plan, what is noted, it is done, the document."""
-    return 4 + len(kind.crash_points.noted) * example_of(kind).parts
+    """How many files prepare writes: a claim is coming, its plan, what is noted, it is done, the document.
+
+    Where it turns the MIG mode on, also that this driver did.
+    """
+    return 4 + len(kind.crash_points.noted) * example_of(kind).parts + turns_mode_off(kind)
 
 
 def _with_admin_access(steps: int) -> Callable[[AnyKind], int]:
@@ -198,7 +202,7 @@ STEPS: Mapping[Row, Callable[[AnyKind], int]] = {
     UNDO_LATE: undone,
     UNDO_HANGS: undone,
     UNDO_LOST: _of_gpus(undone),
-    UNDO_FULL: lambda _: 3,  # that it is undone, the document, the record
+    UNDO_FULL: lambda kind: 3 + turns_mode_off(kind),  # it is undone, the document, whose mode, the record
 }
 """How many points each kind has of a row."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -147,6 +148,7 @@ def test_a_name_that_was_taken_on_the_host_meanwhile_does_not_keep_it_from_comin
 def test_the_rdma_device_is_on_the_host_all_the_time_and_no_descriptor_is_lost(bench: Any) -> None:
     """dranet 177, 180: RDMA devices that do not come back, a descriptor for each pod."""
     before = bench.machine.nics.reader.rdma_devices(BDF)
+    gc.collect()
     open_files = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         prepare(bench)
@@ -156,7 +158,8 @@ def test_the_rdma_device_is_on_the_host_all_the_time_and_no_descriptor_is_lost(b
 
         assert inside == before
     assert bench.machine.nics.reader.rdma_devices(BDF) == before
-    assert len(os.listdir("/proc/self/fd")) == open_files
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= open_files
 
 
 def test_ending_an_old_claim_again_leaves_the_new_claims_interface_alone(bench: Any) -> None:

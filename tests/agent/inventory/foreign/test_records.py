@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -121,9 +122,10 @@ def folder(tmp_path):
     return RecordFolder.of(tmp_path, "tangram.dev")
 
 
-def test_the_folder_is_the_plugins(tmp_path):
-    options = Options(driver_name="tangram.dev", node_name="node-1", kubelet_dir=tmp_path)
-    assert RecordFolder.of(tmp_path, "tangram.dev").path == options.claims_dir
+def test_the_folder_is_the_plugins():
+    kubelet_dir = Path("/var/lib/kubelet")
+    options = Options(driver_name="tangram.dev", node_name="node-1", kubelet_dir=kubelet_dir)
+    assert RecordFolder.of(kubelet_dir, "tangram.dev").path == options.claims_dir
 
 
 def test_all_records_count_and_half_written_files_and_set_aside_ones_do_not(folder):

@@ -91,7 +91,7 @@ def test_a_virtual_function_of_a_gpu_is_no_gpu_and_moves_no_number(a30x4):
 
 
 def test_where_pci_cannot_be_listed_the_drivers_gpus_are_numbered_by_their_addresses(a30x4, monkeypatch):
-    def fail(_):
+    def fail(*_):
         raise HardwareFault("list", "/sys/bus/pci/devices", "I/O error")
 
     monkeypatch.setattr("agent.hardware.sysfs.Sysfs.gpus", fail)
