@@ -122,12 +122,12 @@ class Options:
 
     @property
     def made_vfs_dir(self) -> Path:
-        """Return the folder that says which VFs were made."""
+        """Return the folder with the files that say which VFs this driver made."""
         return self.data_dir / "made-vfs"
 
     @property
     def mig_modes_dir(self) -> Path:
-        """Return the folder that says which MIG modes were turned on."""
+        """Return the folder with one file for each GPU whose MIG mode this driver turned on."""
         return self.data_dir / "mig-modes"
 
     @property

@@ -128,7 +128,7 @@ class Book:
             return self._changed.wait_for(lambda: not self._open, timeout_s)
 
     def _drop(self, connection: Connection) -> None:
-        """Break a connection, so that the thread that waits for it goes on.
+        """Break a connection: the thread that reads from it then gets an end of input and stops waiting.
 
         The caller holds the lock, so nobody closes the socket meanwhile.
         """

@@ -94,7 +94,7 @@ def _is_true(found: Edits, wanted: Edits, exists: Exists) -> bool:
 
 
 def _of_another_driver(found: Iterable[Mount], wanted: Iterable[Mount]) -> bool:
-    """Whether a library has another version in its file's name now: the driver was replaced."""
+    """Whether the driver was replaced: the files of its libraries now have another version in their names."""
     names: dict[str, set[str]] = {}
     for mount in wanted:
         names.setdefault(_stem(mount.host_path), set()).add(_name(mount.host_path))

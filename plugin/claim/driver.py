@@ -1,4 +1,4 @@
-"""Prepare and unprepare one claim, and hold together what looks after all of them.
+"""Prepares and unprepares claims, one per call, and makes the objects that look after prepared claims.
 
 Takes allocated claims; returns CDI devices. Locks are per claim and per lock target (a GPU), taken in that
 order; no lock for all claims is held while hardware works. All that a call waits for counts into its budget.

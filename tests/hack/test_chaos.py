@@ -164,7 +164,7 @@ def test_a_report_with_a_problem_is_not_well_and_says_it_once() -> None:
 
 
 class LateParts:
-    """A part that starts only at the third try, which it tells."""
+    """Parts of which none starts before the third try; ``works`` is set once one has started."""
 
     def __init__(self, absent: int = 0) -> None:
         self.tries = 0

@@ -43,7 +43,7 @@ class GpuNodes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcClients:
-    """The clients of a machine's GPUs. Shape: ``proc`` the procfs in which the host's processes are seen."""
+    """Finds the processes that hold GPUs. Shape: ``proc`` where the procfs of the host is mounted."""
 
     gpus: RunningProcesses
     files: GpuNodes

@@ -14,7 +14,7 @@ from typing import Final
 from agent.hardware.nvml_program import MODULE, NAME
 
 OWN_PROC: Final = Path("/proc")
-"""The procfs in which the numbers of processes are those that this program can send signals to."""
+"""The procfs of this program's own PID namespace: its process numbers can be given to ``kill``."""
 _STATE, _PARENT, _STARTED = 0, 1, 19
 _ENDED: Final = frozenset("ZXx")
 _PROGRAMS: Final = ("agent", "plugin")

@@ -24,7 +24,7 @@ def foreign_text(foreign: ForeignInstance) -> str:
 
 
 def of_no_claim(what: str) -> str:
-    """Return the sentence about something foreign that is in the way of a device."""
+    """Return why a device cannot be had: ``what`` exists in its place, and it belongs to no claim."""
     return f"{what} exists, {NO_CLAIM}"
 
 

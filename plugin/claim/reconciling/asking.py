@@ -69,7 +69,7 @@ class Asking:
 
 
 def _wanted(census: Census) -> Iterator[Wanted]:
-    """Yield the claims that are prepared, and those in quarantine whose names are known.
+    """Yield the prepared claims, and the claims in quarantine whose namespace and name can be read.
 
     All others are undone anyway: a claim that is begun, or half undone, has no pod.
     """

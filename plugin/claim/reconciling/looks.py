@@ -146,7 +146,9 @@ class Looks:
                 steps.store.note(record.with_document(written))
         if written is not None:
             _log.warning(
-                "claim %s (%s): its CDI document was deleted or changed, and is back", record.ref, uid
+                "claim %s (%s): its CDI document had been deleted or changed; it was written again",
+                record.ref,
+                uid,
             )
         return written is not None
 

@@ -47,9 +47,9 @@ class MissingDevices:
         self.put(uid, ())
 
     def of(self, uid: ClaimUid) -> Mapping[str, str]:
-        """Return why devices of a claim are missing, by name."""
+        """Return the missing devices of a claim, by name, each with the reason."""
         return {one.device: one.why for one in self._by_claim.get(uid, ())}
 
     def by_device(self) -> Mapping[str, str]:
-        """Return why devices of the node are missing, by name."""
+        """Return the missing devices of the node, by name, each with the reason."""
         return {one.device: one.why for found in self._by_claim.values() for one in found if one.is_own}

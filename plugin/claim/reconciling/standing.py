@@ -22,7 +22,7 @@ GRACE_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of one claim. Units: seconds of one clock.
+    """When one claim was asked for, and since when it is over. Units: seconds of a monotonic clock.
 
     Shape: ``asked_s`` when the API server was last asked, or the claim was first seen; ``over_since_s`` when
            it was first found to be over, None where it was not over at the last look.

@@ -88,7 +88,7 @@ class Combination:
 
 
 def name_of(kind: AnyKind) -> str:
-    """Return how the matrix calls a kind."""
+    """Return the name of a kind in the matrix: its class without ``Kind``."""
     return type(kind).__name__.removesuffix("Kind")
 
 

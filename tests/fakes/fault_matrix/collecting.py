@@ -1,4 +1,4 @@
-"""Hooks of pytest: what passed tests have noted of the fault matrix is counted, printed and demanded.
+"""Pytest hooks for the fault matrix: they collect the combinations that passed tests have noted.
 
 ``--fault-matrix=told`` prints it at the end and fails the run if a combination of the plan was not tried;
 ``written`` puts it into docs/faults.md too. Processes of xdist send what was noted with their reports.

@@ -57,7 +57,7 @@ while True:
     if not sys.stdin.readline():
         break
 """
-"""Looks at its GPUs whenever it is told to. ``agent`` is among its arguments, as among the agent's."""
+"""A program that reads its GPUs once for each line of its input. Its command line has ``agent``, as the agent's."""
 
 Started = Callable[..., subprocess.Popen[str]]
 
