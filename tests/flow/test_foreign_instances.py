@@ -57,7 +57,7 @@ class Cluster:
         if last == self._node:
             return Reply(node)
         version = folder.removeprefix("/apis/").removeprefix("/api/")
-        items = [node] if last == "nodes" else list(self.slices.values()) if last == "resourceslices" else []
+        items = {"nodes": [node], "resourceslices": [*self.slices.values()]}.get(last, [])
         listed = {"apiVersion": version, "kind": KINDS[last], "metadata": {"resourceVersion": "1"}}
         return Reply({**listed, "items": items})
 

@@ -57,7 +57,7 @@ while True:
     if not sys.stdin.readline():
         break
 """
-"""A program that reads its GPUs once for each line of its input. Its command line has ``agent``, as the agent's."""
+"""A program that reads its GPUs once for each line of its input; ``agent`` is among its arguments."""
 
 Started = Callable[..., subprocess.Popen[str]]
 
