@@ -59,10 +59,13 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
+_STATUSES: Final = msgspec.json.Decoder(_Status)
+
+
 def refused(call: Call, status: int, body: bytes, retry_after: str | None = None) -> ApiError:
     """Return the error for an answer that is no success."""
     try:
-        said = msgspec.json.decode(body, type=_Status)
+        said = _STATUSES.decode(body)
     except (*NO_JSON, RecursionError):
         said = _Status(message=body[:_LONGEST_TEXT].decode(errors="replace").strip())
     return _error(call, status, said, _seconds(retry_after))

@@ -53,6 +53,9 @@ class _Line(msgspec.Struct):
 _pages: Final = msgspec.json.Decoder(_Page)
 _frames: Final = msgspec.json.Decoder(_Frame)
 _lines: Final = msgspec.json.Decoder(_Line)
+msgspec.json.Decoder(Metadata)  # builds what ``convert`` needs while one thread is here: decision 0088
+_list_metas: Final = msgspec.json.Decoder(_ListMeta)
+_texts: Final = msgspec.json.Decoder(str)
 _documents: Final = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -145,7 +148,7 @@ def read_line(text: bytes) -> Line:
         parts = members(text)
         if "type" not in parts or "object" not in parts:
             raise
-        return Line(_part(parts, "type", str, problem), parts["object"])
+        return Line(_part(parts, "type", _texts, problem), parts["object"])
     return Line(line.type, line.object)
 
 
@@ -155,7 +158,7 @@ def unreadable(text: bytes, problem: Malformed, *, is_gone: bool = False) -> Unr
     identity = {}
     for field in _IDENTITY:
         try:
-            identity[field] = _part(metadata, field, str, problem)
+            identity[field] = _part(metadata, field, _texts, problem)
         except Malformed:
             continue
     return Unreadable(msgspec.convert(identity, Metadata), str(problem), is_gone)
@@ -166,17 +169,19 @@ def _page_of_parts(parts: Mapping[str, bytes], problem: Malformed) -> _Page:
     if not {"metadata", "items"} <= parts.keys():
         raise problem
     return _Page(
-        metadata=_part(parts, "metadata", _ListMeta, problem),
+        metadata=_part(parts, "metadata", _list_metas, problem),
         items=[msgspec.Raw(one) for one in elements(parts["items"])],
-        api_version=_part(parts, "apiVersion", str, problem) if "apiVersion" in parts else None,
-        kind=_part(parts, "kind", str, problem) if "kind" in parts else None,
+        api_version=_part(parts, "apiVersion", _texts, problem) if "apiVersion" in parts else None,
+        kind=_part(parts, "kind", _texts, problem) if "kind" in parts else None,
     )
 
 
-def _part(parts: Mapping[str, bytes], key: str, wanted: type[_Value], problem: Malformed) -> _Value:
+def _part(
+    parts: Mapping[str, bytes], key: str, wanted: msgspec.json.Decoder[_Value], problem: Malformed
+) -> _Value:
     """Read one part alone. Raises: ``problem`` where it is missing or not as wanted."""
     try:
-        return msgspec.json.decode(parts.get(key, b""), type=wanted)
+        return wanted.decode(parts.get(key, b""))
     except (*NO_JSON, RecursionError):
         raise problem from None
 

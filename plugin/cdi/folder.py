@@ -40,6 +40,9 @@ class _Known(msgspec.Struct):
     devices: tuple[_Device, ...]
 
 
+_DOCUMENTS: Final = msgspec.json.Decoder(_Known)
+
+
 @dataclass(frozen=True, slots=True)
 class CdiFolder:
     """This driver's documents in the folder that container runtimes read."""
@@ -105,7 +108,7 @@ class CdiFolder:
         Devices with admin access are not among them. A document that cannot be read says nothing.
         """
         try:
-            found = msgspec.json.decode(files.read(self.path(uid)) or b"", type=_Known).devices
+            found = _DOCUMENTS.decode(files.read(self.path(uid)) or b"").devices
         except (msgspec.DecodeError, UnicodeDecodeError, StorageFailed):
             return {}
         named = {one.name.removeprefix(device_name(uid, "")): one.container_edits.env for one in found}

@@ -36,6 +36,9 @@ class _Known(msgspec.Struct):
     metadata: _Names
 
 
+_FIRST_OBJECTS: Final = msgspec.json.Decoder(_Known)
+
+
 @dataclass(frozen=True, slots=True)
 class MetadataFolder:
     """The files in ``folder``, and the documents in the folder that container runtimes read.
@@ -129,7 +132,7 @@ def _names_in(data: bytes | None) -> _Names | None:
     """Return the claim's names in the first object of a file."""
     first = (data or b"").partition(b"\n}\n")[0] + b"}"
     try:
-        return msgspec.json.decode(first, type=_Known).metadata
+        return _FIRST_OBJECTS.decode(first).metadata
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -31,6 +31,8 @@ from plugin.cdi.hook import JOINING, Hook
 _OPTIONAL: Final = ("/dev/nvidia-modeset", "/dev/dri/")
 """Nodes without which a container computes: they may have come since."""
 
+_DOCUMENTS: Final = msgspec.json.Decoder(Document)
+
 Exists = Callable[[str], bool]
 """Whether the host has a path."""
 
@@ -54,7 +56,7 @@ def may_stay(on_disk: bytes, wanted: Document, exists: Exists, recorded: str | N
 
 def _decoded(on_disk: bytes) -> Document | None:
     try:
-        return msgspec.json.decode(on_disk, type=Document)
+        return _DOCUMENTS.decode(on_disk)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -45,6 +45,10 @@ class _Header(msgspec.Struct):
     version: int
 
 
+_HEADERS: Final = msgspec.json.Decoder(_Header)
+_RECORDS: Final = msgspec.json.Decoder(Record)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a file says of which every line is sound.
@@ -134,7 +138,7 @@ def _checked(text: bytes, number: int, before: str, uid: ClaimUid) -> _Line:
 
 def _record(claim: bytes, number: int, uid: ClaimUid) -> Record:
     try:
-        record = msgspec.json.decode(claim, type=Record)
+        record = _RECORDS.decode(claim)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Corrupt(f"line {number}: {error}") from error
     if record.uid != uid:
@@ -145,7 +149,7 @@ def _record(claim: bytes, number: int, uid: ClaimUid) -> Record:
 def _refuse_unknown_form(text: bytes, uid: ClaimUid) -> None:
     """Raise RecordTooNew where a line has another form, and says that it is newer."""
     try:
-        version = msgspec.json.decode(text, type=_Header).version
+        version = _HEADERS.decode(text).version
     except (msgspec.DecodeError, UnicodeDecodeError):
         return
     if version > VERSION:

@@ -37,6 +37,9 @@ class MadeVfs(msgspec.Struct, frozen=True, kw_only=True):
         return 0 < present <= self.asked if self.made is None else 0 < present == self.made
 
 
+_FILES: Final = msgspec.json.Decoder(MadeVfs)
+
+
 @dataclass(frozen=True, slots=True)
 class MadeVfStore:
     """The files in one folder. Raises everywhere: StorageFailed."""
@@ -52,7 +55,7 @@ class MadeVfStore:
         if not data:
             return None
         try:
-            found = msgspec.json.decode(data, type=MadeVfs)
+            found = _FILES.decode(data)
         except msgspec.MsgspecError as problem:
             _log.error("NIC %s: whose VFs it has is unknown, so they stay: %s", nic, problem)
             return None

@@ -25,6 +25,7 @@ from plugin.machine.mps_daemon import Daemon
 
 _FILE: Final = "daemon.json"
 _MODE: Final = 0o600
+_DAEMONS: Final = msgspec.json.Decoder(Daemon)
 _log = logging.getLogger(__name__)
 
 
@@ -130,7 +131,7 @@ class MpsDaemons:
         if not data:
             return None
         try:
-            return msgspec.json.decode(data, type=Daemon)
+            return _DAEMONS.decode(data)
         except msgspec.DecodeError as error:
             _log.error("what is known of MPS daemon %s cannot be read and counts as nothing: %s", name, error)
             return None

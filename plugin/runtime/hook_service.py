@@ -39,6 +39,9 @@ class _State(msgspec.Struct):
     pid: int
 
 
+_STATES: Final = msgspec.json.Decoder(_State)
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A request that was understood."""
@@ -138,7 +141,7 @@ def _read(text: bytes) -> _Question | None:
     parts = text.split(b"\n", 2)
     try:
         uid, device = parts[0].decode(), parts[1].decode()
-        pid = msgspec.json.decode(parts[2], type=_State).pid
+        pid = _STATES.decode(parts[2]).pid
     except (IndexError, UnicodeDecodeError, msgspec.DecodeError):
         return None
     return _Question(ClaimUid(uid), device, pid) if is_uid(uid) and pid > 0 else None

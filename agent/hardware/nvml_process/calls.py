@@ -146,6 +146,8 @@ _KINDS: Final = {
 Answer = Result | Refusal
 _ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
 _QUESTIONS: Final = msgspec.msgpack.Decoder(Question)
+_ARGUMENTS: Final = {call.name: msgspec.msgpack.Decoder(call.arguments) for call in CALLS.values()}
+_VALUES: Final = {call.name: msgspec.msgpack.Decoder(call.answer) for call in CALLS.values()}
 
 
 def encode_question(number: int, call: Call[Any], arguments: tuple[object, ...]) -> bytes:
@@ -158,7 +160,7 @@ def decode_question(data: bytes) -> tuple[int, Call[Any], tuple[Any, ...]]:
     """Return number, call and arguments. Raises: ValueError, KeyError for what is no question."""
     question = _QUESTIONS.decode(data)
     call = CALLS[question.name]
-    return question.number, call, msgspec.msgpack.decode(question.arguments, type=call.arguments)
+    return question.number, call, _ARGUMENTS[call.name].decode(question.arguments)
 
 
 def encode_answer(answer: Answer) -> bytes:
@@ -180,7 +182,7 @@ def result(number: int, value: object) -> Result:
 def value_of(call: Call[Answered], answer: Result) -> Answered:
     """Return what a call returned. Raises: HardwareFault where it is not of the call's type."""
     try:
-        value: Answered = msgspec.msgpack.decode(answer.value, type=call.answer)
+        value: Answered = _VALUES[call.name].decode(answer.value)
     except ValueError as error:
         reason = f"the answer is not of the expected type: {error}"
         raise HardwareFault(call.attempted, "this node", reason) from error

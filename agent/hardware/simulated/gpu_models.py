@@ -186,11 +186,14 @@ class _File(msgspec.Struct, frozen=True):
     pci_subsystem_ids: tuple[str, ...] = ()
 
 
+_FILES: Final = msgspec.json.Decoder(_File)
+
+
 @cache
 def _read(name: str) -> _File:
     if name not in gpu_models():
         raise KeyError(name)
-    return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=_File)
+    return _FILES.decode((FOLDER / f"{name}.json").read_bytes())
 
 
 def _with_memory(row: _Row, profiles_mib: Mapping[str, int]) -> _Row:

@@ -45,7 +45,7 @@ _SPEEDS_GBPS: Final = {
 @cache
 def nic_models() -> Mapping[str, NicModel]:
     """Return the NIC products by the name that node files use, such as ``connectx-6``."""
-    file = msgspec.json.decode((FOLDER / "pci-ids.json").read_bytes(), type=_File)
+    file = _FILES.decode((FOLDER / "pci-ids.json").read_bytes())
     shared_vf = next(row.device_id for row in file.nics if row.function == "VF" and "family" in row.name)
     own_vf = {row.key: row.device_id for row in file.nics if row.function == "VF"}
     return {
@@ -75,3 +75,6 @@ class _Row(msgspec.Struct, frozen=True):
 class _File(msgspec.Struct, frozen=True):
     mellanox_vendor_id: str
     nics: tuple[_Row, ...]
+
+
+_FILES: Final = msgspec.json.Decoder(_File)

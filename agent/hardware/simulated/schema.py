@@ -152,6 +152,9 @@ class Document(Form, frozen=True):
     fabric: FabricForm | None = None
 
 
+msgspec.json.Decoder(Document)  # builds what ``convert`` needs while one thread is here: decision 0088
+
+
 def read_document(file: str, text: str) -> Document:
     """Read the text of a node file. Raises: InvalidNodeFile."""
     try:

@@ -95,6 +95,9 @@ class State(Part, frozen=True):
     fabric: FabricState = FabricState()
 
 
+_STATES: Final = msgspec.json.Decoder(State)
+
+
 @dataclass(frozen=True, slots=True)
 class StateFile:
     """The state file of the machine in ``directory``."""
@@ -139,7 +142,7 @@ class StateFile:
             data = file.read(_MAX_BYTES + 1)
             if len(data) > _MAX_BYTES:
                 raise NoMachine(str(self.directory), f"{_NAME} is larger than {_MAX_BYTES // 2**20} MiB")
-            state = msgspec.json.decode(data, type=State)
+            state = _STATES.decode(data)
             if state.format != FORMAT:
                 raise NoMachine(str(self.directory), f"{_NAME} has format {state.format}, not {FORMAT}")
             self._memory.keep(file.fileno(), state)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -61,6 +62,10 @@ class _MigDevice(msgspec.Struct):
     admin_access: bool = False
 
 
+_CLAIMS: Final = msgspec.json.Decoder(_Claim)
+_MIG_DEVICES: Final = msgspec.json.Decoder(_MigDevice)
+
+
 def said_in(data: bytes, uid: str, boot_id: str) -> Said:
     """Return what the file of a claim says of instances of this boot: its last sound record with devices."""
     sound = list(sound_records(data))
@@ -75,7 +80,7 @@ def said_in(data: bytes, uid: str, boot_id: str) -> Said:
 
 def _claim(stored: bytes) -> _Claim | None:
     try:
-        return msgspec.json.decode(stored, type=_Claim)
+        return _CLAIMS.decode(stored)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
@@ -83,7 +88,7 @@ def _claim(stored: bytes) -> _Claim | None:
 def _held(claim: _Claim) -> Iterator[RecordedInstance]:
     for device in claim.devices:
         try:
-            found = msgspec.json.decode(device, type=_MigDevice)
+            found = _MIG_DEVICES.decode(device)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue  # a device of another kind
         if not found.admin_access:

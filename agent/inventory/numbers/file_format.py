@@ -34,6 +34,9 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     checksum: str
 
 
+_FILES: Final = msgspec.json.Decoder(_File)
+
+
 def encode(node: str, numbers: Numbers) -> bytes:
     """Return the file of a node. Shape: GPUs by number, one a line, for people who read it."""
     by_number = {str(bdf): number for bdf, number in sorted(numbers.items(), key=lambda each: each[1])}
@@ -45,7 +48,7 @@ def encode(node: str, numbers: Numbers) -> bytes:
 def decode(node: str, data: bytes) -> Numbers:
     """Return the numbers that a file of this node says. Raises: Damaged."""
     try:
-        found = msgspec.json.decode(data, type=_File)
+        found = _FILES.decode(data)
         numbers = {normal_bdf(bdf): number for bdf, number in found.gpus.items()}
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise Damaged(str(error)) from error

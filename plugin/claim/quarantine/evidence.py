@@ -7,6 +7,7 @@ stand. That is enough to keep devices from others, and too little to change anyt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -45,19 +46,23 @@ class _Known(msgspec.Struct):
     devices: tuple[_Device, ...]
 
 
+_CLAIMS: Final = msgspec.json.Decoder(_Known)
+_RECORDS: Final = msgspec.json.Decoder(Record)
+
+
 def evidence(data: bytes, uid: ClaimUid) -> Evidence:
     """Return what a file lets one know of a claim."""
     found = Evidence()
     for claim in dict.fromkeys(sound_records(data)):  # a line that stands there twice says nothing new
         try:
-            known = msgspec.json.decode(claim, type=_Known)
+            known = _CLAIMS.decode(claim)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if known.claim_uid != uid:
             continue
         record, names = found.record, found.names
         try:
-            read = msgspec.json.decode(claim, type=Record)
+            read = _RECORDS.decode(claim)
             record = read if read.devices else record
         except (msgspec.DecodeError, UnicodeDecodeError):
             names |= {DeviceName(one.device) for one in known.devices if not one.admin_access}
