@@ -10,11 +10,14 @@ import pytest
 from fault_matrix import collecting
 from fault_matrix.collecting import note, pytest_addoption
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 __all__ = ("note", "pytest_addoption")
 
+PROFILE = "--hypothesis-profile"
+EXPLORE = "explore"
 settings.register_profile("tangram", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None)
+settings.register_profile(EXPLORE, deadline=None)
 settings.load_profile("tangram")
 
 
@@ -25,8 +28,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect no garbage while tests are collected: there is hardly any, and ever more objects to look at."""
+    """Collect no garbage while tests are collected: there is hardly any, and ever more objects to look at.
+
+    Examples are made of constants of all loaded modules, which are others in each worker: explorers only.
+    """
     gc.disable()
+    if config.getoption(PROFILE) != EXPLORE:
+        providers.is_local_module_file = lambda _: False
     collecting.pytest_configure(config)
 
 

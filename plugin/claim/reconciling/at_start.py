@@ -15,6 +15,9 @@ from plugin.base.metrics import Metrics
 from plugin.claim.reconciling.repairer import Repairer
 from plugin.claim.reconciling.repairs import Keep, Repair, ReportForeign, repairs
 from plugin.claim.reconciling.told import ToldKept
+from plugin.machine.lock_target import GPU, LockTarget
+from plugin.machine.node import NodeSnapshot
+from plugin.machine.texts import gpu_text
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +26,8 @@ def repair_at_start(repairer: Repairer, kept: ToldKept, metrics: Metrics) -> tup
     """Repair, count and return what was due. Raises: HardwareError, StorageFailed: nothing can be read."""
     steps, store = repairer.steps, repairer.steps.store
     boot_id = steps.machine.boot.boot_id()
-    foreign = partial(steps.setup.foreign, steps.node.read_for_repairs())
+    snapshot = steps.node.read_for_repairs()
+    foreign = partial(steps.setup.foreign, snapshot)
     documents = steps.cdi.claims() | steps.metadata.claims()
     census = store.census()
     found = repairs(census, foreign, documents, boot_id)
@@ -31,6 +35,7 @@ def repair_at_start(repairer: Repairer, kept: ToldKept, metrics: Metrics) -> tup
     kept.new(one for one in census.quarantined if one.uid in staying)
     for repair in found:
         _make(repair, repairer, boot_id, metrics)
+    _settle_modes(repairer, snapshot)
     for record in store.census().records if steps.metadata.is_wanted else ():
         try:
             repairer.write_metadata(record.uid, boot_id)
@@ -54,3 +59,17 @@ def _make(repair: Repair, repairer: Repairer, boot_id: str, metrics: Metrics) ->
     except (PluginError, HardwareError) as error:
         metrics.count("repair_failures_total", kind=kind)
         _log.error("repair %s failed and is tried again: %s", repair, error)
+
+
+def _settle_modes(repairer: Repairer, node: NodeSnapshot) -> None:
+    """Turn modes off that this driver turned on and no claim uses, and forget those that a reboot turned off.
+
+    A claim's own end does it, too, but a refusal is only logged, and then nobody speaks of the GPU any more.
+    """
+    steps = repairer.steps
+    for gpu in (gpu for gpu in node.gpus.values() if steps.made_modes.has(gpu)):
+        try:
+            with repairer.locks.targets([LockTarget(GPU, gpu.uuid)], "settle the MIG mode"):
+                steps.mig_modes.turn_off_if_unused(gpu)
+        except (PluginError, HardwareError) as error:
+            _log.warning("%s: its MIG mode stays as it is: %s", gpu_text(gpu), error)

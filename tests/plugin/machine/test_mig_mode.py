@@ -161,3 +161,32 @@ def test_a_mode_that_is_to_stay_on_stays_on_after_the_last_claim(
     modes.turn_off_if_unused(gpu)
 
     assert bench.is_in_mig_mode(0)
+
+
+@pytest.mark.parametrize("is_rebooted", [False, True])
+def test_a_mode_that_could_not_be_turned_off_after_the_last_claim_is_settled_at_the_next_start(
+    bench: Any, *, is_rebooted: bool
+) -> None:
+    bench.driver.prepare(bench.claim("u1", "gpu-0-mig-1g-5gb-0"))
+    bench.inject("gpu-0:set-mig-mode:in-use:2")
+    bench.unprepare("u1")
+    assert bench.is_in_mig_mode(0)
+    bench.simulated.clear_faults()
+    if is_rebooted:
+        bench.simulated.reboot()
+
+    bench.restart()
+
+    assert not bench.is_in_mig_mode(0)
+    assert bench.leftovers() == []
+
+
+def test_a_mode_that_cannot_be_settled_stops_no_start(bench: Any) -> None:
+    bench.driver.prepare(bench.claim("u1", "gpu-0-mig-1g-5gb-0"))
+    bench.inject("gpu-0:set-mig-mode:in-use:9")
+    bench.unprepare("u1")
+
+    bench.restart()
+
+    assert modes_of(bench).made.has(gpu_of(bench, 0))
+    assert bench.driver.prepare(bench.claim("u2", "gpu-1"))
