@@ -121,8 +121,9 @@ class Calls:
                 _die()
 
     def _blow(self, state: State, call: Call, number: int | None) -> Blow:
-        if struck(state, call, number)[1] == Blow():
-            return Blow()
+        after, blow = struck(state, call, number)
+        if after.faults == state.faults:  # none is used up, so there is nothing to write
+            return blow
         return self.store.change(lambda latest: struck(latest, call, number))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Final
 
 from agent.hardware.simulated.errors import InvalidFault
@@ -40,6 +41,7 @@ _FORM: Final = (
 )
 
 
+@lru_cache(maxsize=256)  # every call of the simulated driver asks for all of them
 def parse_fault(text: str) -> Fault:
     """Parse the text form of a fault. Raises: InvalidFault."""
     match = _TEXT.fullmatch(text.strip())

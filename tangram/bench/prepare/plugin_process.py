@@ -68,15 +68,13 @@ class PluginProcess:
 
     def prepare(self, *claims: DeviceClaim) -> int:
         """Prepare claims in one call and return how long it took. Units: nanoseconds."""
-        files = [self._claims / f"{claim.name}.json" for claim in claims]
-        for claim, file in zip(claims, files, strict=True):
-            file.write_text(json.dumps(claim.document()), encoding="utf-8")
+        for claim in claims:
+            self._put(claim)
         request = dra.NodePrepareResourcesRequest(claims=[_named(claim) for claim in claims])
         started = perf_counter_ns()
         answer = self._stub.NodePrepareResources(request, timeout=_CALL_S, wait_for_ready=True)
         took = perf_counter_ns() - started
-        for claim, file in zip(claims, files, strict=True):
-            file.unlink()
+        for claim in claims:
             entry = answer.claims[claim.uid]
             if entry.error or [device.device_name for device in entry.devices] != [claim.device]:
                 self.wrong.append(f"prepare of {claim.device}: {entry.error or entry.devices}")
@@ -88,6 +86,12 @@ class PluginProcess:
         answer = self._stub.NodeUnprepareResources(request, timeout=_CALL_S)
         if answer.claims[claim.uid].error:
             self.wrong.append(f"unprepare of {claim.device}: {answer.claims[claim.uid].error}")
+
+    def _put(self, claim: DeviceClaim) -> None:
+        """Write a claim where the plugin finds it, unless it stands there, as it stands at an API server."""
+        file, text = self._claims / f"{claim.name}.json", json.dumps(claim.document())
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
 
     def leftovers(self) -> list[str]:
         """Return the files of claims that are still there."""
