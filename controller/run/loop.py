@@ -177,14 +177,14 @@ class Loop:
         if not (self.is_ready and self._leads()):
             if now >= self._tick_at:
                 self._tick_at = now + _TICK_S
-                coordinator.now = now
+                coordinator.standing.now = now
                 coordinator.settle()
                 self._report.state(coordinator, is_leading=False)
             return False
         if coordinator.is_woken and now >= self._wake_at:
             coordinator.wake()
             self._woken_at = now
-        coordinator.now = now
+        coordinator.standing.now = now
         if now >= self._tick_at:
             self._tick_at = now + _TICK_S
             coordinator.tick()
@@ -197,7 +197,7 @@ class Loop:
                 self._rest()
                 return self._tell()
             uid = decided.decisions[0].question.pod.uid
-            waited_s = began - coordinator.since.get(uid, began)
+            waited_s = began - coordinator.standing.since.get(uid, began)
             times = Times(self._clock() - began, thread_time() - began_running, waited_s)
             self._report.decided(decided, times)
             if decided.plan is not None:
@@ -210,7 +210,7 @@ class Loop:
             try:
                 return self.coordinator.decide()
             except Exception as error:
-                entry = self.coordinator.line.next()
+                entry = self.coordinator.standing.line.next()
                 if entry is None:
                     raise
                 self._surprises.met(error, "decision", f"pod or group {entry.uid}")
@@ -228,7 +228,7 @@ class Loop:
 
     def _hand_out(self) -> None:
         """Hand the plans out that do not come from decisions; one release of a claim at a time."""
-        plans, self.coordinator.plans = self.coordinator.plans, []
+        plans, self.coordinator.standing.plans = self.coordinator.standing.plans, []
         for plan in plans:
             if isinstance(plan, Release):
                 if plan.claim in self._releasing:

@@ -97,16 +97,16 @@ class Report:
         seen, metrics = coordinator.seen, self._metrics
         waiting = Counter(
             type(coordinator.refused[uid]).__name__ if uid in coordinator.refused else "Queued"
-            for uid in coordinator.since
-            if uid in coordinator.line or uid in coordinator.refused
+            for uid in coordinator.standing.since
+            if uid in coordinator.standing.line or uid in coordinator.refused
         )
-        waiting["Failed"] = len(coordinator.aside)
-        waiting["Incomplete"] = sum(bool(why) for why in coordinator.notes.values())
+        waiting["Failed"] = len(coordinator.standing.aside)
+        waiting["Incomplete"] = sum(bool(why) for why in coordinator.standing.notes.values())
         metrics.only("waiting_pods", "why", dict(waiting))
         metrics.set("pods_in_flight", coordinator.in_flight)
         metrics.set("owned_nodes", len(seen.owned))
         metrics.set("untainted_nodes", len(seen.owned.untainted()))
-        metrics.set("held_back_nodes", len(coordinator.held_back))
+        metrics.set("held_back_nodes", len(coordinator.standing.held_back))
         metrics.set("unreadable_slices", len(seen.problems))
         metrics.set("doubly_held_devices", len(seen.doubles))
         metrics.set("deallocations_total", coordinator.counts.taken_back)

@@ -86,7 +86,7 @@ def _answer(coordinator: Coordinator, pod: Pod) -> PodAnswer:
         return has_devices(coordinator, pod, coordinator.seen.rooms.node_of(pod.uid) or "")
     decided = _decided(coordinator, pod.uid)
     if decided is None:  # it is in a group that cannot be asked about yet
-        why = coordinator.notes.get(pod.uid) or "its group has fewer members than its minimum"
+        why = coordinator.standing.notes.get(pod.uid) or "its group has fewer members than its minimum"
         return PodAnswer(pod=pod.ref, state=State.NOT_YET, devices={}, reason=why)
     return _as_decided(coordinator, pod, decided)
 
@@ -103,7 +103,7 @@ def _as_decided(coordinator: Coordinator, pod: Pod, decided: Decided) -> PodAnsw
         case Wrong(why=why):
             return PodAnswer(pod=pod.ref, state=State.REFUSED, devices={}, reason=why)
         case NotTogether() as alone:
-            why = coordinator.why(alone)
+            why = coordinator.standing.why(alone)
             return PodAnswer(pod=pod.ref, state=State.REFUSED, devices={}, reason=why)
         case Refused() as refused:
             return _refused(coordinator, pod, refused)
@@ -122,7 +122,7 @@ def _decided(coordinator: Coordinator, uid: str) -> Decided | None:
     coordinator.wake()
     while (one := coordinator.decide()) is not None:
         decided = [each.question.pod.uid for each in one.decisions]
-        if uid in decided or (one.plan is None and uid in coordinator.same_shape(decided[0])):
+        if uid in decided or (one.plan is None and uid in coordinator.standing.same_shape(decided[0])):
             return one
     return None
 
@@ -136,7 +136,7 @@ def _refused(coordinator: Coordinator, pod: Pod, refused: Refused) -> PodAnswer:
         groups = groups_of(question, coordinator.allocator, *_limits(coordinator, question), refused.nodes)
     except CoreError:  # it is the reason then
         groups = ()
-    reason = coordinator.why(refused)
+    reason = coordinator.standing.why(refused)
     return PodAnswer(pod=pod.ref, state=State.REFUSED, devices={}, reason=reason, unusable=groups)
 
 
@@ -186,5 +186,5 @@ def _together(seen: Sequence[Cluster]) -> Cluster:
 def _limits(coordinator: Coordinator, question: Question) -> tuple[Mapping[str, str], frozenset[str]]:
     """Return the nodes that will not do for this pod, and those held back for others."""
     pod = question.pod
-    reserved = coordinator.held_back.nodes(Order.of(pod.priority, pod.created, pod.uid))
-    return coordinator.against.get(pod.uid, {}), reserved
+    reserved = coordinator.standing.held_back.nodes(Order.of(pod.priority, pod.created, pod.uid))
+    return coordinator.standing.against.get(pod.uid, {}), reserved

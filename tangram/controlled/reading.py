@@ -54,7 +54,7 @@ def read_controlled(cluster: ClusterReader, driver: str, now_s: float) -> Coordi
     for document in cluster.list("Pod"):
         coordinator.pod_changed(None, read_pod(document))
     for moment in (0.0, coordinator.patience.settle_s):
-        coordinator.now = moment
+        coordinator.standing.now = moment
         coordinator.tick()
     _count_time_before(coordinator, now_s)
     return coordinator
@@ -74,10 +74,10 @@ def _read_classes(cluster: ClusterReader, coordinator: Coordinator) -> None:
 
 def _count_time_before(coordinator: Coordinator, now_s: float) -> None:
     """Let pods have waited since they were created, so that nodes are held back for those that wait long."""
-    for uid in coordinator.since:
+    for uid in coordinator.standing.since:
         created = _seconds(coordinator.seen.waiting[uid].created)
         if created is not None:
-            coordinator.since[uid] = coordinator.now - max(0.0, now_s - created)
+            coordinator.standing.since[uid] = coordinator.standing.now - max(0.0, now_s - created)
 
 
 def _seconds(text: str) -> float | None:

@@ -35,7 +35,7 @@ def waiting(coordinator: Coordinator) -> tuple[PodWaiting, ...]:
         one = what_becomes_of(coordinator.seen.waiting[uid], decision, coordinator)
         if one.node is not None or one.is_served or one.reason:
             found.append(one)
-    for uid, why in coordinator.notes.items():
+    for uid, why in coordinator.standing.notes.items():
         pod = coordinator.seen.waiting[uid]
         if why and pod.is_gated:
             found.append(PodWaiting(pod=pod, devices={}, reason=why))
@@ -51,7 +51,8 @@ def decide_all(coordinator: Coordinator) -> Mapping[str, Decision]:
     found: dict[str, Decision] = {}
     for uid, decision in decided.items():
         # Pods that ask for the same are refused together; of groups every member is decided about.
-        same = [uid] if isinstance(decision, Placed | Served | NotTogether) else coordinator.same_shape(uid)
+        is_alone = isinstance(decision, Placed | Served | NotTogether)
+        same = [uid] if is_alone else coordinator.standing.same_shape(uid)
         found.update(dict.fromkeys(same, decision))
     return found
 
@@ -65,7 +66,7 @@ def what_becomes_of(pod: Pod, decision: Decision, coordinator: Coordinator) -> P
             node = coordinator.seen.rooms.node_of(pod.uid)
             return PodWaiting(pod=pod, node=node, devices={}, is_served=True)
         case _:
-            return PodWaiting(pod=pod, devices={}, reason=coordinator.why(decision))
+            return PodWaiting(pod=pod, devices={}, reason=coordinator.standing.why(decision))
 
 
 def devices_of(decision: Placed) -> Mapping[str, tuple[str, ...]]:

@@ -85,7 +85,7 @@ def test_no_device_has_two_holders_and_what_fits_is_served(script: list[Any]) ->
             }
         else:
             uid = stored["metadata"]["uid"]
-            against = world.coordinator.against.get(uid, {})
+            against = world.coordinator.standing.against.get(uid, {})
             question = question_of(world.coordinator.seen.waiting[uid], world.coordinator.seen)
             assert isinstance(question, Question)
             engine = world.coordinator.allocator.engine

@@ -271,9 +271,9 @@ def test_what_is_allocated_and_not_used_is_taken_back(world: World) -> None:
     world.server.put("Pod", pod("p", "c"))
     world.settle()
     first = world.node_of("c")
-    world.coordinator.now += 301
+    world.coordinator.standing.now += 301
     world.coordinator.tick()
-    (release,) = world.coordinator.plans
+    (release,) = world.coordinator.standing.plans
     assert isinstance(release, Release)
     world.settle()
     assert {first, world.node_of("c")} == {"node-a", "node-b"}
@@ -290,10 +290,10 @@ def test_a_pod_that_waits_long_gets_a_node_held_back(world: World) -> None:
     world.server.put("ResourceClaim", claim("large", count=2))
     world.server.put("Pod", pod("large", "large"))
     world.settle()
-    world.coordinator.now += 301
+    world.coordinator.standing.now += 301
     world.coordinator.wake()
     world.settle()
-    assert len(world.coordinator.held_back) == 1
+    assert len(world.coordinator.standing.held_back) == 1
     for number in range(6):
         world.server.put("ResourceClaim", claim(f"more-{number}", "half"))
         world.server.put("Pod", pod(f"more-{number}", f"more-{number}"))

@@ -46,7 +46,7 @@ def controlling(settings: Settings) -> Report:
         coordinator.take(seen.set_class(one))
     fed = list(_fed(coordinator, settings, count))
     for moment in (0.0, coordinator.patience.settle_s):
-        coordinator.now = moment
+        coordinator.standing.now = moment
         coordinator.settle()
     settings.say(f"{pods} pods")
     for number in range(pods):

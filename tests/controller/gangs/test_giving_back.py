@@ -42,7 +42,7 @@ def test_a_member_that_is_bound_at_the_server_keeps_its_devices_although_no_watc
     world.plans()
     world.bind("a", str(world.node_of("a")))
     world.server.changes.clear()
-    for plan in world.coordinator.plans:
+    for plan in world.coordinator.standing.plans:
         world.writer.carry_out(plan)
     assert world.node_of("a") is not None
 
@@ -83,7 +83,7 @@ def test_a_new_leader_that_knows_only_some_pods_yet_gives_nothing_back(world: Wo
     add(world, "a", "b", "c", minimum=3)
     world.settle()
     world.restart()
-    assert world.coordinator.plans == []
+    assert world.coordinator.standing.plans == []
     world.settle()
     assert None not in nodes(world, "a", "b", "c")
 
@@ -97,7 +97,7 @@ def test_a_refused_member_is_tried_on_another_node_and_the_others_stay(world: Wo
     world.write(plan)
     world.server.failing = lambda: None
     first = plan.members[0]
-    assert list(world.coordinator.against) == [first.pod.uid]
+    assert list(world.coordinator.standing.against) == [first.pod.uid]
     world.settle()
     assert world.node_of(first.pod.ref.name) not in (None, first.node)
 
@@ -106,13 +106,13 @@ def test_a_group_that_waits_too_long_gives_back_and_rests(world: World) -> None:
     add(world, "a", "b", waiting="60s")
     world.settle()
     assert None not in nodes(world, "a", "b")
-    world.coordinator.now += 61
+    world.coordinator.standing.now += 61
     world.settle()
     assert nodes(world, "a", "b") == [None, None]
-    world.coordinator.now += 59
+    world.coordinator.standing.now += 59
     world.settle()
     assert nodes(world, "a", "b") == [None, None]
-    world.coordinator.now += 2
+    world.coordinator.standing.now += 2
     world.settle()
     assert None not in nodes(world, "a", "b")
 

@@ -42,7 +42,7 @@ def test_a_group_that_rests_still_gives_back_what_it_holds_in_vain(world: World)
         world.watch()
         for plan in world.plans():
             world.write(plan)
-    assert len(world.coordinator.aside) > 0
+    assert len(world.coordinator.standing.aside) > 0
     assert nodes(world, "a", "b").count(None) == 1
     failures.clear()
     world.server.drop("Pod", "b" if world.node_of("b") is None else "a")
@@ -54,7 +54,7 @@ def test_a_group_that_rests_keeps_no_other_group_from_its_devices(world: World) 
     add(world, "a", "b", count=2)
     world.server.failing = lambda: (Why.OUTDATED, False)
     world.settle()
-    assert len(world.coordinator.aside) == 2
+    assert len(world.coordinator.standing.aside) == 2
     world.server.failing = lambda: None
     add(world, "c", "d", count=2, group="other")
     world.settle()
@@ -80,10 +80,10 @@ def test_a_group_about_which_nothing_can_be_decided_is_set_aside_told_and_tried_
     world.watch()
     assert world.coordinator.decide() is not None
     world.restart()
-    for look in world.coordinator.groups.looks(0.0, frozenset(), SetAside(), {}):
+    for look in world.coordinator.standing.groups.looks(0.0, frozenset(), SetAside(), {}):
         if look.entry is not None:
-            world.coordinator.line.put(look.entry)
-    entry = world.coordinator.line.next()
+            world.coordinator.standing.line.put(look.entry)
+    entry = world.coordinator.standing.line.next()
     assert entry is not None
     world.coordinator.failed(entry, ZeroDivisionError("made up"))
     assert world.coordinator.decide() is None
@@ -110,4 +110,4 @@ def test_members_that_are_served_forget_their_failures(world: World) -> None:
     world.watch()
     (again,) = world.plans()
     world.write(again)
-    assert len(world.coordinator.aside) == 0
+    assert len(world.coordinator.standing.aside) == 0

@@ -63,10 +63,10 @@ def allocated(world: World, name: str, *users: str) -> None:
 
 
 def releases(world: World, after_s: float) -> list[str]:
-    world.coordinator.now += after_s
+    world.coordinator.standing.now += after_s
     world.coordinator.tick()
-    found = [str(one.claim) for one in world.coordinator.plans]  # type: ignore[union-attr]
-    world.coordinator.plans = []
+    found = [str(one.claim) for one in world.coordinator.standing.plans]  # type: ignore[union-attr]
+    world.coordinator.standing.plans = []
     return found
 
 
@@ -88,7 +88,7 @@ def test_a_pod_that_is_bound_at_the_server_keeps_its_devices_although_no_watch_s
     world.bind("p", str(world.node_of("p")))
     world.server.changes.clear()
     world.pass_time(300)
-    (release,) = world.coordinator.plans
+    (release,) = world.coordinator.standing.plans
     assert world.writer.carry_out(release).failure is None
     assert world.node_of("p") is not None
 
@@ -144,7 +144,7 @@ def full(count: int = 1) -> World:
 
 
 def wait(world: World, seconds: float) -> None:
-    world.coordinator.now += seconds
+    world.coordinator.standing.now += seconds
     world.coordinator.wake()
     world.settle()
 
@@ -152,24 +152,24 @@ def wait(world: World, seconds: float) -> None:
 def test_a_node_is_held_back_after_the_time_and_not_before() -> None:
     world = full()
     wait(world, 299)
-    assert len(world.coordinator.held_back) == 0
+    assert len(world.coordinator.standing.held_back) == 0
     wait(world, 1)
-    assert len(world.coordinator.held_back) == 1
+    assert len(world.coordinator.standing.held_back) == 1
 
 
 def test_pods_that_ask_for_the_same_have_one_node_together() -> None:
     world = full(count=3)
     wait(world, 301)
     wait(world, 1)
-    assert len(world.coordinator.held_back) == 1
+    assert len(world.coordinator.standing.held_back) == 1
 
 
 def test_pods_before_it_in_the_line_may_use_the_node() -> None:
     world = full()
     wait(world, 301)
     before, behind = Order.of(1, "", ""), Order.of(-1, "", "")
-    assert world.coordinator.held_back.nodes(before) == frozenset()
-    assert len(world.coordinator.held_back.nodes(behind)) == 1
+    assert world.coordinator.standing.held_back.nodes(before) == frozenset()
+    assert len(world.coordinator.standing.held_back.nodes(behind)) == 1
 
 
 def test_the_node_is_free_again_when_the_pod_is_gone() -> None:
@@ -177,7 +177,7 @@ def test_the_node_is_free_again_when_the_pod_is_gone() -> None:
     wait(world, 301)
     world.server.drop("Pod", "large-0")
     world.watch()
-    assert len(world.coordinator.held_back) == 0
+    assert len(world.coordinator.standing.held_back) == 0
 
 
 def test_no_node_is_held_back_for_a_pod_that_fits_on_no_empty_node() -> None:
@@ -186,4 +186,4 @@ def test_no_node_is_held_back_for_a_pod_that_fits_on_no_empty_node() -> None:
     world.server.put("Pod", pod("huge", "huge"))
     world.settle()
     wait(world, 301)
-    assert len(world.coordinator.held_back) == 0
+    assert len(world.coordinator.standing.held_back) == 0

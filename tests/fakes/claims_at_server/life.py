@@ -54,8 +54,8 @@ class Life:
         match what:
             case "decide":
                 world.watch()
-                self.plans += [*world.plans(), *world.coordinator.plans]
-                world.coordinator.plans = []
+                self.plans += [*world.plans(), *world.coordinator.standing.plans]
+                world.coordinator.standing.plans = []
             case "write" if self.plans:
                 self._write(list(value))
             case "watch":

@@ -70,7 +70,7 @@ class World:
 
     def pass_time(self, seconds: float) -> None:
         """Let time go by."""
-        self.coordinator.now += seconds
+        self.coordinator.standing.now += seconds
         self.coordinator.tick()
 
     def add_nodes(self, *names: str, gpus: int = 2) -> None:
@@ -128,8 +128,8 @@ class World:
         """Decide and write until nothing is left to do."""
         for _ in range(most):
             self.watch()
-            plans: list[Plan] = [*self.plans(), *self.coordinator.plans]
-            self.coordinator.plans = []
+            plans: list[Plan] = [*self.plans(), *self.coordinator.standing.plans]
+            self.coordinator.standing.plans = []
             if not plans:
                 return
             for plan in plans:
