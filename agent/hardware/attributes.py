@@ -134,7 +134,7 @@ def exists(path: AnyPath) -> bool:
     return os.path.exists(path)
 
 
-def resolved(path: Path) -> Path:
+def resolved(path: AnyPath) -> Path:
     """Return ``path`` with its links resolved as far as possible; a loop is left as it is."""
     return Path(os.path.realpath(path))
 

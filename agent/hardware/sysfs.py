@@ -6,7 +6,8 @@ but cannot be read is an ``Unreadable``. Neither affects other devices. This mod
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -53,9 +54,9 @@ class Sysfs:
 
         Raises: NoPermission, HardwareFault if the list cannot be read.
         """
-        found = (Bdf(name) for name in attributes.names(self._functions) if name not in besides)
-        # The names are sorted; what is left is that longer domains are higher.
-        return tuple(sorted((bdf for bdf in found if is_address(bdf)), key=len))
+        names = attributes.names(self._functions)
+        found = self.reuse.made("addresses", names, lambda: _addresses(names))
+        return tuple([bdf for bdf in found if bdf not in besides]) if besides else found
 
     def function(self, bdf: Bdf) -> PciFunction:
         """Return one function with its PCIe path and NUMA node.
@@ -113,16 +114,17 @@ class Sysfs:
         return self.root / "sys"
 
     @property
-    def _functions(self) -> Path:
-        return self._sys / "bus/pci/devices"
+    def _functions(self) -> str:
+        return os.path.join(self.root, "sys/bus/pci/devices")  # a text: faster to extend than a Path
 
     def _is_there(self, bdf: Bdf) -> bool:
-        return attributes.is_folder(self._functions / bdf)
+        return attributes.is_folder(f"{self._functions}/{bdf}")
 
     def _folder(self, bdf: Bdf) -> Path:
-        if not self._is_there(bdf):
-            raise NotFound("read", f"PCI function {bdf}", f"{self._functions / bdf} does not exist")
-        return attributes.resolved(self._functions / bdf)
+        link = f"{self._functions}/{bdf}"
+        if not attributes.is_folder(link):
+            raise NotFound("read", f"PCI function {bdf}", f"{link} does not exist")
+        return attributes.resolved(link)
 
     def _function(self, bdf: Bdf, folder: Path) -> PciFunction:
         node = attributes.number(folder / "numa_node")
@@ -137,17 +139,17 @@ class Sysfs:
         )
 
     def _is_gpu(self, bdf: Bdf) -> bool:
-        folder = self._functions / bdf
+        folder = f"{self._functions}/{bdf}"
         if _identifier(folder, bdf, "vendor") != _NVIDIA:
             return False
         is_class = _identifier(folder, bdf, "class").startswith(_GPU_CLASSES)
-        return is_class and not (folder / "physfn").is_symlink()
+        return is_class and not os.path.islink(f"{folder}/physfn")
 
     def _is_nic(self, bdf: Bdf) -> bool:
-        folder = self._functions / bdf
+        folder = f"{self._functions}/{bdf}"
         if not _identifier(folder, bdf, "class").startswith(_NIC_CLASSES):
             return False
-        return not (folder / "physfn").is_symlink() and not _is_switch_management(folder, bdf)
+        return not os.path.islink(f"{folder}/physfn") and not _is_switch_management(folder, bdf)
 
     def _nic(
         self, bdf: Bdf, interfaces: Interfaces, drivers: Evidence
@@ -172,6 +174,11 @@ class Sysfs:
         return interfaces.card_guid(bdf) or product_data(self.root, bdf).get(SERIAL) or bdf.rpartition(".")[0]
 
 
+def _addresses(names: Iterable[str]) -> tuple[Bdf, ...]:
+    # The names are sorted; what is left is that longer domains are higher.
+    return tuple(sorted((Bdf(name) for name in names if is_address(name)), key=len))
+
+
 def _addresses_of_vfs(nic: tuple[PhysicalFunction | Unreadable, ...]) -> Iterator[Bdf]:
     for one in nic:
         if isinstance(one, PhysicalFunction):
@@ -192,8 +199,8 @@ def _path(folder: Path) -> PciePath:
     return pcie_path(Chain.of(folder.parts), is_upstream)
 
 
-def _is_switch_management(folder: Path, bdf: Bdf) -> bool:
+def _is_switch_management(folder: str, bdf: Bdf) -> bool:
     vendor, device, mark = _SWITCH_MANAGEMENT
     if (_identifier(folder, bdf, "vendor"), _identifier(folder, bdf, "device")) != (vendor, device):
         return False
-    return mark in attributes.head(folder / "vpd", _VITAL_PRODUCT_DATA_BYTES)
+    return mark in attributes.head(f"{folder}/vpd", _VITAL_PRODUCT_DATA_BYTES)
