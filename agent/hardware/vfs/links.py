@@ -56,10 +56,8 @@ def virtual_functions(
     evidence = reuse.evidence((folder,)).beside(drivers)
     links = reuse.read(f"links to VFs of {pf.bdf}", evidence, lambda: _links(folder))
     common = _common_id(folder)
-    ids = [common or _own_id(folder, pf, link) for link in links]
-    netdevs = [interfaces.netdev(link.bdf) for link in links]
-    rdma_devices = [interfaces.rdma_device(link.bdf) for link in links]
-    of = (pf, links, ids, netdevs, rdma_devices)
+    ids = tuple(common or _own_id(folder, pf, link) for link in links)
+    of = (pf, links, ids, interfaces)
     return reuse.made(f"VFs of {pf.bdf}", of, lambda: tuple(_described(*of)))
 
 
@@ -100,18 +98,17 @@ def _own_id(folder: Path, pf: PciFunction, vf: _Link) -> _Id:
 
 
 def _described(
-    pf: PciFunction,
-    links: Iterable[_Link],
-    ids: Iterable[_Id],
-    netdevs: Iterable[str | None],
-    rdma_devices: Iterable[str | None],
+    pf: PciFunction, links: Iterable[_Link], ids: Iterable[_Id], interfaces: Interfaces
 ) -> Iterator[VirtualFunction | Unreadable]:
-    for link, own, netdev, rdma_device in zip(links, ids, netdevs, rdma_devices, strict=True):
+    for link, own in zip(links, ids, strict=True):
         match own:
             case str():
                 function = _function(pf, link, own)
                 yield VirtualFunction(
-                    index=link.number, function=function, netdev=netdev, rdma_device=rdma_device
+                    index=link.number,
+                    function=function,
+                    netdev=interfaces.netdev(link.bdf),
+                    rdma_device=interfaces.rdma_device(link.bdf),
                 )
             case Unreadable():
                 yield own
