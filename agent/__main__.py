@@ -18,6 +18,7 @@ from agent.api import Cluster
 from agent.hardware.errors import GivenUp, HardwareError
 from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
+from agent.hardware.reuse import ReuseUnchanged
 from agent.inventory import discover
 from agent.inventory.foreign.finder import ForeignFinder
 from agent.inventory.foreign.record_folder import RecordFolder
@@ -83,7 +84,7 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     agent = Agent(
         discover=_discovery(
-            machine.readers,
+            machine.readers.reusing(ReuseUnchanged(clocks.monotonic)),
             options,
             linked,
             gpus_of_pools,

@@ -43,13 +43,13 @@ def number(path: AnyPath) -> int | None:
         return None
 
 
-def head(path: Path, size: int) -> bytes:
+def head(path: AnyPath, size: int) -> bytes:
     """Return at most the first ``size`` bytes, none if the file cannot be read.
 
     Keep ``size`` small: reading more of a PCI function's ``config`` would access the device itself.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             return file.read(size)
     except OSError:
         return b""
@@ -134,7 +134,7 @@ def exists(path: AnyPath) -> bool:
     return os.path.exists(path)
 
 
-def resolved(path: Path) -> Path:
+def resolved(path: AnyPath) -> Path:
     """Return ``path`` with its links resolved as far as possible; a loop is left as it is."""
     return Path(os.path.realpath(path))
 

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from agent.hardware import attributes
 from agent.hardware.attributes import links, names, number, text
 from agent.hardware.pcie import ADDRESS
+from agent.hardware.reuse import READ_ANEW, Reuse
 from agent.hardware.types import Bdf
 
 _UPLINK_PORT: Final = re.compile(r"p\d+(s\d+)?")
@@ -38,11 +39,8 @@ class _Device(NamedTuple):
     """A device of a function. Shape: ``depth`` how far below the function its folder is."""
 
     folder: str
+    name: str
     depth: int
-
-    @property
-    def name(self) -> str:
-        return self.folder.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +51,16 @@ class Interfaces:
     rdma_devices: Mapping[Bdf, _Device]
 
     @classmethod
-    def read(cls, sys: Path) -> Interfaces:
+    def read(cls, sys: Path, reuse: Reuse = READ_ANEW) -> Interfaces:
         """Read both classes below ``sys``. Raises: NoPermission, HardwareFault if one cannot be listed."""
-        return cls(_preferred(sys / "class/net"), _preferred(sys / "class/infiniband"))
+        return cls(_preferred(sys / "class/net", reuse), _preferred(sys / "class/infiniband", reuse))
 
     @staticmethod
     def netdevs_of(sys: Path, bdf: Bdf) -> tuple[Path, ...]:
         """Return the folders of all network devices of one function, the preferred one first."""
         own = sys / "bus/pci/devices" / bdf / "net"
         if attributes.is_folder(own):
-            found = [_Device(f"{own}/{name}", 1) for name in names(own)]
+            found = [_Device(f"{own}/{name}", name, 1) for name in names(own)]
         else:
             found = _devices(sys / "class/net").get(bdf, [])
         return tuple(Path(device.folder) for device in sorted(found, key=_rank))
@@ -119,12 +117,24 @@ class Interfaces:
         return guid if guid != _NO_GUID else None
 
 
-def _preferred(folder: Path) -> Mapping[Bdf, _Device]:
-    """Return the best device of each function. Only where there are several, files say which."""
-    found = _devices(folder)
-    return {
-        bdf: devices[0] if len(devices) == 1 else min(devices, key=_rank) for bdf, devices in found.items()
-    }
+def _preferred(folder: Path, reuse: Reuse) -> Mapping[Bdf, _Device]:
+    """Return the best device of each function. Only where there are several, files say which.
+
+    The links of a class are its listing: one that is renamed or moved to another namespace and back leads to
+    the same function.
+    """
+    evidence = reuse.evidence((folder,))
+    single, several = reuse.read(f"links in {folder}", evidence, lambda: _by_number(folder))
+    if not several:
+        return single
+    return {**single, **{bdf: min(devices, key=_rank) for bdf, devices in several.items()}}
+
+
+def _by_number(folder: Path) -> tuple[Mapping[Bdf, _Device], Mapping[Bdf, list[_Device]]]:
+    """Return the device of each function that has one, and those of each function that has several."""
+    found = _devices(folder).items()
+    single = {bdf: devices[0] for bdf, devices in found if len(devices) == 1}
+    return single, {bdf: devices for bdf, devices in found if len(devices) > 1}
 
 
 def _devices(folder: Path) -> Mapping[Bdf, list[_Device]]:
@@ -135,7 +145,7 @@ def _devices(folder: Path) -> Mapping[Bdf, list[_Device]]:
     found: defaultdict[Bdf, list[_Device]] = defaultdict(list)
     for name, said in links(folder):
         if way := _NEAREST_FUNCTION.fullmatch(said):
-            found[Bdf(way[1])].append(_Device(f"{folder}/{name}", way[2].count("/")))
+            found[Bdf(way[1])].append(_Device(f"{folder}/{name}", name, way[2].count("/")))
     return found
 
 

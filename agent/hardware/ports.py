@@ -8,13 +8,14 @@ cannot change the machine.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.hardware.clients.ports import GpuClients
 from agent.hardware.fabric.ports import FabricManager, FabricReader
 from agent.hardware.mps.ports import MpsControl
 from agent.hardware.nics.ports import NicReader, Nics
+from agent.hardware.reuse import READ_ANEW, Reuse
 from agent.hardware.types import (
     Bdf,
     ComputeInstance,
@@ -156,6 +157,10 @@ class Gpus(GpuReader, MigWriter, ComputeModeWriter, Protocol):
 class PciReader(Protocol):
     """Reads PCI functions and NICs."""
 
+    def reusing(self, reuse: Reuse) -> PciReader:
+        """Return this reader, which reads VFs anew only where ``reuse`` says so."""
+        ...
+
     def function(self, bdf: Bdf) -> PciFunction:
         """Return one function with its PCIe path and NUMA node. Raises: NotFound."""
         ...
@@ -236,7 +241,7 @@ class BootReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The readers of a machine: all that discovery may use."""
+    """The readers of a machine: all that discovery may use. Shape: ``reuse`` is what they themselves use."""
 
     gpus: GpuReader
     pci: PciReader
@@ -244,6 +249,11 @@ class Readers:
     nics: NicReader
     fabric: FabricReader
     files: DriverFiles
+    reuse: Reuse = READ_ANEW
+
+    def reusing(self, reuse: Reuse) -> Readers:
+        """Return readers for looks at one machine again and again: what was read of VFs is reused."""
+        return replace(self, pci=self.pci.reusing(reuse), nics=self.nics.reusing(reuse), reuse=reuse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.fabric.types import FabricMode
-from agent.hardware.nics.ports import NicReader
 from agent.hardware.ports import GpuReader, PciReader, Readers
 from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
 from agent.inventory.fabric.joining import fabric_in, fabric_without_answer
@@ -39,7 +38,7 @@ def discover(readers: Readers, node: str, numbering: Numbering = in_pci_order) -
     gpus = _entries(listed, numbers, readers, of_gpus)
     has_imex = bool(gpus) and _has_imex(readers, of_gpus)
     fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
-    functions = _facts(nics, drivers, readers.nics, of_nics)
+    functions = _facts(nics, drivers, readers, of_nics)
     unread = {
         Part.GPUS: bool(of_gpus),
         Part.NICS: bool(of_nics) or any(facts.problem for facts in functions.values()),
@@ -178,14 +177,14 @@ def _functions_of(nics: Iterable[PhysicalFunction]) -> Iterator[PciFunction]:
 def _facts(
     nics: list[PhysicalFunction],
     drivers: Mapping[Bdf, str | None],
-    reader: NicReader,
+    readers: Readers,
     unreadable: list[Unreadable],
 ) -> Mapping[Bdf, FunctionFacts]:
     """Return the facts of every function of the NICs."""
     switches = {pf.function.bdf for pf in nics if pf.total_vfs}
-    facts = facts_of_all(reader, drivers, switches)
+    facts = facts_of_all(readers.nics, drivers, switches, readers.reuse)
     try:
-        direct = reader.data_direct([pf.function.bdf for pf in nics], drivers)
+        direct = readers.nics.data_direct([pf.function.bdf for pf in nics], drivers)
     except HardwareError as error:
         unreadable.append(Unreadable("data-direct functions", str(error)))
         return facts

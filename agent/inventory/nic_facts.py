@@ -13,6 +13,7 @@ from typing import Final
 from agent.hardware.errors import HardwareError
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.nics.types import VFIO_PCI, IommuGroup
+from agent.hardware.reuse import READ_ANEW, Reuse
 from agent.hardware.types import Bdf, PciFunction
 
 
@@ -51,7 +52,10 @@ def facts_of(reader: NicReader, bdf: Bdf) -> FunctionFacts:
 
 
 def facts_of_all(
-    reader: NicReader, drivers: Mapping[Bdf, str | None], with_eswitch: Collection[Bdf]
+    reader: NicReader,
+    drivers: Mapping[Bdf, str | None],
+    with_eswitch: Collection[Bdf],
+    reuse: Reuse = READ_ANEW,
 ) -> Mapping[Bdf, FunctionFacts]:
     """Return the facts of all functions that claims may have; where they cannot be read, the problem.
 
@@ -62,6 +66,17 @@ def facts_of_all(
         has_vfio = reader.has_driver(VFIO_PCI)
     except HardwareError as error:
         return dict.fromkeys(drivers, FunctionFacts(problem=str(error)))
+    of = (drivers, ways, groups, has_vfio)
+    found = reuse.made("facts of functions", of, lambda: _facts(*of))
+    return {**found, **{bdf: _with_eswitch(found[bdf], reader, bdf) for bdf in with_eswitch}}
+
+
+def _facts(
+    drivers: Mapping[Bdf, str | None],
+    ways: Mapping[Bdf, tuple[str, ...]],
+    groups: Mapping[Bdf, IommuGroup],
+    has_vfio: bool,
+) -> Mapping[Bdf, FunctionFacts]:
     found = {}
     for bdf in drivers:
         group = groups.get(bdf)
@@ -71,7 +86,7 @@ def facts_of_all(
             claimable=_claimable(bdf, group, drivers),
             has_vfio=has_vfio,
         )
-    return {**found, **{bdf: _with_eswitch(found[bdf], reader, bdf) for bdf in with_eswitch}}
+    return found
 
 
 def _claimable(bdf: Bdf, group: IommuGroup | None, functions: Collection[Bdf]) -> tuple[Bdf, ...]:

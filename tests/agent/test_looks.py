@@ -114,7 +114,7 @@ def test_a_further_vf_costs_a_few_links_and_no_file(site, monkeypatch):
     few, many = [calls_of_a_look(site(with_vfs(count)), monkeypatch) for count in (4, 14)]
 
     assert {name: (many[name] - few[name]) / 10 for name in many if many[name] != few[name]} == {
-        "readlink": 5,  # virtfn, driver, iommu_group, and the links of both classes
+        "readlink": 6,  # virtfn, physfn, driver, iommu_group, and the links of both classes
     }
 
 

@@ -21,11 +21,16 @@ from agent.hardware.nics.types import (
     VfSettings,
 )
 from agent.hardware.nics.wishes import WantedInterface
+from agent.hardware.reuse import Reuse
 from agent.hardware.types import Bdf, PciFunction
 
 
 class NicReader(Protocol):
     """Reads what preparing a NIC or VF must know. Raises everywhere: NotFound without the function."""
+
+    def reusing(self, reuse: Reuse) -> NicReader:
+        """Return this reader, which reads what concerns all functions anew only where ``reuse`` says so."""
+        ...
 
     def vf_count(self, pf: Bdf) -> VfCount:
         """Return the number of VFs that a PF has, and the most that it can have."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from agent.hardware.simulated.binding_links import render_binding
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.node import NodeFile
@@ -50,8 +51,7 @@ def render_function(
     files.write(f"{folder}/numa_node", f"{-1 if site.numa_node is None else site.numa_node}\n")
     files.write(f"{folder}/config", configuration_space(ids, class_code, site.port_type))
     if driver is not None:
-        files.folder(f"sys/bus/pci/drivers/{driver}")
-        files.link(f"{folder}/driver", f"sys/bus/pci/drivers/{driver}")
+        render_binding(files, folder, driver)
     files.link(f"sys/bus/pci/devices/{site.bdf}", folder)
 
 

@@ -20,7 +20,8 @@ from agent.hardware.simulated.driver_tree import follow_instances, render_driver
 from agent.hardware.simulated.errors import NoMachine
 from agent.hardware.simulated.faults import NicTrouble
 from agent.hardware.simulated.files import Files
-from agent.hardware.simulated.nics.functions import uplinks
+from agent.hardware.simulated.nics.binding import holders
+from agent.hardware.simulated.nics.functions import VFIO, uplinks
 from agent.hardware.simulated.nics.tree import follow_nics, render_nics, render_routes
 from agent.hardware.simulated.nics.vfio_tree import render_vfio_driver
 from agent.hardware.simulated.nics.views import changed_nics, views
@@ -29,7 +30,7 @@ from agent.hardware.simulated.pci_tree import render_pci
 from agent.hardware.simulated.state import GpuState, State, StateFile
 from agent.hardware.simulated.strikes import trouble
 
-_LAYOUT: Final = 4
+_LAYOUT: Final = 5
 """Raise this number when an unchanged state would be rendered differently."""
 
 _STAMP_BYTES: Final = 64
@@ -129,7 +130,8 @@ class Store:
     def _render_host_network(self, state: State) -> None:
         """Create what belongs to no single NIC: the VFIO driver and the default routes."""
         if self.node.nics:
-            render_vfio_driver(self._tree, trouble(state, None, NicTrouble.NO_VFIO) is None)
+            is_there = trouble(state, None, NicTrouble.NO_VFIO) is None
+            render_vfio_driver(self._tree, is_there, lambda: holders(self.node, state, VFIO))
             render_routes(self._tree, uplinks(self.node, state))
 
     def _note(self, state: State) -> None:

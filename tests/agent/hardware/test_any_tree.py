@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from agent.hardware import attributes
 from agent.hardware.errors import HardwareError, HardwareFault
 from agent.hardware.nics.reading.sysfs_nics import SysfsNics
+from agent.hardware.reuse import ReuseUnchanged
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import PhysicalFunction
 from agent.inventory.nic_facts import facts_of_all
@@ -87,6 +89,8 @@ def test_odd_files_and_looping_links_of_one_nic_leave_the_other_as_it_is(
         (root / "proc/net/ipv6_route").write_bytes(v6)
 
         found = Sysfs(root).nics()
+        again = Sysfs(root).reusing(ReuseUnchanged(itertools.count(step=1000).__next__))
+        assert [again.nics(), again.nics(), again.nics()] == 3 * [found]
         read = [one for one in found if isinstance(one, PhysicalFunction)]
         functions = [each for pf in read for each in (pf.function, *(vf.function for vf in pf.vfs))]
         drivers = {each.bdf: each.driver for each in functions}
@@ -99,6 +103,16 @@ def test_odd_files_and_looping_links_of_one_nic_leave_the_other_as_it_is(
         pytest.fail(f"one odd NIC failed the whole reading: {error}")
     finally:
         shutil.rmtree(root)
+
+
+def test_a_link_called_virtfn_to_another_nic_takes_that_nic_from_nobody(tmp_path):
+    sound(tmp_path)
+    odd = function(tmp_path, ODD, {"vendor": b"0x15b3", "device": b"0x1021", "class": b"0x020000"})
+    (odd / "virtfn0").symlink_to(f"../{SOUND}")
+
+    found = Sysfs(tmp_path).nics()
+
+    assert [(nic.function.bdf, nic.vfs) for nic in found] == [(ODD, ()), (SOUND, ())]
 
 
 def test_a_file_of_one_gigabyte_is_not_read_whole(tmp_path, monkeypatch):

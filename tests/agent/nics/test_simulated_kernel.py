@@ -9,18 +9,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from acts_on_nics import ACTS, Acting
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from agent.hardware.errors import HardwareError, HardwareFault, InUse
 from agent.hardware.nics.links import AddRoute, Link, Move, Rename, Route, SetMac, SetMtu, SetUp
-from agent.hardware.nics.types import VFIO_PCI, DriverBinding, VfSettings
+from agent.hardware.nics.types import VFIO_PCI, VfSettings
 from agent.hardware.nics.wishes import WantedInterface
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import (
     NoMachine,
     SimulatedMachine,
-    load_node,
     node_text,
     parse_fault,
     parse_node,
@@ -281,63 +280,7 @@ def shown(root: Path) -> dict[str, object]:
     }
 
 
-acts = st.lists(
-    st.one_of(
-        st.tuples(st.just("count"), st.sampled_from(["0000:19:00.0", "0000:19:00.1"]), st.integers(0, 4)),
-        st.tuples(st.just("vfio"), st.sampled_from([PF, VF, SIBLING])),
-        st.tuples(st.just("restore"), st.sampled_from([VF, SIBLING])),
-        st.tuples(st.just("in"), st.sampled_from([VF, SIBLING]), st.sampled_from(["fast0", "fast1"])),
-        st.tuples(st.just("end")),
-        st.tuples(
-            st.just("fault"),
-            st.sampled_from(["no-iommu", "shared-iommu", "no-rdma", "late-rdma=1", "fewer-vfs=1"]),
-        ),
-        st.tuples(st.just("novfio")),
-        st.tuples(st.just("clear")),
-        st.tuples(st.just("read"), st.sampled_from([VF, SIBLING])),
-    ),
-    max_size=8,
-)
-
-
-class Acting:
-    """A machine on which anything may be done in any order; refusals are answers too."""
-
-    def __init__(self, folder: Path) -> None:
-        self.machine = SimulatedMachine.open(NODE, folder / "machine")
-        self.nics = simulated_hardware(self.machine).nics
-        self.pod = folder / "pod"
-        self.pod.touch()
-
-    def do(self, act: tuple) -> None:
-        match act:
-            case ("count", pf, count):
-                self.nics.functions.set_vf_count(Bdf(pf), count)
-            case ("vfio", bdf):
-                self.nics.functions.give_to(bdf, VFIO_PCI)
-            case ("restore", bdf):
-                self.nics.functions.restore(bdf, ORIGINAL)
-            case ("in", bdf, name):
-                self.nics.interfaces.move_in(bdf, self.pod, WantedInterface(name=name))
-            case ("end",):
-                self.pod.unlink()
-                self.pod.touch()
-                self.nics.interfaces.find(VF)
-            case ("fault", trouble):
-                self.machine.inject(parse_fault(f"nic-0:{trouble}"))
-            case ("novfio",):
-                self.machine.inject(parse_fault("machine:no-vfio"))
-            case ("clear",):
-                self.machine.clear_faults()
-            case ("read", bdf):
-                self.nics.reader.rdma_devices(bdf)
-
-
-NODE = load_node("a30x4")
-ORIGINAL = DriverBinding("mlx5_core")
-
-
-@given(acts)
+@given(ACTS)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_after_any_acts_the_files_are_those_of_a_tree_made_anew(done: list[tuple]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -356,7 +299,7 @@ def test_after_any_acts_the_files_are_those_of_a_tree_made_anew(done: list[tuple
         assert followed == fresh
 
 
-@given(acts)
+@given(ACTS)
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_tree_of_another_state_is_mended_when_the_machine_is_attached(done: list[tuple]) -> None:
     with tempfile.TemporaryDirectory() as folder:

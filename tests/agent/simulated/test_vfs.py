@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from agent.hardware.errors import InUse, InvalidArgument, NotFound, NotSupported
-from agent.hardware.simulated import node_text
+from agent.hardware.nics.types import VFIO_PCI
+from agent.hardware.open import simulated_hardware
+from agent.hardware.simulated import node_text, parse_fault
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Bdf
 
 PF = Bdf("0000:19:00.0")
 OTHER_PF = Bdf("0000:19:00.1")
+VF = Bdf("0000:19:00.2")
 
 
 @pytest.fixture
@@ -32,6 +35,38 @@ def test_all_vfs_go_at_once(host) -> None:
     left = [path.name for path in (host.root / "sys/bus/pci/devices").iterdir()]
     assert PF in left
     assert "0000:19:00.2" not in left
+
+
+def bindings(host) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """Return who has whom: as the functions say it, and as the drivers do."""
+    pci = host.root / "sys/bus/pci"
+    of_functions = {
+        (link.readlink().name, link.parent.name)
+        for link in pci.glob("devices/*/driver")
+        if (pci / "drivers" / link.readlink().name).is_dir()
+    }
+    return of_functions, {(each.parent.name, each.name) for each in pci.glob("drivers/*/*:*")}
+
+
+BINDINGS = {
+    "as new": lambda _: None,
+    "VFs are gone": lambda host: host.set_vfs(PF, 0),
+    "VFs are new": lambda host: (host.set_vfs(PF, 2), host.set_vfs(OTHER_PF, 3)),
+    "VFIO has one": lambda host: simulated_hardware(host).nics.functions.give_to(VF, VFIO_PCI),
+    "the module of VFIO goes": lambda host: host.inject(parse_fault("machine:no-vfio")),
+    "it comes back": lambda host: host.clear_faults(),
+    "a reboot": lambda host: host.reboot(),
+}
+
+
+def test_a_driver_lists_the_functions_that_say_they_have_it(host) -> None:
+    for what, act in BINDINGS.items():
+        act(host)
+
+        of_functions, of_drivers = bindings(host)
+
+        assert of_functions == of_drivers, what
+        assert ("nvidia", host.node.cards[0].site.bdf) in of_drivers
 
 
 def test_a_vf_that_goes_leaves_no_device_behind(host) -> None:

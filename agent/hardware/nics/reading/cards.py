@@ -8,6 +8,7 @@ Source: Linux, drivers/infiniband/hw/mlx5/data_direct.c, for the device id and t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -40,6 +41,6 @@ def _alike(own: Mapping[str, str], found: Mapping[Bdf, Mapping[str, str]]) -> li
 
 
 def _is_data_direct(root: Path, bdf: Bdf) -> bool:
-    folder = root / "sys/bus/pci/devices" / bdf
-    ids = (attributes.text(folder / "vendor"), attributes.text(folder / "device"))
-    return ids == _DATA_DIRECT
+    folder = os.path.join(root, "sys/bus/pci/devices", bdf)  # a text: faster to extend than a Path
+    vendor, device = _DATA_DIRECT
+    return attributes.text(f"{folder}/vendor") == vendor and attributes.text(f"{folder}/device") == device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +12,11 @@ from agent.hardware.errors import NotThereYet
 from agent.hardware.nics.reading.rdma import device_node
 from agent.hardware.nics.types import IommuGroup, IommuMember, VfioNodes
 from agent.hardware.pcie import is_address
+from agent.hardware.reuse import READ_ANEW, Reuse
 from agent.hardware.types import Bdf, DeviceNode
 
+_FUNCTIONS: Final = "sys/bus/pci/devices"
+_GROUPS: Final = "sys/kernel/iommu_groups"
 _NO_IOMMU: Final = "vfio-noiommu"
 
 
@@ -22,7 +25,7 @@ def iommu_group(root: Path, bdf: Bdf) -> IommuGroup | None:
     name = attributes.link_name(root / f"sys/bus/pci/devices/{bdf}/iommu_group")
     if name is None or not name.isdecimal():
         return None
-    folder = root / "sys/kernel/iommu_groups" / name
+    folder = root / _GROUPS / name
     members = (Bdf(each) for each in attributes.names(folder / "devices") if is_address(each))
     return IommuGroup(
         number=int(name),
@@ -32,35 +35,64 @@ def iommu_group(root: Path, bdf: Bdf) -> IommuGroup | None:
     )
 
 
-def iommu_groups(root: Path, drivers: Mapping[Bdf, str | None]) -> Mapping[Bdf, IommuGroup]:
+def iommu_groups(
+    root: Path, drivers: Mapping[Bdf, str | None], reuse: Reuse = READ_ANEW
+) -> Mapping[Bdf, IommuGroup]:
     """Return the groups of the functions whose drivers are known.
 
-    Each function's own link tells its group, so the folder of no group is listed.
+    Each function's own link tells its group, so the folder of no group is listed. A function gets its group
+    when it comes into being; only VFIO makes another one later, without an IOMMU.
     Raises: NoPermission, HardwareFault if the functions cannot be listed.
     """
+    evidence = reuse.evidence((root / _FUNCTIONS, root / _GROUPS))
+    members = reuse.read("IOMMU groups", evidence, lambda: _members(root))
+    asked = dict(drivers)
+    wanted, others = reuse.made("IOMMU groups", (members, asked), lambda: _wanted(members, asked))
+    of_all = {**asked, **{bdf: _driver(root, bdf) for bdf in others}}
+    of_vfio = reuse.made("IOMMU groups of VFIO", (wanted, of_all), lambda: _of_vfio(wanted, of_all))
+    bare = {name for name in of_vfio if attributes.text(root / _GROUPS / name / "name") == _NO_IOMMU}
+    of = (wanted, of_all, others, bare)
+    return reuse.made("IOMMU groups of functions", of, lambda: _groups(*of))
+
+
+def _members(root: Path) -> Mapping[str, tuple[Bdf, ...]]:
     members: defaultdict[str, list[Bdf]] = defaultdict(list)
-    for name, said in attributes.links(root / "sys/bus/pci/devices", "iommu_group"):
+    for name, said in attributes.links(root / _FUNCTIONS, "iommu_group"):
         group = said.rpartition("/")[2]
         if group.isdecimal() and is_address(name):
             members[group].append(Bdf(name))
+    return {group: tuple(bdfs) for group, bdfs in members.items()}
+
+
+def _wanted(
+    members: Mapping[str, tuple[Bdf, ...]], drivers: Mapping[Bdf, str | None]
+) -> tuple[Mapping[str, tuple[Bdf, ...]], frozenset[Bdf]]:
+    """Return the groups that have some of the functions, and their members that are none of these."""
+    wanted = {name: bdfs for name, bdfs in members.items() if not drivers.keys().isdisjoint(bdfs)}
+    return wanted, frozenset(bdf for bdfs in wanted.values() for bdf in bdfs if bdf not in drivers)
+
+
+def _of_vfio(groups: Mapping[str, Iterable[Bdf]], drivers: Mapping[Bdf, str | None]) -> tuple[str, ...]:
+    """Return the groups that may have no IOMMU: only VFIO makes such groups, for functions that it has.
+
+    Source: Linux, drivers/vfio/group.c.
+    """
+    return tuple(name for name, bdfs in groups.items() if any("vfio" in (drivers[bdf] or "") for bdf in bdfs))
+
+
+def _groups(
+    wanted: Mapping[str, tuple[Bdf, ...]],
+    drivers: Mapping[Bdf, str | None],
+    others: Collection[Bdf],
+    bare: Collection[str],
+) -> Mapping[Bdf, IommuGroup]:
+    """Return the group of each member, without the members that nobody asked for."""
     found: dict[Bdf, IommuGroup] = {}
-    for group, bdfs in members.items():
-        known = [bdf for bdf in bdfs if bdf in drivers]
-        if known:
-            found.update(dict.fromkeys(known, _group(root, group, bdfs, drivers)))
+    for name, bdfs in wanted.items():
+        members = tuple([IommuMember(bdf, drivers[bdf]) for bdf in bdfs])
+        group = IommuGroup(int(name), None, members, has_iommu=name not in bare)
+        found.update((bdf, group) for bdf in bdfs if bdf not in others)
     return found
-
-
-def _group(root: Path, name: str, bdfs: list[Bdf], drivers: Mapping[Bdf, str | None]) -> IommuGroup:
-    members = tuple(
-        [IommuMember(bdf, drivers[bdf] if bdf in drivers else _driver(root, bdf)) for bdf in bdfs]
-    )
-    # Only VFIO makes groups without an IOMMU, for functions that it has. Source: Linux, drivers/vfio/group.c.
-    for member in members:
-        if member.driver is not None and "vfio" in member.driver:
-            said = attributes.text(root / "sys/kernel/iommu_groups" / name / "name")
-            return IommuGroup(int(name), None, members, has_iommu=said != _NO_IOMMU)
-    return IommuGroup(int(name), None, members)
 
 
 def vfio_nodes(root: Path, bdf: Bdf) -> VfioNodes:

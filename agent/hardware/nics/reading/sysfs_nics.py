@@ -1,14 +1,15 @@
 """The ``NicReader`` of real and of simulated machines: what preparing a NIC or VF must know, from files.
 
-Takes a root folder and PCI addresses; returns values. Nothing is cached and nothing is written.
+Takes a root folder and PCI addresses; returns values. Nothing is written, and nothing is kept unless a
+``ReuseUnchanged`` was handed in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from agent.hardware import attributes
 from agent.hardware.errors import NotFound
@@ -22,8 +23,10 @@ from agent.hardware.nics.types import (
     VfCount,
     VfioNodes,
 )
-from agent.hardware.sysfs import VF_LINK, Sysfs
+from agent.hardware.reuse import READ_ANEW, Reuse
+from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import Bdf, PciFunction
+from agent.hardware.vfs.links import VF_LINK
 
 EswitchMode = Callable[[Bdf], str | None]
 """Asks the driver for a PF's mode; None if it does not answer."""
@@ -42,6 +45,11 @@ class SysfsNics:
 
     root: Path = Path("/")
     ask_eswitch: EswitchMode = no_answer
+    reuse: Reuse = READ_ANEW
+
+    def reusing(self, reuse: Reuse) -> Self:
+        """Return this reader, which reads all groups anew only where ``reuse`` says so."""
+        return replace(self, reuse=reuse)
 
     def vf_count(self, pf: Bdf) -> VfCount:
         """Return the number of VFs that a PF has, and the most that it can have. Raises: NotFound."""
@@ -91,7 +99,7 @@ class SysfsNics:
 
     def iommu_groups(self, drivers: Mapping[Bdf, str | None]) -> Mapping[Bdf, IommuGroup]:
         """Return the groups of functions whose drivers are known, without those that have none."""
-        return iommu.iommu_groups(self.root, drivers)
+        return iommu.iommu_groups(self.root, drivers, self.reuse)
 
     def vfio_nodes(self, bdf: Bdf) -> VfioNodes:
         """Return the nodes for a function that has a VFIO driver. Raises: NotThereYet."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from agent.hardware.simulated.binding_links import remove_stale_bindings, render_binding
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.nics.functions import Function
@@ -40,7 +41,7 @@ def render_nics(files: Files, nics: Sequence[Nic], views: Mapping[str, View]) ->
         files.write("sys/class/misc/rdma_cm/dev", "10:58\n")
         files.character_device("dev/infiniband/rdma_cm")
         render_vfio_control(files)
-    _remove_stale(files, views)
+    _remove_stale(files, nics, views)
     follow_nics(files, nics, {}, views)
 
 
@@ -80,8 +81,10 @@ def _remove_strays(files: Files, nic: Nic, views: Mapping[str, View]) -> None:
             _remove_function(files, View(stray, None, None, None, False, None))
 
 
-def _remove_stale(files: Files, views: Mapping[str, View]) -> None:
+def _remove_stale(files: Files, nics: Iterable[Nic], views: Mapping[str, View]) -> None:
     """Remove links, groups and nodes of an earlier state."""
+    possible = {bdf for nic in nics for bdf in (nic.bdf, *nic.vf_addresses)}
+    remove_stale_bindings(files, possible, {bdf: view.driver for bdf, view in views.items()})
     for view in views.values():
         own = view.link.name if view.link else None
         for name in files.names(f"{view.function.folder}/net"):
@@ -109,11 +112,7 @@ def _render(files: Files, before: View | None, view: View) -> None:
     (render_rdma if view.has_rdma else remove_rdma)(files, function)
     (render_vfio if view.is_vfio else remove_vfio)(files, function)
     files.write(f"{function.folder}/driver_override", f"{view.override or '(null)'}\n")
-    if view.driver is None:
-        files.remove(f"{function.folder}/driver")
-    else:
-        files.folder(f"sys/bus/pci/drivers/{view.driver}")
-        files.link(f"{function.folder}/driver", f"sys/bus/pci/drivers/{view.driver}")
+    render_binding(files, function.folder, view.driver, before.driver if before else None)
     if before is None and function.index is not None:
         files.link(f"{function.nic.site.folder}/virtfn{function.index}", function.folder)
 
@@ -158,5 +157,6 @@ def _remove_function(files: Files, view: View) -> None:
     remove_vfio(files, function)
     if view.group is not None:
         leave_group(files, view)
+    render_binding(files, function.folder, None, view.driver)
     files.remove(f"sys/bus/pci/devices/{function.bdf}")
     files.remove(function.folder)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from agent.hardware.simulated.binding_links import render_binding
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.nics.functions import VFIO, Function
 from agent.hardware.simulated.nics.views import View
@@ -90,9 +91,12 @@ def remove_vfio(files: Files, function: Function) -> None:
         files.remove(f"{function.folder}/vfio-dev")
 
 
-def render_vfio_driver(files: Files, is_there: bool) -> None:
-    """Create or remove the folder of the VFIO driver."""
-    if is_there:
-        files.folder(f"sys/bus/pci/drivers/{VFIO}")
-    else:
-        files.remove(f"sys/bus/pci/drivers/{VFIO}")
+def render_vfio_driver(files: Files, is_there: bool, holders: Callable[[], Iterable[Function]]) -> None:
+    """Create or remove the folder of the VFIO driver, with its links to the functions that it holds."""
+    folder = f"sys/bus/pci/drivers/{VFIO}"
+    if not is_there:
+        files.remove(folder)
+    elif not files.exists(folder):
+        files.folder(folder)
+        for function in holders():
+            render_binding(files, function.folder, VFIO)

@@ -1,0 +1,1 @@
+"""The VFs of PFs: how they are found and read."""

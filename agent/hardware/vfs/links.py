@@ -1,0 +1,133 @@
+"""The VFs of a PF, read from the links below the PF's folder.
+
+Takes the PF, its folder and the interfaces; returns values. What was read of the links is reused where the
+caller's ``Reuse`` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from agent.hardware import attributes
+from agent.hardware.errors import HardwareError
+from agent.hardware.interfaces import Interfaces
+from agent.hardware.pcie import is_address
+from agent.hardware.reuse import Evidence, Reuse
+from agent.hardware.types import Bdf, PciFunction, Unreadable, VirtualFunction
+
+VF_LINK: Final = re.compile(r"virtfn(\d+)")
+"""The name of a PF's link to one of its VFs."""
+
+
+class _Link(NamedTuple):
+    """What a PF's link to one of its VFs leads to."""
+
+    number: int
+    bdf: Bdf
+    driver: str | None
+
+
+_Id = str | Unreadable | None
+
+
+def folders_of_drivers(sys: Path) -> Iterator[str]:
+    """Yield the folders whose listings change when a function gets another driver.
+
+    The kernel adds and removes a driver's link to a function together with the function's to the driver.
+    Source: Linux, drivers/base/dd.c, driver_sysfs_add and driver_sysfs_remove.
+    """
+    drivers = f"{sys}/bus/pci/drivers"
+    yield drivers
+    for name in attributes.names(drivers):
+        yield f"{drivers}/{name}"
+
+
+def virtual_functions(
+    folder: Path, pf: PciFunction, interfaces: Interfaces, drivers: Evidence, reuse: Reuse
+) -> tuple[VirtualFunction | Unreadable, ...]:
+    """Return the VFs of the PF in ``folder`` by number; one that exists and cannot be read is told.
+
+    Shape: ``drivers`` is the evidence of the folders of drivers.
+    Raises: NotFound, NoPermission, HardwareFault if the PF's folder cannot be listed.
+    """
+    evidence = reuse.evidence((folder,)).beside(drivers)
+    links = reuse.read(f"links to VFs of {pf.bdf}", evidence, lambda: _links(folder))
+    common = _common_id(folder)
+    ids = tuple(common or _own_id(folder, pf, link) for link in links)
+    of = (pf, links, ids, interfaces)
+    return reuse.made(f"VFs of {pf.bdf}", of, lambda: tuple(_described(*of)))
+
+
+def _links(pf: Path) -> tuple[_Link, ...]:
+    """Return the VFs below a PF's folder with their drivers, by number: ``virtfn2`` before ``virtfn10``.
+
+    A VF leads back to its PF. What does not is no VF of this PF, whatever the PF's link is called.
+    """
+    found = []
+    with attributes.OpenFolder(pf) as opened:
+        for name in opened.names():
+            bdf = attributes.last_part(opened.link(name)) if VF_LINK.fullmatch(name) else None
+            if bdf is None or not is_address(bdf):
+                continue
+            if attributes.last_part(opened.link(f"{name}/physfn")) == pf.name:
+                driver = attributes.last_part(opened.link(f"{name}/driver"))
+                found.append(_Link(int(name.removeprefix("virtfn")), Bdf(bdf), driver))
+    return tuple(sorted(found, key=lambda link: link.number))
+
+
+def _common_id(pf: Path) -> str | None:
+    """Return the device id of all VFs of a PF, None where the kernel does not tell it there (before 4.15)."""
+    try:
+        return f"{int(attributes.text(pf / 'sriov_vf_device') or '', 16):04x}"
+    except ValueError:
+        return None
+
+
+def _own_id(folder: Path, pf: PciFunction, vf: _Link) -> _Id:
+    """Return the device id that a VF itself tells, None if it has gone."""
+    subject = f"PCI function {vf.bdf}"
+    try:
+        return attributes.required_text(folder / f"virtfn{vf.number}/device", subject).removeprefix("0x")
+    except HardwareError as error:
+        if not attributes.is_folder(folder / f"virtfn{vf.number}"):
+            return None
+        return Unreadable(f"VF {vf.number} of {pf.bdf}", str(error), bdf=vf.bdf)
+
+
+def _described(
+    pf: PciFunction, links: Iterable[_Link], ids: Iterable[_Id], interfaces: Interfaces
+) -> Iterator[VirtualFunction | Unreadable]:
+    for link, own in zip(links, ids, strict=True):
+        match own:
+            case str():
+                function = _function(pf, link, own)
+                yield VirtualFunction(
+                    index=link.number,
+                    function=function,
+                    netdev=interfaces.netdev(link.bdf),
+                    rdma_device=interfaces.rdma_device(link.bdf),
+                )
+            case Unreadable():
+                yield own
+            case None:
+                continue
+
+
+def _function(pf: PciFunction, vf: _Link, device_id: str) -> PciFunction:
+    """Return one VF. What all VFs of a PF have in common with it is not read again for each of them.
+
+    Source: Single Root I/O Virtualization 1.1, 3.4.1: vendor and class code are the PF's. Linux,
+            drivers/pci/iov.c: a VF's parent is the PF's, so its place in the tree and its NUMA node are.
+    """
+    return PciFunction(
+        bdf=vf.bdf,
+        vendor_id=pf.vendor_id,
+        device_id=device_id,
+        class_code=pf.class_code,
+        numa_node=pf.numa_node,
+        path=pf.path,
+        driver=vf.driver,
+    )
