@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from tangram.bench.cluster_follow import following
 from tangram.bench.cluster_metrics import counted
-from tangram.bench.cluster_objects import BENCH_DRIVER, agent_pod
+from tangram.bench.cluster_objects import BENCH_DRIVER, agent_pod, rights
 from tangram.bench.cluster_port import NAMESPACE, Bench, Document
 from tangram.bench.report import MS, Row, Unit, times
 from tangram.errors import BadInput
@@ -32,12 +33,27 @@ def starts(bench: Bench, node: str) -> Row:
     """Measure from an agent's pod that is created on a node to its devices being published whole."""
     (daemonset,) = bench.cluster.list("DaemonSet", f"metadata.namespace={NAMESPACE},metadata.name=tangram")
     waited = []
-    for number in range(bench.starts):
-        bench.say(f"agent {number + 1} of {bench.starts}")
-        waited.append(_start(bench, agent_pod(daemonset, f"{bench.namespace}-{number}", node)))
+    with _account(bench) as account:
+        for number in range(bench.starts):
+            bench.say(f"agent {number + 1} of {bench.starts}")
+            pod = agent_pod(daemonset, f"{bench.namespace}-{number}", node, account)
+            waited.append(_start(bench, pod))
     return times(
         "agent's pod created to slices visible", waited, _MUST_START_MS * MS, "agent alone in its pod"
     )
+
+
+@contextmanager
+def _account(bench: Bench) -> Iterator[str]:
+    """Make a service account that may write slices of any driver, while the block runs."""
+    account = bench.namespace
+    try:
+        bench.cluster.create("ServiceAccount", {"metadata": {"name": account}}, NAMESPACE)
+        bench.cluster.create("ClusterRoleBinding", rights(account, NAMESPACE))
+        yield account
+    finally:
+        bench.cluster.delete("ClusterRoleBinding", account)
+        bench.cluster.delete("ServiceAccount", account, NAMESPACE)
 
 
 def _start(bench: Bench, document: Document) -> int:

@@ -70,7 +70,17 @@ def pod(name: str, where: Mapping[str, Any], claims: Sequence[Mapping[str, str]]
     }
 
 
-def agent_pod(daemonset: Document, name: str, node: str) -> Document:
+def rights(account: str, namespace: str) -> Document:
+    """Return the binding that gives a service account what Tangram's own may do.
+
+    The policies for Tangram's own let it write slices of its driver only; they do not bind this one.
+    """
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "tangram"}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return {"metadata": {"name": account}, "roleRef": role, "subjects": [subject]}
+
+
+def agent_pod(daemonset: Document, name: str, node: str, account: str) -> Document:
     """Return a pod with the DaemonSet's agent, publishing the node's devices once more for another driver."""
     spec: dict[str, Any] = copy.deepcopy(daemonset["spec"]["template"]["spec"])
     agent = next(found for found in spec["containers"] if found["name"] == "agent")
@@ -80,6 +90,7 @@ def agent_pod(daemonset: Document, name: str, node: str) -> Document:
     agent["args"] = [*kept, f"--driver-name={BENCH_DRIVER}"]
     mounted = {mount["name"] for mount in agent.get("volumeMounts", ())}
     spec |= {
+        "serviceAccountName": account,
         "containers": [agent],
         "volumes": [volume for volume in spec.get("volumes", ()) if volume["name"] in mounted],
         "nodeName": node,

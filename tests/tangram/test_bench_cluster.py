@@ -70,7 +70,8 @@ DAEMON_SET = {
 
 
 def test_the_agent_that_is_measured_is_the_installed_one_for_another_driver():
-    spec = agent_pod(DAEMON_SET, "a", "n")["spec"]
+    spec = agent_pod(DAEMON_SET, "a", "n", "bench")["spec"]
+    assert spec["serviceAccountName"] == "bench"
 
     (container,) = spec["containers"]
     assert container["args"] == ["--node-name=n", "--driver-name=bench.tangram.dev"]
