@@ -124,7 +124,8 @@ class Looks:
         if uid in self.sight.in_use:
             return
         self.sight.in_use.add(uid)
-        why = f"{over.why}, but programs still use {over.users}; it is kept until they end"
+        acts = "it is kept until they end; if nobody needs them, the operator ends them"
+        why = f"{over.why}, but programs still use {over.users}; {acts}"
         _log.warning("claim %s (%s): %s", over.ref, uid, why)
         self.observer.in_use(uid, over.ref, why)
 

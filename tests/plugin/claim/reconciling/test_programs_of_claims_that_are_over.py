@@ -107,7 +107,8 @@ def test_it_is_told_once_which_programs_use_which_gpu(
 
     (line,) = (line for line in caplog.messages if "programs still use" in line)
     gpu = f"GPU 0 ({over.bench.uuid(0)}): train ({program.pid})"
-    why = f"the API server has no claim of its name, but programs still use {gpu}; it is kept until they end"
+    acts = "it is kept until they end; if nobody needs them, the operator ends them"
+    why = f"the API server has no claim of its name, but programs still use {gpu}; {acts}"
     assert line == f"claim default/claim-u1 (u1): {why}"
     assert heard.said == [("in-use", "u1", why)]
     assert "tangram_plugin_claims_over_in_use 1" in over.bench.driver.metrics.text()
