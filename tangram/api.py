@@ -37,7 +37,9 @@ from tangram.program.streams import complain
 _DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
 _RESOURCE_CLASSES: Final = Resource.of("tangram.dev/v1alpha1", "ResourceClass", "resourceclasses")
 _SHOWN: Final = (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, COMPOSITE_SLICES)
-_MEASURED: Final = (NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, _DAEMON_SETS)
+_ACCOUNTS: Final = Resource.of("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+_BINDINGS: Final = Resource.of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings")
+_MEASURED: Final = (NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, _DAEMON_SETS, _ACCOUNTS, _BINDINGS)
 _RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED, _RESOURCE_CLASSES)}
 _POD_GROUPS: Final = tuple(
     Resource.of(version, "PodGroup", "podgroups", namespaced=True)

@@ -15,6 +15,7 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "looks_total": Definition("counter", "Looks at records, hardware, CDI folder and API server."),
     "claims": Definition("gauge", "Claims with a record on this node, by state."),
     "missing_devices": Definition("gauge", "Devices of prepared claims that are not there any more."),
+    "claims_over_in_use": Definition("gauge", "Claims that are over and whose GPUs programs still use."),
     "hung_calls": Definition("gauge", "Calls into hardware that have not returned for too long."),
 }
 

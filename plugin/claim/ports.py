@@ -56,6 +56,10 @@ class LookObserver(Protocol):
         """Take note that devices of a prepared claim are not there any more."""
         ...
 
+    def in_use(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Take note that a claim is over and stays, because programs use its GPUs."""
+        ...
+
     def kept(self, found: Quarantined) -> None:
         """Take note that the record of a claim cannot be believed, so that the claim stays as it is."""
         ...

@@ -66,6 +66,10 @@ class ClaimObserver(Protocol):
         """Take note that devices of a prepared claim are not there any more."""
         ...
 
+    def in_use(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Take note that a claim is over and stays, because programs use its GPUs."""
+        ...
+
 
 class NoObserver:
     """The observer where claims come from files: there is no status to write."""
@@ -87,4 +91,7 @@ class NoObserver:
         """Do nothing: it stands in the log."""
 
     def missing(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Do nothing: it stands in the log."""
+
+    def in_use(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
         """Do nothing: it stands in the log."""

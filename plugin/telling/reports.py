@@ -31,6 +31,7 @@ _GOODBYE_S: Final = 5.0
 _REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed", "bring in": "BringInFailed"}
 _UNBELIEVED: Final = "RecordUnusable"
 _MISSING: Final = "DeviceMissing"
+_IN_USE: Final = "DeviceInUse"
 _log = logging.getLogger(__name__)
 
 
@@ -122,6 +123,10 @@ class Reports:
             self._missing_since_s.setdefault(uid, self._wall())
             self._put(uid, ref)
         self._wake.set()
+
+    def in_use(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Have an event written on a claim that is over and stays."""
+        self._events.warn(ref, uid, _IN_USE, why)
 
     def all_again(self) -> None:
         """Have the status of every claim with a record written: an earlier process may not have done it."""

@@ -56,6 +56,12 @@ class ProcClients:
         found = [self._client(pid, is_running=pid in running) for pid in sorted(running | opened)]
         return SeenClients(tuple(one for one in found if one is not None), is_listed and is_seen)
 
+    def running_on(self, gpu: GpuUuid) -> SeenClients:
+        """Return the processes that compute or draw on a GPU now, as the driver lists them."""
+        running, is_listed = self._running(gpu)
+        found = (self._client(pid, is_running=True) for pid in sorted(running))
+        return SeenClients(tuple(one for one in found if one is not None), is_listed)
+
     def ask_to_step_aside(self, client: Client) -> None:
         """Ask an NVML process of this driver to let go of the driver for a moment; do not wait for it."""
         with suppress(OSError):  # it has ended
@@ -94,9 +100,8 @@ class ProcClients:
         is_nvml = is_nvml_process(self.proc, found)
         if pid == os.getpid() or (is_nvml and found.parent == os.getpid()):
             return None
-        return Client(
-            pid, found.name, found.started, is_nvml, program_of(self.proc, found) if is_nvml else ""
-        )
+        program = program_of(self.proc, found) if is_nvml else ""
+        return Client(pid, found.name, found.started, is_nvml, program, found.parent)
 
     def _as_numbered_here(self, client: Client) -> bool:
         """Whether the process is an NVML process of this driver where signals are sent, too."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.hardware.types import GpuUuid
@@ -14,7 +14,8 @@ class Client:
 
     Shape: ``name`` as the kernel has it, empty where the process cannot be seen; ``steps_aside`` whether it
            is an NVML process of this driver, which does so when it is asked; ``program`` whose NVML process
-           it is: ``agent``, ``plugin``, empty where that is unknown.
+           it is: ``agent``, ``plugin``, empty where that is unknown; ``parent`` the number of the process
+           that started it, 0 where that is unknown.
     Units: ``started`` clock ticks since the boot; with the number it tells processes apart.
     """
 
@@ -23,6 +24,7 @@ class Client:
     started: int = 0
     steps_aside: bool = False
     program: str = ""
+    parent: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         of = f" of the {self.program}" if self.program else ""
@@ -46,6 +48,13 @@ class GpuClients(Protocol):
 
     def of(self, gpu: GpuUuid) -> SeenClients:
         """Return the processes that hold a GPU now."""
+        ...
+
+    def running_on(self, gpu: GpuUuid) -> SeenClients:
+        """Return the processes that compute or draw on a GPU now, as the driver lists them.
+
+        A process that has only opened the GPU, such as a monitor, is not among them.
+        """
         ...
 
     def ask_to_step_aside(self, client: Client) -> None:

@@ -64,7 +64,11 @@ class MpsProgram:
 
     def is_running(self, name: str) -> bool:
         """Whether the process that the daemon's folder names is alive, and is this daemon."""
-        return self._pid(name) is not None
+        return self.process(name) is not None
+
+    def process(self, name: str) -> int | None:
+        """Return the number of that process, None where the daemon does not run."""
+        return running_process(self.launching.proc, self.folders(name).pipe)
 
     def answers(self, name: str) -> bool:
         """Whether the daemon answers a command. Raises: NotFound without the driver's program."""
@@ -101,7 +105,7 @@ class MpsProgram:
 
     def end_daemon(self, name: str) -> None:
         """End a daemon, if it runs: asked first, then by force. Raises: TimedOut where it goes on."""
-        pid = self._pid(name)
+        pid = self.process(name)
         if pid is None:
             return
         try:
@@ -135,9 +139,6 @@ class MpsProgram:
         while not (found := is_so()) and self.clock() < ends_at:
             self.sleep(_LOOK_AGAIN_S)
         return found
-
-    def _pid(self, name: str) -> int | None:
-        return running_process(self.launching.proc, self.folders(name).pipe)
 
     def _make(self, folders: MpsFolders) -> None:
         """Make the folders anew: what a daemon that died left in its pipes would be in the way."""

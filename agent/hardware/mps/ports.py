@@ -68,6 +68,10 @@ class MpsReader(Protocol):
         """Whether the process that the daemon's folder names is alive, and is this daemon."""
         ...
 
+    def process(self, name: str) -> int | None:
+        """Return the number of that process, None where the daemon does not run."""
+        ...
+
     def answers(self, name: str) -> bool:
         """Whether the daemon answers a command. Raises: NotFound where its program does not exist."""
         ...

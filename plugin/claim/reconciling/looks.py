@@ -19,7 +19,7 @@ from plugin.base.metrics import Metrics
 from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.quarantine.census import Census
 from plugin.claim.reconciling.hardware import missing_of
-from plugin.claim.reconciling.repairer import Repairer
+from plugin.claim.reconciling.repairer import Over, Repairer
 from plugin.claim.reconciling.repairs import End, Rewrite, RunningRepair, Tell, running_repairs
 from plugin.claim.reconciling.sight import Sight
 from plugin.claim.reconciling.told import ToldKept
@@ -105,15 +105,29 @@ class Looks:
     def _end(self, uid: ClaimUid, boot_id: str, no_time: Budget) -> bool:
         finder, asking = self.finder, self.sight.asking
         assert finder is not None, "without it no claim is over"
-        ref = self.repairer.end(
+        over = self.repairer.end(
             uid, boot_id, lambda ref, record: asking.why_over(finder, uid, ref, record), no_time
         )
-        if ref is None:
+        if over is not None and over.users:
+            self._tell_in_use(uid, over)
+            return False
+        self.sight.in_use.discard(uid)
+        if over is None:
             return False
         self.sight.forget(uid)
-        self.observer.changed(uid, ref)
+        self.observer.changed(uid, over.ref)
         self.ended()
         return True
+
+    def _tell_in_use(self, uid: ClaimUid, over: Over) -> None:
+        """Tell once that a claim is over and stays, because programs use its GPUs."""
+        if uid in self.sight.in_use:
+            return
+        self.sight.in_use.add(uid)
+        acts = "it is kept until they end; if nobody needs them, the operator ends them"
+        why = f"{over.why}, but programs still use {over.users}; {acts}"
+        _log.warning("claim %s (%s): %s", over.ref, uid, why)
+        self.observer.in_use(uid, over.ref, why)
 
     def _tell(self, uid: ClaimUid, boot_id: str, no_time: Budget) -> bool:
         """Tell the users of a claim what is missing, or that all of it is there again."""
@@ -169,4 +183,5 @@ class Looks:
         states = Counter(str(record.state) for record in census.records)
         states[_QUARANTINED] = len(census.quarantined)
         self.metrics.only("claims", "state", states)
+        self.metrics.set("claims_over_in_use", len(self.sight.in_use))
         self.metrics.set("missing_devices", sum(map(len, self.sight.missing.by_claim.values())))

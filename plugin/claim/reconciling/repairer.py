@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from plugin.base.budget import Budget
 from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
 from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.reconciling.programs import programs_on
 from plugin.claim.record import Record
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import State
@@ -26,6 +28,15 @@ _log = logging.getLogger(__name__)
 
 WhyOver = Callable[[ClaimRef, Record | None], str]
 """Asks the API server why a claim is over, empty where it is not. Raises: PluginError where nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A claim that is over. Shape: ``users`` the programs for which it was not undone, empty where it was."""
+
+    ref: ClaimRef
+    why: str
+    users: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +93,12 @@ class Repairer:
                     self.steps.end(record, boot_id)
             return True
 
-    def end(self, uid: ClaimUid, boot_id: str, why_over: WhyOver, budget: Budget) -> ClaimRef | None:
-        """Undo a claim if ``why_over`` still says that it is over; return its name then, else None.
+    def end(self, uid: ClaimUid, boot_id: str, why_over: WhyOver, budget: Budget) -> Over | None:
+        """Undo a claim if ``why_over`` still says that it is over, else return None.
 
-        It is asked under the claim's lock: a pod that gets the claim later has it prepared anew. What is on a
-        lost GPU is parked. Raises: PluginError, HardwareError.
+        It is asked under the claim's lock: a pod that gets the claim later has it prepared anew. Where
+        programs use GPUs that it would give up, nothing is undone. What is on a lost GPU is parked.
+        Raises: PluginError, HardwareError.
         """
         with self.locks.claim(uid, f"undo claim {uid}, which is over", budget):
             found = self.store.quarantined(uid)
@@ -95,28 +107,40 @@ class Repairer:
             why = "" if ref is None else why_over(ref, record)
             if ref is None or not why:
                 return None
-            _log.warning("claim %s (%s): %s; what it has here is undone", ref, uid, why)
-            if found is not None:
-                self.end_quarantine(found, boot_id, budget)
-            elif record is not None:
-                self._undo(record, boot_id, budget)
-            return ref
+            with self._targets(record, uid, budget):
+                users = programs_on(self.steps, uid, boot_id)
+                if not users:
+                    _log.warning("claim %s (%s): %s; what it has here is undone", ref, uid, why)
+                    if found is not None:
+                        self._end_quarantine(found, boot_id)
+                    elif record is not None:
+                        self._undo(record, boot_id)
+                return Over(ref, why, users)
 
     def end_quarantine(self, found: Quarantined, boot_id: str, budget: Budget | None = None) -> None:
         """Undo what a claim in quarantine may hold, and park what is on a lost GPU.
 
         The caller holds the claim's lock. Raises: PluginError.
         """
+        with self._targets(found.record, found.uid, budget):
+            self._end_quarantine(found, boot_id)
+
+    def _targets(
+        self, record: Record | None, uid: ClaimUid, budget: Budget | None
+    ) -> AbstractContextManager[None]:
+        targets = () if record is None else record.lock_targets
+        return self.locks.targets(targets, f"undo claim {uid}", budget)
+
+    def _end_quarantine(self, found: Quarantined, boot_id: str) -> None:
         record = self.store.end_quarantine(found)
         if record is None:
             self.steps.remove_files(found.known.ref, found.uid)
             return
         with attributed("release", record.ref, found.uid):
-            self._undo(record, boot_id, budget)
+            self._undo(record, boot_id)
 
-    def _undo(self, record: Record, boot_id: str, budget: Budget | None) -> None:
-        with self.locks.targets(record.lock_targets, f"undo claim {record.uid}", budget):
-            try:
-                self.steps.end(record, boot_id)
-            except LOST as error:
-                _log.warning(PARKED, record.ref, record.uid, error)
+    def _undo(self, record: Record, boot_id: str) -> None:
+        try:
+            self.steps.end(record, boot_id)
+        except LOST as error:
+            _log.warning(PARKED, record.ref, record.uid, error)

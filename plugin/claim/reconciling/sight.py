@@ -29,10 +29,12 @@ _log = logging.getLogger(__name__)
 class Sight:
     """Sees the claims of one node, and remembers what earlier looks saw. One thread looks at a time.
 
+    Shape: ``in_use`` the claims that are over and stay, because programs use their GPUs.
     Units: ``clock`` counts seconds.
     """
 
     def __init__(self, steps: ClaimSteps, clock: Callable[[], float]) -> None:
+        self.in_use: set[ClaimUid] = set()
         self.missing = MissingDevices()
         self.asking = Asking(clock)
         self.documents = KnownDocuments(steps.cdi)
@@ -43,6 +45,7 @@ class Sight:
         """Forget a claim: it was prepared anew, or undone. Any thread may call it."""
         self.missing.forget(uid)
         self.asking.forget(uid)
+        self.in_use.discard(uid)
 
     def seen(
         self, census: Census, boot_id: str, finder: ClaimFinder | None, is_wanted: Callable[[], bool]
@@ -53,6 +56,7 @@ class Sight:
         """
         prepared = [one for one in census.records if one.state is State.COMPLETED and one.boot_id == boot_id]
         uids = {record.uid for record in prepared}
+        self.in_use.intersection_update(uids | {one.uid for one in census.quarantined})
         self.documents.keep_only(uids)
         for gone in self.missing.by_claim.keys() - uids:
             self.missing.forget(gone)

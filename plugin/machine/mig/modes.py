@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from agent.hardware.clients.ports import Client, GpuClients, SeenClients
 from agent.hardware.errors import HardwareError
@@ -21,10 +20,9 @@ from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.numbering import NumberedGpu
 from plugin.base.errors import GpuBusy, ModeBlocked, PlacementTaken, StorageFailed
 from plugin.machine.mig.made import MadeModes
-from plugin.machine.texts import gpu_text
+from plugin.machine.texts import MOST_NAMED, clients_text, gpu_text
 from plugin.machine.waiting import Waiting
 
-_MOST_NAMED: Final = 5
 _log = logging.getLogger(__name__)
 
 
@@ -137,8 +135,5 @@ def _by(held: SeenClients) -> str:
     """Return who holds a GPU, as the end of a sentence."""
     if not held.found:
         return "by no process that can be seen"
-    named = ", ".join(map(str, held.found[:_MOST_NAMED]))
-    more = len(held.found) - _MOST_NAMED
-    if more > 0:
-        return f"by {named} and {more} more"
-    return f"by {named}" + ("" if held.is_complete else ", and perhaps by others that cannot be seen")
+    is_all = held.is_complete or len(held.found) > MOST_NAMED
+    return f"by {clients_text(held.found)}{'' if is_all else ', and perhaps by others that cannot be seen'}"

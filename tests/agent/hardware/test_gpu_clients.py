@@ -108,6 +108,23 @@ def test_who_runs_on_the_gpu_is_named_whatever_it_has_open(driver: Driver, start
     assert [str(one) for one in driver.found()] == [f"python3 ({program.pid})"]
 
 
+def test_a_monitor_that_has_the_gpu_open_does_not_run_on_it(driver: Driver, started: Started) -> None:
+    started("dcgm", driver.node)
+    program = started("python3", driver.node)
+    driver.running.append(program.pid)
+
+    (running,) = driver.clients.running_on(GPU).found
+
+    assert (running.pid, running.parent) == (program.pid, os.getpid())
+
+
+def test_what_runs_on_a_gpu_that_cannot_be_asked_is_unknown(driver: Driver, started: Started) -> None:
+    driver.running.append(started("python3", driver.node).pid)
+    driver.is_lost = True
+
+    assert driver.clients.running_on(GPU) == SeenClients((), is_complete=False)
+
+
 def test_who_has_another_file_of_that_name_open_is_no_client(
     driver: Driver, started: Started, tmp_path: Path
 ) -> None:

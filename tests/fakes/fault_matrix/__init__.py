@@ -27,6 +27,7 @@ from devices_of_kinds import (
 )
 
 from plugin.claim.states import State
+from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.netdev_nic import NetdevNicKind
 from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.registry import KINDS
@@ -99,6 +100,10 @@ UNPREPARED_LATER = Row("unprepare", Fault.KILLED, "start, unprepare")
 PREPARED_AGAIN = Row("unprepare", Fault.KILLED, "prepare")
 LOOKED = Row("look", Fault.KILLED, "start, look")
 LOOKED_AWAY = Row("look away", Fault.KILLED, "start, unprepare")
+REWRITTEN = Row("write a document again", Fault.KILLED, "look")
+REWRITTEN_LATER = Row("write a document again", Fault.KILLED, "start, look")
+ENDED = Row("end a claim that is over", Fault.KILLED, "look")
+ENDED_LATER = Row("end a claim that is over", Fault.KILLED, "start")
 REFUSED = Row("prepare", Fault.REFUSED, "-")
 LATE = Row("prepare", Fault.LATE, "-")
 HANGS = Row("prepare", Fault.HANGS, "the call returns")
@@ -122,6 +127,8 @@ JOINED_AGAIN = Row("prepare on a fabric", Fault.KILLED, "prepare")
 PARTED = Row("unprepare on a fabric", Fault.KILLED, "unprepare")
 PARTED_LATER = Row("unprepare on a fabric", Fault.KILLED, "start, unprepare")
 
+STEPS_OF_REWRITING = 3
+"""A document is half written, written, in place."""
 OF_GPUS = tuple(kind for kind in KINDS.preparable if EXAMPLES[type(kind)].node == "a100x2")
 
 
@@ -191,6 +198,10 @@ STEPS: Mapping[Row, Callable[[AnyKind], int]] = {
     JOINED_AGAIN: steps_of_joining,
     PARTED: steps_of_parting,
     PARTED_LATER: steps_of_parting,
+    REWRITTEN: lambda _: STEPS_OF_REWRITING,
+    REWRITTEN_LATER: lambda _: STEPS_OF_REWRITING,
+    ENDED: steps_of_unprepare,
+    ENDED_LATER: lambda kind: steps_of_unprepare(kind) if isinstance(kind, MigPartitionKind) else 0,
     REFUSED: changes,
     LATE: changes,
     HANGS: changes,

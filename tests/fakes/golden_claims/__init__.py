@@ -1,9 +1,10 @@
-"""The claims of which golden records exist, one of each kind of device and a few more."""
+"""The claims of which golden records exist: one of each kind of device, and some in later states."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from devices_of_kinds import EXAMPLES, SHARE_ID
@@ -22,9 +23,28 @@ OPTIONS = {
 }
 
 
+class Later(StrEnum):
+    """What comes after a claim was prepared, before its record is taken."""
+
+    NOTHING = ""
+    IN_POD = "in-pod"
+    """A container's hook had its interface brought into the pod."""
+    PARKED = "parked"
+    """GPU 0 was lost, and the pod ended."""
+
+
+LOST = "gpu-0:lost"
+POD_PROCESS = 4711
+"""The number of the container's process, in whose place a file stands for the pod's network namespace."""
+
+
 @dataclass(frozen=True)
 class GoldenClaim:
-    """A claim. Shape: ``devices`` and ``parameters`` by request; ``options`` of the plugin that it needs."""
+    """A claim.
+
+    Shape: ``devices`` and ``parameters`` by request; ``options`` of the plugin that it needs; ``later`` what
+           comes after it was prepared.
+    """
 
     name: str
     node: str
@@ -33,6 +53,7 @@ class GoldenClaim:
     admin_access: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
+    later: Later = Later.NOTHING
 
     def document(self, uid: str = UID) -> Mapping[str, Any]:
         """Return the claim as the API has it."""
@@ -80,6 +101,13 @@ def _of_kinds() -> Iterator[GoldenClaim]:
         yield GoldenClaim(str(tag), example.node, {"r": example.device}, parameters, options=OPTIONS)
 
 
+def _in_pods() -> Iterator[GoldenClaim]:
+    """Those of each kind with an interface."""
+    for claim in _of_kinds():
+        if claim.name.endswith("-netdev"):
+            yield replace(claim, name=f"{claim.name}-{Later.IN_POD}", later=Later.IN_POD)
+
+
 CLAIMS: Sequence[GoldenClaim] = (
     *_of_kinds(),
     GoldenClaim("admin-access", "a100x2", {"r": "gpu-0"}, admin_access=True),
@@ -93,3 +121,15 @@ CLAIMS: Sequence[GoldenClaim] = (
         needed=("--vfs",),
     ),
 )
+
+LATER: Sequence[GoldenClaim] = (
+    *_in_pods(),
+    GoldenClaim("mig-parked", "a100x2", {"r": "gpu-0-mig-3g-20gb-4-7"}, later=Later.PARKED),
+    GoldenClaim(
+        "two-devices-parked",
+        "a100x2",
+        {"half": "gpu-0-mig-3g-20gb-4-7", "whole": "gpu-1"},
+        later=Later.PARKED,
+    ),
+)
+"""Claims whose records are taken later than when they are prepared."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from devices_of_kinds import ON_DEMAND
-from golden_claims import FOLDER, UID
+from golden_claims import CLAIMS, FOLDER, UID
 from older_versions import FORMATS, RECORDS
 
 from agent.hardware.simulated.state import StateFile
@@ -24,7 +24,12 @@ from plugin.runtime.mailbox import Mailbox
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.model.claim import AllocatedClaim, ClaimUid
 
-GOLDEN = sorted(str(path.parent.relative_to(RECORDS)) for path in RECORDS.glob("*/*/record.json"))
+NAMES = {claim.name for claim in CLAIMS}
+GOLDEN = sorted(
+    str(path.parent.relative_to(RECORDS))
+    for path in RECORDS.glob("*/*/record.json")
+    if path.parent.name in NAMES
+)
 
 
 @dataclass

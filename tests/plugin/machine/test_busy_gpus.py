@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from devices_of_kinds import modes_of
+from gpu_programs import CLIENT, Started, programs, said
 from nvml_machine import NvmlMachine
 
 from agent.hardware.clients.adapter import ProcClients
@@ -29,22 +27,6 @@ from plugin.machine.mig.made import MadeModes
 from plugin.machine.mig.modes import MigModes
 from plugin.machine.waiting import Waiting
 
-CLIENT = """
-import os
-import sys
-from pathlib import Path
-from agent.hardware.simulated import SimulatedMachine
-
-machine = SimulatedMachine.attach(Path(sys.argv[1]))
-names = sys.argv[2:]
-while len(names) > 1 and os.fork():
-    names.pop()
-Path("/proc/self/comm").write_text(names[-1])
-with machine.client(machine.node.cards[0].uuid):
-    os.write(1, f"{os.getpid()} {names[-1]}\\n".encode())
-    sys.stdin.read()
-"""
-"""A process for each name; they end when their input does."""
 AGENT = """
 import sys
 from agent.hardware.late import LateGpus
@@ -59,31 +41,11 @@ while True:
 """
 """A program that reads its GPUs once for each line of its input; ``agent`` is among its arguments."""
 
-Started = Callable[..., subprocess.Popen[str]]
-
 
 @pytest.fixture
 def started() -> Iterator[Started]:
-    """Start Python programs; they end when their input does, with the test."""
-    with ExitStack() as running:
-
-        def start(program: str, *arguments: str) -> subprocess.Popen[str]:
-            process = subprocess.Popen(
-                [sys.executable, "-c", program, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            running.enter_context(process)
-            return process
-
+    with programs() as start:
         yield start
-
-
-def said(process: subprocess.Popen[str]) -> str:
-    """Return the next line that a program says."""
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
 
 
 def number(gpu: Any) -> NumberedGpu:
@@ -100,7 +62,7 @@ def refused(modes: MigModes, gpu: NumberedGpu) -> str:
 
 def test_who_holds_a_busy_gpu_is_named_with_its_number(bench: Any, started: Started) -> None:
     gpu = number(bench.simulated.gpus.gpus()[0])
-    dcgm = started(CLIENT, str(bench.simulated.directory), "nv-hostengine")
+    dcgm = started(CLIENT, bench.simulated.directory, 0, "nv-hostengine")
     assert said(dcgm)
 
     reason = refused(modes_of(bench), gpu)
@@ -111,7 +73,7 @@ def test_who_holds_a_busy_gpu_is_named_with_its_number(bench: Any, started: Star
 
 def test_of_many_clients_five_are_named_and_the_others_counted(bench: Any, started: Started) -> None:
     gpu = number(bench.simulated.gpus.gpus()[0])
-    clients = started(CLIENT, str(bench.simulated.directory), *(f"train-{index}" for index in range(7)))
+    clients = started(CLIENT, bench.simulated.directory, 0, *(f"train-{index}" for index in range(7)))
     lines = [said(clients).split() for _ in range(7)]
 
     reason = refused(modes_of(bench), gpu)
@@ -130,7 +92,7 @@ def test_a_client_that_nobody_sees_is_not_made_up(bench: Any) -> None:
 
 
 def test_a_claim_that_is_refused_for_it_says_who_holds_the_gpu(bench: Any, started: Started) -> None:
-    client = started(CLIENT, str(bench.simulated.directory), "nv-hostengine")
+    client = started(CLIENT, bench.simulated.directory, 0, "nv-hostengine")
     assert said(client)
 
     with pytest.raises(GpuBusy, match=rf"in use by nv-hostengine \({client.pid}\)"):
@@ -194,7 +156,7 @@ def test_the_agent_is_left_alone_where_somebody_else_holds_the_gpu_too(
     machine: NvmlMachine, modes: MigModes, gpu: NumberedGpu, started: Started
 ) -> None:
     assert said(started(AGENT, "agent")) == "2"
-    dcgm = started(CLIENT, str(machine.simulated.directory), "nv-hostengine")
+    dcgm = started(CLIENT, machine.simulated.directory, 0, "nv-hostengine")
     assert said(dcgm)
     before = modes.clients.of(gpu.uuid).found
 

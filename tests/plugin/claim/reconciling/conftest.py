@@ -29,6 +29,9 @@ class Heard(NoObserver):
     def missing(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
         self.said.append(("missing", uid, why))
 
+    def in_use(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        self.said.append(("in-use", uid, why))
+
     def kept(self, found: Quarantined) -> None:
         self.said.append(("kept", found.uid, found.why))
 

@@ -6,19 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fault_matrix
 import pytest
 from devices_of_kinds import example_of, steps_of_unprepare
+from fault_matrix import STEPS_OF_REWRITING, Row, outcome_of, points
+from fault_matrix.collecting import Note
 
 from plugin.claim.states import State
-from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
 
-STEPS_OF_REWRITING = 3
-"""A document is half written, written, in place."""
-REWRITING = [(kind, step) for kind in KINDS.preparable for step in range(1, STEPS_OF_REWRITING + 1)]
-ENDING = [(kind, step) for kind in KINDS.preparable for step in range(1, steps_of_unprepare(kind) + 1)]
-STARTED = [kind for kind in KINDS.preparable if isinstance(kind, MigPartitionKind)]
+REWRITING, ENDING = points(fault_matrix.REWRITTEN), points(fault_matrix.ENDED)
+STARTED = points(fault_matrix.ENDED_LATER)
 """After which a start is tried, too: every kind's is in the crashes of unprepare."""
 Dies = Callable[[str, AnyKind, int], str]
 
@@ -45,21 +44,25 @@ def looked(bench: Any, heard: Any) -> None:
     bench.driver.looks(heard).look()
 
 
-def started(bench: Any, heard: Any) -> None:
-    bench.restart()
-    looked(bench, heard)
+def then(row: Row) -> str:
+    return row.then
 
 
 @pytest.mark.parametrize(("kind", "step"), REWRITING, ids=named)
+@pytest.mark.parametrize("row", [fault_matrix.REWRITTEN, fault_matrix.REWRITTEN_LATER], ids=then)
 def test_killed_while_it_writes_a_document_again_the_next_look_writes_the_same(
-    bench: Any, heard: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, heard: Any, dies: Dies, note: Note, kind: AnyKind, step: int, row: Row
 ) -> None:
     before = bench.document("u1").read_bytes()
     bench.document("u1").unlink()
-    assert dies("look", kind, step)
+    point = dies("look", kind, step)
+    assert point
 
-    (looked if step == STEPS_OF_REWRITING else started)(bench, heard)
+    if row is fault_matrix.REWRITTEN_LATER:
+        bench.restart()
+    looked(bench, heard)
 
+    note(row, kind, step, point, outcome_of(bench))
     assert bench.document("u1").read_bytes() == before
     assert [path.name for path in bench.options.cdi_dir.iterdir()] == [bench.document("u1").name]
     bench.unprepare("u1")
@@ -68,27 +71,31 @@ def test_killed_while_it_writes_a_document_again_the_next_look_writes_the_same(
 
 @pytest.mark.parametrize(("kind", "step"), ENDING, ids=named)
 def test_killed_while_it_undoes_a_claim_that_is_over_the_next_look_leaves_nothing_half_undone(
-    bench: Any, heard: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, heard: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
-    assert dies("look-long", kind, step)
+    point = dies("look-long", kind, step)
+    assert point
 
     bench.driver.parked.look_after()
     looked(bench, heard)
 
+    note(fault_matrix.ENDED, kind, step, point, outcome_of(bench))
     assert all(record.state is State.COMPLETED for record in bench.records())
     assert bool(bench.records()) == bench.document("u1").exists()
     bench.unprepare("u1")
     assert bench.leftovers() == []
 
 
-@pytest.mark.parametrize(("kind", "step"), [point for point in ENDING if point[0] in STARTED], ids=named)
+@pytest.mark.parametrize(("kind", "step"), STARTED, ids=named)
 def test_killed_while_it_undoes_a_claim_that_is_over_the_next_start_leaves_nothing_half_undone(
-    bench: Any, dies: Dies, kind: AnyKind, step: int
+    bench: Any, dies: Dies, note: Note, kind: AnyKind, step: int
 ) -> None:
-    assert dies("look-long", kind, step)
+    point = dies("look-long", kind, step)
+    assert point
 
     bench.restart()
 
+    note(fault_matrix.ENDED_LATER, kind, step, point, outcome_of(bench))
     assert bool(bench.records()) == bench.document("u1").exists()
     bench.unprepare("u1")
     assert bench.leftovers() == []
