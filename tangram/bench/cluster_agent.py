@@ -26,6 +26,11 @@ _READING: Final = "GET|LIST"
 _MUST_START_MS: Final = 2000
 _MUST_MIB: Final = {"agent": 90, "plugin": 80}
 _RESIDENT: Final = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
+_STATUSES: Final = (
+    'for one in /proc/[0-9]*; do [ "$(readlink $one/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ] '
+    "&& cat $one/status; done; true"
+)
+"""Prints the status of each process of this container: the pod sees all processes of the node."""
 _MINUTE_S: Final = 60.0
 
 
@@ -118,19 +123,19 @@ def at_rest(bench: Bench) -> Sequence[Row]:
 
 
 def memory(bench: Bench, pod: Document) -> Iterator[Row]:
-    """Yield what each program of Tangram's pod holds: its own process and all that it has mapped."""
+    """Yield what each program of Tangram's pod holds: its own process, the largest of its container."""
     name = pod["metadata"]["name"]
     for program, must in _MUST_MIB.items():
-        status = bench.kubectl(
-            "exec", f"--namespace={NAMESPACE}", name, f"--container={program}", "--", "cat", "/proc/1/status"
+        statuses = bench.kubectl(
+            "exec", f"--namespace={NAMESPACE}", name, f"--container={program}", "--", "sh", "-c", _STATUSES
         )
-        found = _RESIDENT.search(status)
-        if found is None:
+        found = [int(each) for each in _RESIDENT.findall(statuses)]
+        if not found:
             raise BadInput(f"cannot read the memory of container {program} of pod {name}: no VmRSS")
         yield Row(
             case=f"memory of the {program}",
             unit=Unit.MEBIBYTES,
-            median=int(found[1]) / 1024,
+            median=max(found) / 1024,
             must=must,
-            note="resident, shared pages included",
+            note="resident, shared pages included; without its NVML process",
         )
