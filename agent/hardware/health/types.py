@@ -1,0 +1,117 @@
+"""The health of devices as the driver and the kernel report it, as plain values. Nothing is judged here.
+
+Events come once; vitals are true when they are read. What follows from them is decided in ``agent.health``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent.hardware.types import Bdf, GpuUuid
+
+
+class GpuEventKind(StrEnum):
+    """What an event of the driver is about. Source: nvml.h, ``nvmlEventType*``."""
+
+    XID = "xid"
+    UNCORRECTABLE_ECC = "uncorrectable-ecc"
+    MIG_CHANGED = "mig-changed"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuEvent:
+    """Equal events of one GPU since the last answer, as one.
+
+    Shape: ``gpu`` None where the driver names none that we know; ``xid`` of XID events alone, whatever number
+           the driver gave; ``gi_id`` and ``ci_id`` None where the whole GPU is meant; ``times`` how many.
+    """
+
+    gpu: GpuUuid | None
+    kind: GpuEventKind
+    xid: int | None = None
+    gi_id: int | None = None
+    ci_id: int | None = None
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unwatched:
+    """A GPU whose events do not come, and why."""
+
+    gpu: GpuUuid
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuEvents:
+    """What came while one call waited.
+
+    Shape: ``events`` empty where nothing came; ``unwatched`` the GPUs that do not report now;
+           ``is_new_session`` whether events may have been missed before: vitals must be read again.
+    """
+
+    events: tuple[GpuEvent, ...] = ()
+    unwatched: tuple[Unwatched, ...] = ()
+    is_new_session: bool = False
+
+
+class Slowdown(StrEnum):
+    """Why the hardware slows a GPU down. Source: nvml.h, ``nvmlClocksEventReason*``."""
+
+    HARDWARE_THERMAL = "hardware-thermal"
+    HARDWARE_POWER_BRAKE = "hardware-power-brake"
+    SOFTWARE_THERMAL = "software-thermal"
+
+
+class Recovery(StrEnum):
+    """What the driver says that a GPU needs. Source: nvml.h, ``nvmlDeviceGpuRecoveryAction_t``."""
+
+    NONE = "none"
+    RESET = "gpu-reset"
+    REBOOT = "node-reboot"
+    DRAIN_P2P = "drain-p2p"
+    DRAIN_AND_RESET = "drain-and-reset"
+
+
+class FabricState(StrEnum):
+    """How far a GPU has come in joining its NVLink fabric. Source: nvml.h, ``NVML_GPU_FABRIC_STATE_*``."""
+
+    NOT_SUPPORTED = "not-supported"
+    NOT_STARTED = "not-started"
+    IN_PROGRESS = "in-progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuVitals:
+    """What the driver tells of a GPU's health now.
+
+    Shape: None wherever the model, the driver or the GPU's mode has no such value;
+           ``links_down`` numbers of NVLinks that the GPU has and that are not active.
+    Units: ``uncorrectable_ecc`` errors since the driver was loaded or the GPU was reset.
+    """
+
+    gpu: GpuUuid
+    uncorrectable_ecc: int | None = None
+    is_remap_pending: bool | None = None
+    has_remap_failed: bool | None = None
+    slowdowns: frozenset[Slowdown] = frozenset()
+    links_down: tuple[int, ...] = ()
+    fabric: FabricState | None = None
+    recovery: Recovery | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicVitals:
+    """What the kernel tells of a NIC function's health now.
+
+    Shape: ``bdf`` a PF's or a VF's; ``has_link`` None where it has no interface, or one that is set down, so
+           that nothing is known of its link; ``ports_down`` RDMA ports that are not active, as ``mlx5_0/1``.
+    """
+
+    bdf: Bdf
+    has_link: bool | None = None
+    ports_down: tuple[str, ...] = ()
