@@ -1,80 +1,126 @@
-"""The counters and gauges of one program, and their text for Prometheus. Safe to use from any thread.
+"""The metrics of one program, and their text for Prometheus. Safe to use from any thread.
 
-Source: Prometheus text exposition format 0.0.4.
+The values are kept by Prometheus's own client. Here are the definitions: a program names all its metrics with
+their labels in one table, from which the documents are written and the rules of alerts are checked.
 """
 
 from __future__ import annotations
 
+import platform
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final, Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics import MetricWrapperBase
+
+# When each series began would be one more gauge for each counter; Prometheus notices restarts without it.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 Labels = tuple[tuple[str, str], ...]
+_KINDS: Final[Mapping[str, type[Counter | Gauge]]] = {"counter": Counter, "gauge": Gauge}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What one metric is. Shape: ``help`` is one sentence."""
+    """What one metric is.
 
-    kind: Literal["counter", "gauge"]
+    Shape: ``help`` is one sentence; ``labels`` are the names of its labels; ``buckets`` the upper bounds of a
+           histogram, ascending; ``prefix`` stands before its name, None for the prefix of its program.
+    """
+
+    kind: Literal["counter", "gauge", "histogram"]
     help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    prefix: str | None = None
+
+
+BUILD_INFO: Final = Definition(
+    "gauge", "1, with the version of the program and of Python.", ("version", "python")
+)
 
 
 class Registry:
     """Holds the values of a fixed set of metrics, by name and labels.
 
-    Shape: ``prefix`` stands before every name in the text; a name that has no definition is a KeyError.
+    Shape: ``prefix`` stands before every name in the text; a name that has no definition is a KeyError, and
+           labels that are not those of the definition a ValueError.
     """
 
     def __init__(self, prefix: str, definitions: Mapping[str, Definition]) -> None:
-        self._prefix = prefix
-        self._definitions = definitions
         self._lock = threading.Lock()
-        self._values: dict[str, dict[Labels, float]] = {name: {} for name in definitions}
+        self._shown = CollectorRegistry(auto_describe=False)
+        self._waiting: set[str] = set()
+        self._metrics: dict[str, Any] = {}
+        for name, definition in definitions.items():
+            self._metrics[name] = _made(full_name(prefix, name, definition), definition)
+            if definition.kind == "gauge":  # it says nothing before it has a value
+                self._waiting.add(name)
+            else:
+                self._shown.register(self._metrics[name])
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
         self.add(name, 1.0, **labels)
 
     def add(self, name: str, amount: float, **labels: str) -> None:
-        """Add to a counter."""
+        """Add to a counter, or to a gauge."""
         with self._lock:
-            series = self._values[name]
-            key = tuple(sorted(labels.items()))
-            series[key] = series.get(key, 0.0) + amount
+            self._series(name, labels).inc(amount)
+
+    def observe(self, name: str, value: float, **labels: str) -> None:
+        """Add a value to a histogram."""
+        with self._lock:
+            self._series(name, labels).observe(value)
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""
         with self._lock:
-            self._values[name][tuple(sorted(labels.items()))] = value
+            self._series(name, labels).set(value)
 
     def only(self, name: str, label: str, values: Mapping[str, float]) -> None:
         """Replace all series of a gauge that has one label."""
-        with self._lock:
-            self._values[name] = {((label, key),): value for key, value in values.items()}
+        self.replace(name, {((label, key),): value for key, value in values.items()})
 
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
         """Replace all series of a gauge, whatever its labels. Shape: labels by name."""
         with self._lock:
-            self._values[name] = dict(values)
+            self._metrics[name].clear()
+            for labels, value in values.items():
+                self._series(name, dict(labels)).set(value)
 
     def text(self) -> str:
         """Return every metric that has a value, in Prometheus's text form."""
         with self._lock:
-            return "".join(f"{line}\n" for line in self._lines())
+            return generate_latest(self._shown).decode()
 
-    def _lines(self) -> Iterator[str]:
-        for name, definition in self._definitions.items():
-            if not self._values[name]:
-                continue
-            full_name = f"{self._prefix}{name}"
-            yield f"# HELP {full_name} {definition.help}"
-            yield f"# TYPE {full_name} {definition.kind}"
-            for labels, value in sorted(self._values[name].items()):
-                shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-                yield f"{full_name}{{{shown}}} {value:.17g}" if shown else f"{full_name} {value:.17g}"
+    def _series(self, name: str, labels: Mapping[str, str]) -> Any:
+        metric = self._metrics[name]
+        if name in self._waiting:
+            self._waiting.discard(name)
+            self._shown.register(metric)
+        return metric.labels(**labels) if labels else metric
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def full_name(prefix: str, name: str, definition: Definition) -> str:
+    """Return the name under which Prometheus knows a metric."""
+    return f"{prefix if definition.prefix is None else definition.prefix}{name}"
+
+
+def set_build_info(metrics: Registry) -> None:
+    """Set the gauge ``build_info``, which ``BUILD_INFO`` defines."""
+    try:
+        release = version("tangram-dra")
+    except PackageNotFoundError:  # the folders alone, without an installation
+        release = "unknown"
+    metrics.set("build_info", 1.0, version=release, python=platform.python_version())
+
+
+def _made(name: str, definition: Definition) -> MetricWrapperBase:
+    if definition.kind == "histogram":
+        return Histogram(name, definition.help, definition.labels, buckets=definition.buckets, registry=None)
+    return _KINDS[definition.kind](name, definition.help, definition.labels, registry=None)

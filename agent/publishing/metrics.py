@@ -5,36 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from daemon.metrics import Definition, Registry
+from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
 
-_PREFIX: Final = "tangram_agent_"
-_DEFINITIONS: Final[Mapping[str, Definition]] = {
-    "slices": Definition("gauge", "Slices of this node that the API server holds, by kind."),
-    "devices": Definition("gauge", "Devices of this node that are published, by kind."),
+PREFIX: Final = "tangram_agent_"
+DEFINITIONS: Final[Mapping[str, Definition]] = {
+    "build_info": BUILD_INFO,
+    "slices": Definition("gauge", "Slices of this node that the API server holds, by kind.", ("kind",)),
+    "devices": Definition("gauge", "Devices of this node that are published, by kind.", ("kind",)),
     "left_out_devices": Definition("gauge", "Devices that could not be read or described."),
     "unreadable_devices": Definition(
         "gauge", "Devices that cannot be read now and are published as they were, with a taint."
     ),
     "refused_entries": Definition(
-        "gauge", "Devices, mixins and counter sets that the API server refuses, by kind of slice."
+        "gauge", "Devices, mixins and counter sets that the API server refuses, by kind of slice.", ("kind",)
     ),
     "withheld_devices": Definition(
-        "gauge", "Devices that are not offered because they cannot be prepared, by type and reason."
+        "gauge",
+        "Devices that are not offered because they cannot be prepared, by type and reason.",
+        ("kind", "reason"),
     ),
     "unlisted_gpus": Definition(
-        "gauge", "GPUs that PCI shows and the driver does not list, by reason. No claim can have them."
+        "gauge",
+        "GPUs that PCI shows and the driver does not list, by reason. No claim can have them.",
+        ("reason",),
     ),
     "foreign_mig_instances": Definition(
-        "gauge", "MIG instances that no record of a claim explains, by GPU. What overlaps them has a taint."
+        "gauge",
+        "MIG instances that no record of a claim explains, by GPU. What overlaps them has a taint.",
+        ("gpu",),
     ),
     "allocator": Definition(
-        "gauge", "1 for who allocates this node's devices: controller or kube-scheduler."
+        "gauge", "1 for who allocates this node's devices: controller or kube-scheduler.", ("allocator",)
     ),
     "allocator_refused": Definition(
         "gauge", "1 while the Node's label names the controller and the API server drops the taints for it."
     ),
-    "writes_total": Definition("counter", "Writes to the API server that succeeded, by kind and verb."),
-    "failures_total": Definition("counter", "Attempts to publish that failed, by kind."),
+    "writes_total": Definition(
+        "counter", "Writes to the API server that succeeded, by kind and verb.", ("kind", "verb")
+    ),
+    "failures_total": Definition("counter", "Attempts to publish that failed, by kind.", ("kind",)),
     "foreign_slices_allowed": Definition(
         "gauge", "1 where no admission policy keeps this agent from writing slices of other nodes."
     ),
@@ -44,15 +53,17 @@ _DEFINITIONS: Final[Mapping[str, Definition]] = {
     "discoveries_total": Definition("counter", "Successful discoveries of this machine's devices."),
     "discovery_failures_total": Definition("counter", "Discoveries that failed."),
     "unforeseen_failures_total": Definition(
-        "counter", "Unexpected errors, by what failed; the log has the traceback."
+        "counter", "Unexpected errors, by what failed; the log has the traceback.", ("of",)
     ),
-    "watch_interruptions_total": Definition("counter", "Watches that broke, by kind."),
+    "watch_interruptions_total": Definition("counter", "Watches that broke, by kind.", ("kind",)),
     "form": Definition(
-        "gauge", "1 for the form in which devices are published; fixed: only devices that cannot overlap."
+        "gauge",
+        "1 for the form in which devices are published; fixed: only devices that cannot overlap.",
+        ("form",),
     ),
-    "dropped_field": Definition("gauge", "1 for each slice field that the API server drops."),
+    "dropped_field": Definition("gauge", "1 for each slice field that the API server drops.", ("field",)),
     "last_published_timestamp_seconds": Definition(
-        "gauge", "When the API server last held every wanted slice, by kind."
+        "gauge", "When the API server last held every wanted slice, by kind.", ("kind",)
     ),
 }
 
@@ -61,4 +72,5 @@ class Metrics(Registry):
     """The agent's counters and gauges."""
 
     def __init__(self) -> None:
-        super().__init__(_PREFIX, _DEFINITIONS)
+        super().__init__(PREFIX, DEFINITIONS)
+        set_build_info(self)

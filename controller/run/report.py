@@ -46,6 +46,7 @@ class Report:
         self._doubles: frozenset[object] = frozenset()
         self._untainted: tuple[str, ...] = ()
         self._unreadable: frozenset[str] = frozenset()
+        self._told_taken_back = 0
 
     def surprises(self, clock: Callable[[], float]) -> Surprises:
         """Return what counts unexpected errors into the same metrics. Units: ``clock`` in seconds."""
@@ -109,7 +110,8 @@ class Report:
         metrics.set("held_back_nodes", len(coordinator.standing.held_back))
         metrics.set("unreadable_slices", len(seen.problems))
         metrics.set("doubly_held_devices", len(seen.doubles))
-        metrics.set("deallocations_total", coordinator.counts.taken_back)
+        metrics.add("deallocations_total", coordinator.counts.taken_back - self._told_taken_back)
+        self._told_taken_back = coordinator.counts.taken_back
         metrics.set("leader", float(is_leading))
         self._tell_doubles(coordinator)
         self._tell_untainted(coordinator)

@@ -93,4 +93,4 @@ def test_the_installed_agent_found_that_it_may_not(control: ClusterControl, node
         asked = ["busybox", "wget", "-qO-", "http://127.0.0.1:9464/metrics"]
         return control.run_on_node(node, asked).stdout
 
-    eventually(lambda: "tangram_agent_foreign_slices_allowed 0" in metrics(), "the agent has asked")
+    eventually(lambda: "tangram_agent_foreign_slices_allowed 0.0" in metrics(), "the agent has asked")

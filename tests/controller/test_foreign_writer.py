@@ -63,12 +63,12 @@ def test_a_device_that_is_held_twice_is_told_once_with_both_claims(
     (told,) = [one.getMessage() for one in caplog.records]
     assert "default/ours" in told
     assert "default/foreign" in told
-    assert "tangram_controller_doubly_held_devices 1\n" in metrics.text()
+    assert "tangram_controller_doubly_held_devices 1.0\n" in metrics.text()
 
     world.server.drop("ResourceClaim", "foreign")
     world.settle()
     report.state(world.coordinator, is_leading=True)
-    assert "tangram_controller_doubly_held_devices 0\n" in metrics.text()
+    assert "tangram_controller_doubly_held_devices 0.0\n" in metrics.text()
 
 
 @pytest.mark.parametrize("first", ["ours", "foreign"])

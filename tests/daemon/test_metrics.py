@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.metrics import Definition, Registry
+from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
 
 DEFINITIONS = {
-    "writes_total": Definition("counter", "Writes that succeeded."),
-    "form": Definition("gauge", "1 for the present form."),
+    "build_info": BUILD_INFO,
+    "writes_total": Definition("counter", "Writes that succeeded.", ("kind", "verb")),
+    "looks_total": Definition("counter", "Looks."),
+    "form": Definition("gauge", "1 for the present form.", ("form",)),
+    "age": Definition("gauge", "Its age."),
+    "seconds": Definition("histogram", "How long it took.", ("of",), (0.1, 1.0)),
+    "device_info": Definition("gauge", "1 for a device.", ("uuid",), prefix="tangram_"),
 }
 
 
@@ -21,8 +26,13 @@ def metrics() -> Registry:
     return Registry("test_", DEFINITIONS)
 
 
-def test_a_metric_without_a_value_is_not_shown(metrics: Registry) -> None:
-    assert metrics.text() == ""
+def test_a_gauge_without_a_value_is_not_shown(metrics: Registry) -> None:
+    assert "test_age" not in metrics.text()
+    assert "test_form" not in metrics.text()
+
+
+def test_a_counter_without_labels_begins_at_zero_so_that_its_first_rise_is_seen(metrics: Registry) -> None:
+    assert "\ntest_looks_total 0.0\n" in metrics.text()
 
 
 def test_a_counter_has_its_help_its_type_and_one_line_for_each_set_of_labels(metrics: Registry) -> None:
@@ -30,19 +40,19 @@ def test_a_counter_has_its_help_its_type_and_one_line_for_each_set_of_labels(met
     metrics.count("writes_total", kind="Pod", verb="create")
     metrics.count("writes_total", kind="Pod", verb="delete")
 
-    assert metrics.text() == (
+    assert (
         "# HELP test_writes_total Writes that succeeded.\n"
         "# TYPE test_writes_total counter\n"
-        'test_writes_total{kind="Pod",verb="create"} 2\n'
-        'test_writes_total{kind="Pod",verb="delete"} 1\n'
-    )
+        'test_writes_total{kind="Pod",verb="create"} 2.0\n'
+        'test_writes_total{kind="Pod",verb="delete"} 1.0\n'
+    ) in metrics.text()
 
 
 def test_a_gauge_keeps_its_last_value(metrics: Registry) -> None:
-    metrics.set("form", 1.0)
-    metrics.set("form", 0.25)
+    metrics.set("age", 1.0)
+    metrics.set("age", 0.25)
 
-    assert metrics.text().endswith("test_form 0.25\n")
+    assert "\ntest_age 0.25\n" in metrics.text()
 
 
 def test_a_gauge_of_exclusive_states_drops_the_old_ones(metrics: Registry) -> None:
@@ -52,18 +62,52 @@ def test_a_gauge_of_exclusive_states_drops_the_old_ones(metrics: Registry) -> No
     assert "separate" not in metrics.text()
 
 
+def test_a_histogram_counts_values_up_to_each_bound(metrics: Registry) -> None:
+    for took_s in (0.05, 0.5, 5.0):
+        metrics.observe("seconds", took_s, of="prepare")
+
+    text = metrics.text()
+    assert 'test_seconds_bucket{le="0.1",of="prepare"} 1.0\n' in text
+    assert 'test_seconds_bucket{le="1.0",of="prepare"} 2.0\n' in text
+    assert 'test_seconds_bucket{le="+Inf",of="prepare"} 3.0\n' in text
+    assert 'test_seconds_sum{of="prepare"} 5.55\n' in text
+
+
+def test_a_metric_may_have_a_prefix_of_its_own(metrics: Registry) -> None:
+    metrics.set("device_info", 1.0, uuid="GPU-1")
+
+    assert '\ntangram_device_info{uuid="GPU-1"} 1.0\n' in metrics.text()
+
+
+def test_the_program_says_its_version_and_that_of_python(metrics: Registry) -> None:
+    set_build_info(metrics)
+
+    assert re.search(r'\ntest_build_info\{python="3\.\d+\.\S+",version="\d\S+"\} 1\.0\n', metrics.text())
+
+
+def test_no_series_tells_when_another_one_began(metrics: Registry) -> None:
+    metrics.count("writes_total", kind="Pod", verb="create")
+
+    assert "_created" not in metrics.text()
+
+
 def test_a_metric_that_nobody_defined_is_our_mistake(metrics: Registry) -> None:
     with pytest.raises(KeyError):
         metrics.count("reads_total")
 
 
+def test_labels_that_a_metric_does_not_have_are_our_mistake(metrics: Registry) -> None:
+    with pytest.raises(ValueError, match="label"):
+        metrics.count("writes_total", kind="Pod")
+
+
 @given(st.text())
 def test_a_label_value_never_breaks_its_line(value: str) -> None:
-    metrics = Registry("test_", DEFINITIONS)
+    metrics = Registry("test_", {"writes_total": Definition("counter", "Writes.", ("kind",))})
 
     metrics.count("writes_total", kind=value)
 
     lines = metrics.text().split("\n")
     assert len(lines) == 4
-    quoted = lines[2].removeprefix('test_writes_total{kind="').removesuffix('"} 1')
+    quoted = lines[2].removeprefix('test_writes_total{kind="').removesuffix('"} 1.0')
     assert re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), quoted) == value

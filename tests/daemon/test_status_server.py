@@ -50,10 +50,10 @@ def test_metrics_are_told_in_prometheus_text_form(port, metrics):
     status, text = get(port, "/metrics")
 
     assert status == 200
-    assert '\ntangram_agent_writes_total{kind="ResourceSlice",verb="create"} 2\n' in text
+    assert '\ntangram_agent_writes_total{kind="ResourceSlice",verb="create"} 2.0\n' in text
     assert "# TYPE tangram_agent_writes_total counter\n" in text
-    assert 'tangram_agent_dropped_field{field="a\\"b"} 1\n' in text
-    assert "discoveries_total" not in text
+    assert 'tangram_agent_dropped_field{field="a\\"b"} 1.0\n' in text
+    assert "tangram_agent_discoveries_total 0.0\n" in text
 
 
 def test_a_gauge_of_exclusive_states_forgets_the_old_ones(metrics):

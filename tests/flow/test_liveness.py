@@ -71,7 +71,7 @@ def test_the_program_tells_its_metrics_over_its_socket_and_its_address(
         assert main([str(probed), "/metrics"]) == 0
         text = asked(f"http://127.0.0.1:{port}/metrics")
 
-    assert "tangram_plugin_hung_calls 0" in capsys.readouterr().out
+    assert "tangram_plugin_hung_calls 0.0" in capsys.readouterr().out
     assert "# TYPE tangram_plugin_looks_total counter" in text
 
 

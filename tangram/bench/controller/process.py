@@ -55,7 +55,7 @@ def controller(
             process = subprocess.Popen(command, stderr=output)  # noqa: S603 - our own program
         try:
             ready_s = 0.0
-            while not _asked(socket, "/metrics", "\ntangram_controller_leader 1\n"):
+            while not _asked(socket, "/metrics", "\ntangram_controller_leader 1.0\n"):
                 if process.poll() is not None or clock() - began > _READY_S:
                     raise BadInput(f"the controller did not get ready: {log.read_text()[-2000:]}")
                 if not ready_s and _asked(socket, "/readyz"):

@@ -206,8 +206,8 @@ def test_an_unexpected_error_during_discovery_is_logged_once_with_its_traceback_
     assert len(site.store.keeper.all()) == 1
     assert "unexpected error during discovery" in record.getMessage()
     assert record.exc_info[0] is IndexError
-    assert 'tangram_agent_unforeseen_failures_total{of="discovery"} 3\n' in site.metrics.text()
-    assert "tangram_agent_discovery_failures_total 3\n" in site.metrics.text()
+    assert 'tangram_agent_unforeseen_failures_total{of="discovery"} 3.0\n' in site.metrics.text()
+    assert "tangram_agent_discovery_failures_total 3.0\n" in site.metrics.text()
 
 
 def test_an_unexpected_error_while_publishing_is_logged_once_with_its_traceback_and_retried(said):
@@ -221,8 +221,8 @@ def test_an_unexpected_error_while_publishing_is_logged_once_with_its_traceback_
     assert len(site.store.keeper.all()) == 1
     assert "unexpected error while publishing ResourceSlices" in record.getMessage()
     assert record.exc_info[0] is IndexError
-    assert 'tangram_agent_unforeseen_failures_total{of="ResourceSlice"} 3\n' in site.metrics.text()
-    assert 'tangram_agent_failures_total{kind="ResourceSlice"} 3\n' in site.metrics.text()
+    assert 'tangram_agent_unforeseen_failures_total{of="ResourceSlice"} 3.0\n' in site.metrics.text()
+    assert 'tangram_agent_failures_total{kind="ResourceSlice"} 3.0\n' in site.metrics.text()
 
 
 def test_the_agent_is_unhealthy_as_long_as_discovery_fails_unexpectedly():

@@ -276,7 +276,7 @@ def test_what_becomes_of_a_device_that_cannot_be_read_is_told_once_each(site):
     counts = []
     for _ in range(LOOKS + 1):
         teller.discovered(site.devices())
-        counts.append("\ntangram_agent_unreadable_devices 0\n" in metrics.text())
+        counts.append("\ntangram_agent_unreadable_devices 0.0\n" in metrics.text())
     site.machine.clear_faults()
     teller.discovered(site.devices())
 

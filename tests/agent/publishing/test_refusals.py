@@ -115,7 +115,7 @@ def test_a_device_that_the_server_refuses_keeps_no_other_device_from_being_publi
     assert publication.is_done
     (told,) = caplog.messages
     assert told.startswith("the rest of the ResourceSlices is published without device b: ")
-    assert 'tangram_agent_refused_entries{kind="ResourceSlice"} 1\n' in publication.metrics.text()
+    assert 'tangram_agent_refused_entries{kind="ResourceSlice"} 1.0\n' in publication.metrics.text()
 
 
 def test_a_dry_run_that_is_refused_for_one_device_decides_nothing_about_the_form_of_all(site):
@@ -160,7 +160,7 @@ def test_what_changes_is_sent_again(site):
     attempts(publication)
 
     assert published(publication) == ["a", "d", "c"]
-    assert 'tangram_agent_refused_entries{kind="ResourceSlice"} 0\n' in publication.metrics.text()
+    assert 'tangram_agent_refused_entries{kind="ResourceSlice"} 0.0\n' in publication.metrics.text()
 
 
 def test_once_the_server_may_be_another_one_it_is_asked_again(site):

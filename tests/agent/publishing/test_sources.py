@@ -166,7 +166,7 @@ def test_the_metrics_name_the_form_and_what_is_dropped(server, found, board):
     V1Source(metrics, board).wanted(found, server.ask)
 
     assert f'tangram_agent_form{{form="{Form.FIXED}"}} 1' in metrics.text()
-    assert 'tangram_agent_dropped_field{field="consumesCounters"} 1' in metrics.text()
+    assert 'tangram_agent_dropped_field{field="consumesCounters"} 1.0' in metrics.text()
 
 
 def test_the_server_is_asked_about_taints_before_the_first_one_is_sent(source, server, found):

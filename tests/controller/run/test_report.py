@@ -98,10 +98,10 @@ def test_waiting_pods_are_counted_by_why(world: World) -> None:
     Report(metrics, None, lambda: 0.0).state(world.coordinator, is_leading=True)
     page = metrics.text()
     for expected in (
-        'tangram_controller_waiting_pods{why="Refused"} 1',
-        'tangram_controller_waiting_pods{why="Incomplete"} 1',
-        "tangram_controller_owned_nodes 2",
-        "tangram_controller_leader 1",
+        'tangram_controller_waiting_pods{why="Refused"} 1.0',
+        'tangram_controller_waiting_pods{why="Incomplete"} 1.0',
+        "tangram_controller_owned_nodes 2.0",
+        "tangram_controller_leader 1.0",
     ):
         assert any(line.startswith(expected) for line in page.splitlines()), expected
 

@@ -81,7 +81,7 @@ def test_what_changes_is_told_once_and_counted(site, caplog):
         f"devices that overlap it have the taint tangram.dev/foreign-mig-instance=gpu-0-gi-{gi_id}"
     )
     assert caplog.messages == [text]
-    assert site.series() == ['tangram_agent_foreign_mig_instances{gpu="gpu-0"} 1']
+    assert site.series() == ['tangram_agent_foreign_mig_instances{gpu="gpu-0"} 1.0']
 
 
 def test_that_it_is_gone_is_told_too(site):
@@ -118,6 +118,6 @@ def test_an_event_names_two_instances_and_the_number_of_the_others_within_the_li
     assert text.endswith("and 12 more; the agent's log has all of them")
     assert len(text.encode()) <= 1024
     assert site.series() == [
-        'tangram_agent_foreign_mig_instances{gpu="gpu-0"} 7',
-        'tangram_agent_foreign_mig_instances{gpu="gpu-1"} 7',
+        'tangram_agent_foreign_mig_instances{gpu="gpu-0"} 7.0',
+        'tangram_agent_foreign_mig_instances{gpu="gpu-1"} 7.0',
     ]

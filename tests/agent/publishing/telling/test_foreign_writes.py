@@ -68,7 +68,7 @@ def test_where_a_slice_of_another_node_would_be_stored_log_event_and_metric_say_
     assert reason == "ForeignSlicesAllowed"
     assert "tangram-slices-of-own-node" in text
     assert caplog.messages == [text]
-    assert "tangram_agent_foreign_slices_allowed 1" in metrics.text()
+    assert "tangram_agent_foreign_slices_allowed 1.0" in metrics.text()
     assert server.asked == [foreign_slice("tangram.dev")]
 
 
@@ -76,7 +76,7 @@ def test_where_a_policy_refuses_it_nothing_is_told_and_it_is_asked_once(ask, eve
     server = ask(3, NotAllowed("this token is of node node-1"))
 
     assert events.warnings == []
-    assert "tangram_agent_foreign_slices_allowed 0" in metrics.text()
+    assert "tangram_agent_foreign_slices_allowed 0.0" in metrics.text()
     assert len(server.asked) == 1
 
 

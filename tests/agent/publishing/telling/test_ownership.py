@@ -54,7 +54,7 @@ def ownership(metrics, board):
 def test_an_owner_that_comes_and_goes_is_told_once_each(ownership, board, metrics):
     for _ in range(2):
         ownership.stored(CONTROLLER, slices(TAINT))
-    assert 'tangram_agent_allocator{allocator="controller"} 1\n' in metrics.text()
+    assert 'tangram_agent_allocator{allocator="controller"} 1.0\n' in metrics.text()
     for _ in range(2):
         ownership.stored("", slices())
 
@@ -62,7 +62,7 @@ def test_an_owner_that_comes_and_goes_is_told_once_each(ownership, board, metric
         ("note", "DevicesOwnedByController"),
         ("note", "DevicesOwnedByKubeScheduler"),
     ]
-    assert 'tangram_agent_allocator{allocator="kube-scheduler"} 1\n' in metrics.text()
+    assert 'tangram_agent_allocator{allocator="kube-scheduler"} 1.0\n' in metrics.text()
     assert 'allocator="controller"' not in metrics.text()
 
 
@@ -85,8 +85,8 @@ def test_a_server_that_drops_taints_is_told_loudly_and_the_controller_does_not_c
     assert "label tangram.dev/allocator=controller of Node node-1 has no effect" in text
     assert "feature gate DRADeviceTaints" in text
     assert caplog.messages == [text]
-    assert 'tangram_agent_allocator{allocator="kube-scheduler"} 1\n' in metrics.text()
-    assert "tangram_agent_allocator_refused 1\n" in metrics.text()
+    assert 'tangram_agent_allocator{allocator="kube-scheduler"} 1.0\n' in metrics.text()
+    assert "tangram_agent_allocator_refused 1.0\n" in metrics.text()
 
 
 def test_once_the_server_keeps_taints_the_controller_is_the_owner(ownership, board, metrics):
@@ -94,7 +94,7 @@ def test_once_the_server_keeps_taints_the_controller_is_the_owner(ownership, boa
     ownership.stored(CONTROLLER, slices(TAINT))
 
     assert [told[1] for told in board.told] == ["DevicesNotOwnedByController", "DevicesOwnedByController"]
-    assert "tangram_agent_allocator_refused 0\n" in metrics.text()
+    assert "tangram_agent_allocator_refused 0.0\n" in metrics.text()
 
 
 def test_another_value_of_the_label_is_refused_with_the_rule(ownership, board):

@@ -108,7 +108,7 @@ def test_what_changes_is_told_once_and_counted(look, machine, caplog):
 
     assert [(kind, reason) for kind, reason, _ in board.told] == [("Warning", "GpusNotInDriver")] * 2
     assert [text.split(":")[0] for _, _, text in board.told] == ["gpu-1", "gpu-3"]
-    assert series(metrics) == ['tangram_agent_unlisted_gpus{reason="dead"} 2']
+    assert series(metrics) == ['tangram_agent_unlisted_gpus{reason="dead"} 2.0']
     assert caplog.text.count(f"gpu-1: on PCI at {SECOND}") == 1
 
     unlisted.discovered(look())

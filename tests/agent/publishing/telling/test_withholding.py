@@ -115,7 +115,7 @@ def test_the_gauge_counts_by_type_and_reason_and_forgets_what_is_over(withholdin
     withholding.discovered(found(NIC))
 
     assert during == [
-        'tangram_agent_withheld_devices{kind="nic",reason="default-route"} 1',
-        'tangram_agent_withheld_devices{kind="vf",reason="no-rdma"} 3',
+        'tangram_agent_withheld_devices{kind="nic",reason="default-route"} 1.0',
+        'tangram_agent_withheld_devices{kind="vf",reason="no-rdma"} 3.0',
     ]
     assert series(metrics) == during[:1]

@@ -57,7 +57,7 @@ def test_a_record_whose_claim_is_over_is_undone_after_the_grace_period(
 
     assert prepared.leftovers() == []
     assert heard.said == [("changed", "u1")]
-    assert 'tangram_plugin_repairs_total{kind="end"} 1' in prepared.driver.metrics.text()
+    assert 'tangram_plugin_repairs_total{kind="end"} 1.0' in prepared.driver.metrics.text()
 
 
 def test_a_claim_that_a_pod_has_stays_for_ever(prepared: Any, look_later: Look) -> None:

@@ -39,7 +39,7 @@ def test_damage_to_a_record_that_appears_while_the_plugin_runs_is_told_once(
 
     assert [entry[:2] for entry in heard.said] == [("kept", "u1")]
     assert len([line for line in caplog.messages if "stays as it is" in line]) == 1
-    assert 'tangram_plugin_claims{state="quarantined"} 1' in bench.driver.metrics.text()
+    assert 'tangram_plugin_claims{state="quarantined"} 1.0' in bench.driver.metrics.text()
     assert len(bench.instances()) == 1
 
 
@@ -76,7 +76,7 @@ def test_a_claim_that_another_process_left_half_prepared_is_undone(bench: Any, l
     assert look()
 
     assert bench.leftovers() == []
-    assert 'tangram_plugin_repairs_total{kind="undo"} 1' in bench.driver.metrics.text()
+    assert 'tangram_plugin_repairs_total{kind="undo"} 1.0' in bench.driver.metrics.text()
 
 
 def test_what_a_failed_prepare_could_not_undo_is_undone_by_a_look(bench: Any, look: Look) -> None:
@@ -134,7 +134,7 @@ def test_repairs_of_a_start_are_counted_too(bench: Any) -> None:
 
     driver = bench.restart()
 
-    assert 'tangram_plugin_repairs_total{kind="undo"} 1' in driver.metrics.text()
+    assert 'tangram_plugin_repairs_total{kind="undo"} 1.0' in driver.metrics.text()
 
 
 def test_calls_that_hang_are_counted_when_somebody_asks(bench: Any) -> None:
@@ -145,5 +145,5 @@ def test_calls_that_hang_are_counted_when_somebody_asks(bench: Any) -> None:
         bench.clock.now += 60.0
         after = metrics.text_with(calls)
 
-    assert "tangram_plugin_hung_calls 0" in before
-    assert "tangram_plugin_hung_calls 1" in after
+    assert "tangram_plugin_hung_calls 0.0" in before
+    assert "tangram_plugin_hung_calls 1.0" in after

@@ -111,7 +111,7 @@ def test_it_is_told_once_which_programs_use_which_gpu(
     why = f"the API server has no claim of its name, but programs still use {gpu}; {acts}"
     assert line == f"claim default/claim-u1 (u1): {why}"
     assert heard.said == [("in-use", "u1", why)]
-    assert "tangram_plugin_claims_over_in_use 1" in over.bench.driver.metrics.text()
+    assert "tangram_plugin_claims_over_in_use 1.0" in over.bench.driver.metrics.text()
 
 
 def test_an_event_on_the_claim_names_the_programs(over: Over, cluster: Cluster, reports: Reports) -> None:
@@ -139,7 +139,7 @@ def test_a_claim_that_is_kept_for_its_programs_counts_as_nothing_that_failed(ove
 
     text = over.bench.driver.metrics.text()
     assert 'repairs_total{kind="end"} 1' in text
-    assert "tangram_plugin_claims_over_in_use 0" in text
+    assert "tangram_plugin_claims_over_in_use 0.0" in text
 
 
 def test_the_end_of_the_pod_undoes_the_claim_whatever_runs_on_its_gpu(over: Over) -> None:
