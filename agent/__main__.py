@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(end.code or DONE)
     except InvalidOption as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
-    log_to_standard_error()
+    log_to_standard_error(options.log, options.node_name)
     try:
         linked = read_table(options.partitions, options.partition_policy)
         with ExitStack() as opened:

@@ -22,8 +22,10 @@ from agent.inventory.modes import GpuModes
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 from agent.inventory.vfs.rules import VfRules
+from daemon import logs
 from daemon.address import Address
 from daemon.command_line import require
+from daemon.logs import LogOptions
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
 
@@ -78,6 +80,7 @@ class Options:
     split: SplitGpus | None = None
     multus_resource: str | None = None
     kubelet_dir: Path = Path("/var/lib/kubelet")
+    log: LogOptions = field(default_factory=LogOptions)
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -108,6 +111,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         split=split_option.read_split_gpus(given.compute_instances),
         multus_resource=multus.read_multus_resource(given.multus_resource),
         kubelet_dir=given.kubelet_dir.absolute(),
+        log=LogOptions.of(given),
     )
 
 
@@ -148,3 +152,4 @@ def _add_listening(made: argparse.ArgumentParser) -> None:
     made.add_argument("--metrics-address", metavar="HOST:PORT", help=address)
     probe_socket = "serve the same on this unix socket, for probes of this agent and no other on the host"
     made.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
+    logs.add_options(made)

@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(end.code or DONE)
     except InvalidOption as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
-    log_to_standard_error()
+    log_to_standard_error(options.log)
     try:
         with ExitStack() as opened:
             program = Program(options, opened)

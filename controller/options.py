@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from daemon import logs
 from daemon.address import Address
 from daemon.command_line import require
+from daemon.logs import LogOptions
 from scheduler_core.model.names import DRIVER_RULE, LABEL_RULE, is_driver, is_label
 
 DEFAULT_DRIVER: Final = "tangram.dev"
@@ -55,6 +57,7 @@ class Options:
     identity: str = "controller"
     webhook: Address | None = None
     certificate_dir: Path | None = None
+    log: LogOptions = field(default_factory=LogOptions)
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -81,6 +84,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         identity=given.identity or socket.gethostname(),
         webhook=Address.given("--webhook-address", given.webhook_address),
         certificate_dir=given.certificate_dir,
+        log=LogOptions.of(given),
     )
 
 
@@ -115,4 +119,5 @@ def parser() -> argparse.ArgumentParser:
     folder = "tls.crt and tls.key of the webhook, kept by others; default: the controller makes its own"
     add("--certificate-dir", type=Path, metavar="DIR", help=folder)
     add("--ungate-after", type=float, metavar="SECONDS", help=ungate)
+    logs.add_options(made)
     return made

@@ -1,20 +1,103 @@
-"""The log of a program: one line for each record, on standard error, which the kubelet keeps."""
+"""The log of a program: one line for each record, on standard error, which the kubelet keeps.
+
+A line is text, or a JSON object with the text, the time and what the line is about. The level can be changed
+while the program runs.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import logging
 import sys
-from typing import Final
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Self
 
+from daemon.log_fields import AddFields, fields_of
+
+TEXT: Final = "text"
+JSON: Final = "json"
+LEVELS: Final = ("debug", "info", "warning", "error")
+"""The levels, from the one with the most lines on."""
+DEFAULT_LEVEL: Final = "info"
 _FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_log = logging.getLogger(__name__)
 
 
-def log_to_standard_error() -> logging.Handler:
-    """Set up the log from level INFO on, and return its handler."""
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How a program logs. Shape: ``form`` TEXT or JSON, ``level`` one of ``LEVELS``."""
+
+    form: str = TEXT
+    level: str = DEFAULT_LEVEL
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Self:
+        """Read the arguments."""
+        return cls(arguments.log_format, arguments.log_level)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--log-format`` and ``--log-level``."""
+    form = "lines of text, or a JSON object a line; default: %(default)s"
+    parser.add_argument("--log-format", choices=(TEXT, JSON), default=TEXT, help=form)
+    level = f"{', '.join(LEVELS)}: log this and what is worse; default: %(default)s"
+    parser.add_argument("--log-level", choices=LEVELS, default=DEFAULT_LEVEL, metavar="LEVEL", help=level)
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as one JSON object.
+
+    Shape: ``time`` RFC 3339 in UTC with milliseconds, ``level`` one of ``LEVELS``, ``logger``, ``message``,
+           ``traceback`` where there is one, and the fields of ``daemon.log_fields``; ``node`` in each line.
+    """
+
+    def __init__(self, node: str = "") -> None:
+        super().__init__()
+        self._same = {"node": node} if node else {}
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, without its end."""
+        line = {
+            "time": time_text(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._same,
+            **fields_of(record),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def log_to_standard_error(options: LogOptions | None = None, node: str = "") -> logging.Handler:
+    """Set up the log and return its handler. Shape: ``node`` the name of this node, for JSON lines."""
+    options = options or LogOptions()
     # The format does not show these, so they are not looked up for every line.
     # Source: the logging HOWTO, "Optimization".
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_FORMAT))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    handler.setFormatter(JsonLines(node) if options.form == JSON else logging.Formatter(_FORMAT))
+    handler.addFilter(AddFields())
+    logging.basicConfig(level=options.level.upper(), handlers=[handler])
     return handler
+
+
+def level() -> str:
+    """Return the level of the log as it is now, one of ``LEVELS``."""
+    return logging.getLevelName(logging.getLogger().level).lower()
+
+
+def set_level(wanted: str) -> None:
+    """Log from another level on; both levels are told. Shape: ``wanted`` one of ``LEVELS``."""
+    before = level()
+    logging.getLogger().setLevel(wanted.upper())
+    if before != wanted:
+        _log.warning("the level of the log is %s now, it was %s", wanted, before)
+
+
+def time_text(seconds: float) -> str:
+    """Return a time as RFC 3339 in UTC with milliseconds. Units: seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

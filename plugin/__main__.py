@@ -32,7 +32,7 @@ from agent.inventory.vfs.option import read_vf_rules
 from daemon.address import Address
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
-from daemon.logs import log_to_standard_error
+from daemon.logs import LogOptions, log_to_standard_error
 from daemon.signals import EndSignal
 from plugin.api import ClusterClaims, NoApiServer
 from plugin.arguments import RELEASE, parser, release_parser
@@ -66,11 +66,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser().parse_args(given)
     except SystemExit as end:  # argparse has printed the help, or what is wrong
         return int(end.code or DONE)
-    handler = log_to_standard_error()
-    handler.addFilter(DeferLines(handler))
     try:
         chosen = ChosenMachine.of(machine_options.read_options(arguments))
-        options = _options(arguments, chosen)
+        node_name = arguments.node_name or chosen.node_name or socket.gethostname().lower()
+        handler = log_to_standard_error(LogOptions.of(arguments), node_name)
+        handler.addFilter(DeferLines(handler))
+        options = _options(arguments, chosen, node_name)
         where = _Where.of(arguments)
         cluster = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
     except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
@@ -108,12 +109,12 @@ def _release(given: Sequence[str]) -> int:
         return refuse(RELEASE, error, FAILED)
 
 
-def _options(arguments: argparse.Namespace, chosen: ChosenMachine) -> Options:
+def _options(arguments: argparse.Namespace, chosen: ChosenMachine, node_name: str) -> Options:
     is_usable = arguments.claims is None or arguments.claims.is_dir()
     require(is_usable, "--claims", arguments.claims, "must be an existing folder")
     return Options(
         driver_name=arguments.driver_name,
-        node_name=arguments.node_name or chosen.node_name or socket.gethostname().lower(),
+        node_name=node_name,
         kubelet_dir=arguments.kubelet_dir.absolute(),
         cdi_dir=arguments.cdi_dir.absolute(),
         pod_uid=arguments.pod_uid,

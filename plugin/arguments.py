@@ -12,6 +12,7 @@ from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
+from daemon import logs
 from plugin.options import GRACE_S
 
 _EXAMPLES: Final = """examples:
@@ -69,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--metrics-address", metavar="HOST:PORT", help=address)
     probe_socket = "answer /healthz on this unix socket, for a liveness probe of this plugin"
     found.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
+    logs.add_options(found)
     machine_options.add_options(found)
     table_files.add_options(found)
     mode_option.add_option(found)

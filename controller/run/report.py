@@ -20,6 +20,7 @@ from controller.run.coordinator import Coordinator
 from controller.run.surprises import Surprises
 from controller.run.values import Decided
 from controller.run.writer import Outcome
+from daemon.log_fields import fields
 from scheduler_core.codec.allocations import place_result
 
 _log: Final = logging.getLogger("controller")
@@ -122,7 +123,8 @@ class Report:
         for device, refs in found.items():
             if device not in self._doubles:
                 names = ", ".join(map(str, refs))
-                _log.error("device %s is held by claims %s: somebody else allocated it too", device, names)
+                text = "device %s is held by claims %s: somebody else allocated it too"
+                _log.error(text, device, names, extra=fields(device=device.device, node=device.pool))
         self._doubles = frozenset(found)
 
     def _tell_untainted(self, coordinator: Coordinator) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from daemon.log_fields import log_about
 from plugin.base.budget import Budget
 from plugin.base.locks import Locks
 from plugin.machine.lock_target import LockTarget
@@ -20,11 +21,11 @@ class ClaimLocks:
     locks: Locks
     node: Node
 
-    def claim(
-        self, uid: ClaimUid, purpose: str, budget: Budget | None = None
-    ) -> AbstractContextManager[None]:
-        """Hold the lock of a claim. Raises: as ``Locks.hold``."""
-        return self.locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget)
+    @contextmanager
+    def claim(self, uid: ClaimUid, purpose: str, budget: Budget | None = None) -> Iterator[None]:
+        """Hold the lock of a claim; log lines within the block have its UID. Raises: as ``Locks.hold``."""
+        with self.locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget), log_about(uid=uid):
+            yield
 
     @contextmanager
     def targets(

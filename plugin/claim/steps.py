@@ -24,6 +24,7 @@ from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
 from plugin.claim.held import held_hardware
+from plugin.claim.logged import devices_text, logged
 from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
@@ -165,7 +166,7 @@ class ClaimSteps:
         self._take_down(undoing)
         next_state(undoing.state, Event.UNDONE)
         self.store.remove(record.uid)
-        _log.info("claim %s (%s): absent", record.ref, record.uid)
+        _log.info("claim %s (%s): unprepared", record.ref, record.uid, extra=logged(record))
 
     def end(self, record: Record, boot_id: str) -> None:
         """Undo a claim. Of an earlier boot only files are left, and what its kinds know to outlive a boot.
@@ -178,7 +179,8 @@ class ClaimSteps:
         self.remove_files(record.ref, record.uid)
         self.setup.forget(self.context(self.node.snapshot, record), record.devices)
         self.store.remove(record.uid)
-        _log.info("claim %s (%s): absent, it was of an earlier boot", record.ref, record.uid)
+        text = "claim %s (%s): unprepared, it was of an earlier boot"
+        _log.info(text, record.ref, record.uid, extra=logged(record))
 
     def write_metadata(self, record: Record) -> None:
         """Write the metadata files of a claim that is set up, where they are wanted.
@@ -306,5 +308,6 @@ class ClaimSteps:
         moved = record.in_state(state)
         self.store.note(moved)
         if state is State.COMPLETED:  # one line for each call; the record has the states between
-            _log.info("claim %s (%s): %s", moved.ref, moved.uid, state)
+            text = "claim %s (%s): prepared, with %s"
+            _log.info(text, moved.ref, moved.uid, devices_text(moved), extra=logged(moved))
         return moved

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import grpc
 
+from daemon.log_fields import fields
 from plugin.base.budget import Budget
 from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import CallerGone, PluginError, Unexpected
@@ -88,3 +89,14 @@ def failures_text(calls: Sequence[ClaimCall]) -> str:
     told = "; ".join(texts[:_TOLD])
     rest = f"; and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
     return f"{calls[0].attempted}: {len(texts)} of {len(calls)} claims failed: {told}{rest}"
+
+
+def fields_of_calls(calls: Sequence[ClaimCall]) -> dict[str, Any]:
+    """Return the ``extra`` of that line: the claim where it is about one."""
+    if len(calls) != 1:
+        return {}
+    (call,) = calls
+    devices = ",".join(one.device.device for one in call.ours)
+    requests = ",".join(dict.fromkeys(one.request for one in call.ours))
+    ref = call.ref
+    return fields(namespace=ref.namespace, claim=ref.name, uid=call.uid, device=devices, request=requests)

@@ -25,7 +25,7 @@ from plugin.claim.members import pools_of
 from plugin.claim.plan import PreparedDevice
 from plugin.claim.ports import ClaimReader
 from plugin.claim.preparation import Preparation
-from plugin.kubelet.claim_call import ClaimCall, Outcome, WireClaim, failures_text
+from plugin.kubelet.claim_call import ClaimCall, Outcome, WireClaim, failures_text, fields_of_calls
 from plugin.telling.deferred_log import DeferredLines, deferred
 from plugin.telling.ports import ClaimObserver
 from scheduler_core.base.errors import CoreError, InvalidInput
@@ -162,7 +162,8 @@ class Service:
             return
         failed = [(call, call.failure) for call in calls if call.failure is not None]
         mistakes = (error.__cause__ for _, error in failed if isinstance(error, Unexpected))
-        _log.warning("%s", text, exc_info=next(mistakes, None))
+        about = fields_of_calls([call for call, _ in failed])
+        _log.warning("%s", text, exc_info=next(mistakes, None), extra=about)
         if any(failure.retry and not isinstance(failure, CallerGone) for _, failure in failed):
             self._driver.reconciling.hasten()
         for call, failure in failed:

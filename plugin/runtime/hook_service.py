@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from daemon.log_fields import fields
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import PluginError, Unexpected
 from plugin.cdi.hook import ANSWER_S
@@ -124,11 +125,12 @@ class HookService:
             budget = self._driver.budgets.begin(request.is_awaited, ANSWER_S)
             ref = self._driver.bring_in(question.uid, question.device, pod, budget)
         except PluginError as error:
-            _log.warning("%s", error)
+            _log.warning("%s", error, extra=fields(uid=question.uid, device=question.device))
             self._tell(question, error)
             return str(error)
         self._observer.changed(question.uid, ref)
-        _log.info("claim %s (%s): device %s is in the pod", ref, question.uid, question.device)
+        about = fields(namespace=ref.namespace, claim=ref.name, uid=question.uid, device=question.device)
+        _log.info("claim %s (%s): device %s is in the pod", ref, question.uid, question.device, extra=about)
         return "ok"
 
     def _tell(self, question: _Question, error: PluginError) -> None:

@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Final
 
 from daemon.backoff import Backoff
+from daemon.log_fields import log_about
 from plugin.base.errors import PluginError, ReportFailed
 from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record_store import RecordStore
@@ -191,6 +192,10 @@ class Reports:
         return device_statuses(*self._store.peek(uid), Missing(why, since_s))
 
     def _write(self, uid: ClaimUid, due: _Due) -> None:
+        with log_about(namespace=due.ref.namespace, claim=due.ref.name, uid=uid):
+            self._try_to_write(uid, due)
+
+    def _try_to_write(self, uid: ClaimUid, due: _Due) -> None:
         try:
             self._claims.set_devices(due.ref, uid, self._statuses(uid))
         except ReportFailed as error:

@@ -97,7 +97,7 @@ def test_a_signal_ends_the_process_in_order(site: Any, kubelet_of: Callable[...,
         said = process.stderr.read()
 
     assert status == 0
-    assert "claim default/claim-u1 (u1): completed" in said
+    assert "claim default/claim-u1 (u1): prepared, with gpu-0-mig-3g-20gb-4-7" in said
     assert "Traceback" not in said
     assert not site.options.dra_socket.exists()
     assert not site.options.registration_socket.exists()

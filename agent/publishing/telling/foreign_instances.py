@@ -13,6 +13,7 @@ from agent.inventory.foreign.found import FoundForeign, InTheWay
 from agent.inventory.names import gpu_name
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
+from daemon.log_fields import fields
 
 _log = logging.getLogger("agent.publishing")
 _FOREIGN: Final = "ForeignMigInstances"
@@ -45,8 +46,8 @@ class ForeignInstances:
 
     def _tell_new(self, new: list[FoundForeign], in_the_way: InTheWay) -> None:
         told = [_told(one, in_the_way) for one in new]
-        for sentence in told:
-            _log.warning("%s", sentence)
+        for one, sentence in zip(new, told, strict=True):
+            _log.warning("%s", sentence, extra=fields(device=gpu_name(one.gpu.number)))
         more = len(told) - _MOST
         rest = [f"and {more} more; the agent's log has all of them"] if more > 0 else []
         self._node_events.warn(_FOREIGN, " | ".join([*told[:_MOST], *rest]))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from agent.inventory.names import gpu_name
 from agent.inventory.numbers.unlisted import UnlistedGpu
@@ -15,6 +16,7 @@ from agent.inventory.withheld import Cause
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
+from daemon.log_fields import fields
 
 _log = logging.getLogger("agent.publishing")
 _UNLISTED: Final = "GpusNotInDriver"
@@ -45,16 +47,20 @@ class Unlisted:
         left = {one.number for one in now}
         if over := [one for one in before or () if one.number not in left]:
             text = f"no longer outside the driver: {', '.join(gpu_name(one.number) for one in over)}"
-            _log.info("%s", text)
+            _log.info("%s", text, extra=_about(over))
             self._node_events.note(_OVER, text)
 
     def _tell_new(self, new: list[UnlistedGpu]) -> None:
         """Tell of GPUs; those that were given to user space are as somebody wanted them."""
         told = [str(one) for one in new]
-        for sentence in told:
-            _log.warning("%s", sentence)
+        for one in new:
+            _log.warning("%s", one, extra=_about([one]))
         more = len(told) - _MOST
         rest = [f"and {more} more; the agent's log has all of them"] if more > 0 else []
         is_wanted = all(one.reason.cause is Cause.VFIO_DRIVER for one in new)
         tell = self._node_events.note if is_wanted else self._node_events.warn
         tell(_UNLISTED, " | ".join([*told[:_MOST], *rest]))
+
+
+def _about(gpus: Sequence[UnlistedGpu]) -> dict[str, Any]:
+    return fields(device=",".join(gpu_name(one.number) for one in gpus))

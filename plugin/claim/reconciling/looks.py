@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.hardware.errors import HardwareError
+from daemon.log_fields import fields
 from plugin.base.budget import Budget, Budgets
 from plugin.base.errors import LockTimeout, PluginError
 from plugin.base.metrics import Metrics
+from plugin.claim.logged import logged
 from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.quarantine.census import Census
 from plugin.claim.reconciling.hardware import missing_of
@@ -126,7 +128,8 @@ class Looks:
         self.sight.in_use.add(uid)
         acts = "it is kept until they end; if nobody needs them, the operator ends them"
         why = f"{over.why}, but programs still use {over.users}; {acts}"
-        _log.warning("claim %s (%s): %s", over.ref, uid, why)
+        about = fields(namespace=over.ref.namespace, claim=over.ref.name, uid=uid)
+        _log.warning("claim %s (%s): %s", over.ref, uid, why, extra=about)
         self.observer.in_use(uid, over.ref, why)
 
     def _tell(self, uid: ClaimUid, boot_id: str, no_time: Budget) -> bool:
@@ -140,10 +143,11 @@ class Looks:
             self.sight.missing.put(uid, found)
         if is_news and found:
             why = "; ".join(f"device {one.device}: {one.why}" for one in found)
-            _log.warning("claim %s (%s) lacks what was prepared for it: %s", record.ref, uid, why)
+            text = "claim %s (%s) lacks what was prepared for it: %s"
+            _log.warning(text, record.ref, uid, why, extra=logged(record))
             self.observer.missing(uid, record.ref, why)
         elif is_news:
-            _log.info("claim %s (%s) has all its devices again", record.ref, uid)
+            _log.info("claim %s (%s) has all its devices again", record.ref, uid, extra=logged(record))
             self.observer.changed(uid, record.ref)
         return is_news
 
@@ -159,11 +163,8 @@ class Looks:
             if written is not None and written != recorded:
                 steps.store.note(record.with_document(written))
         if written is not None:
-            _log.warning(
-                "claim %s (%s): its CDI document had been deleted or changed; it was written again",
-                record.ref,
-                uid,
-            )
+            text = "claim %s (%s): its CDI document had been deleted or changed; it was written again"
+            _log.warning(text, record.ref, uid, extra=logged(record))
         return written is not None
 
     def _write_metadata(self, uid: ClaimUid, boot_id: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
+from daemon.log_fields import fields
 from plugin.claim.quarantine.quarantined import Quarantined
 from scheduler_core.model.claim import ClaimUid
 
@@ -40,6 +42,13 @@ class ToldKept:
         found = {one.uid: one for one in kept}
         new = tuple(one for uid, one in found.items() if self._known.get(uid) != one.why)
         for one in new:
-            self._log.error("%s stays as it is: %s", one.text, one.error)
+            self._log.error("%s stays as it is: %s", one.text, one.error, extra=_about(one))
         self._known = {uid: one.why for uid, one in found.items()}
         return new
+
+
+def _about(one: Quarantined) -> dict[str, Any]:
+    ref = one.known.ref
+    return (
+        fields(uid=one.uid) if ref is None else fields(namespace=ref.namespace, claim=ref.name, uid=one.uid)
+    )

@@ -109,7 +109,7 @@ def test_what_an_earlier_allocation_left_is_undone_once_and_not_waited_for(
 
     assert device.device == HALF
     assert seen == [["u1"]]
-    assert caplog.messages.count("claim default/claim-u2 (u2): absent") == 1
+    assert caplog.messages.count("claim default/claim-u2 (u2): unprepared") == 1
     assert [held.device for record in bench.records() for held in record.devices] == [HALF]
     bench.unprepare("u2")
     assert bench.leftovers() == []
