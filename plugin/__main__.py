@@ -172,7 +172,7 @@ def _serve(
                 running = start(driver, cluster, options, reports, finder=cluster)
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
-        answered = _answered(where, options.dra_socket, metrics, calls)
+        answered = _answered(where, options.dra_socket, driver, calls)
         with running, answered, closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
@@ -180,7 +180,7 @@ def _serve(
 
 
 @contextmanager
-def _answered(where: _Where, dra_socket: Path, metrics: Metrics, calls: CallsInFlight) -> Iterator[None]:
+def _answered(where: _Where, dra_socket: Path, driver: Driver, calls: CallsInFlight) -> Iterator[None]:
     """Serve metrics and answer probes while the block runs. Raises: OSError."""
     if where.metrics is None and where.probe_socket is None:
         yield
@@ -188,7 +188,7 @@ def _answered(where: _Where, dra_socket: Path, metrics: Metrics, calls: CallsInF
     from daemon import status_server  # noqa: PLC0415 - only who is asked loads a server
     from plugin.kubelet.liveness import answers_of  # noqa: PLC0415
 
-    answers = answers_of(dra_socket, metrics, calls)
+    answers = answers_of(dra_socket, driver, calls)
     with ExitStack() as opened:
         if where.metrics is not None:
             address = (where.metrics.host, where.metrics.port)

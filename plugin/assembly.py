@@ -51,10 +51,10 @@ def assemble(
 
     Shape: ``calls`` notes the calls into hardware that have not returned; ``published`` returns the slices of
            the node at the API server; it is asked only where the numbers of the GPUs are lost, and may raise
-           NumbersUnknown; ``metrics`` where repairs are counted.
+           NumbersUnknown; ``metrics`` where everything is counted.
     Units: ``clock`` and ``sleep`` use seconds.
     """
-    calls, wait_s = calls or CallsInFlight(clock), options.call_wait_s
+    calls, wait_s, metrics = calls or CallsInFlight(clock), options.call_wait_s, metrics or Metrics()
     machine = watched(replace(machine, files=RememberedFiles(machine.files)), calls)
     return Driver(
         name=options.driver_name,
@@ -63,6 +63,7 @@ def assemble(
             options,
             Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
             _numbering(options, published),
+            metrics,
         ),
         locks=Locks(path=options.lock_file, wait_s=wait_s, clock=clock, sleep=sleep, calls=calls),
         budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
@@ -83,7 +84,9 @@ def _numbering(options: Options, published: Published) -> KeptNumbers:
     return KeptNumbers(NumberFile(options.gpu_numbers_dir, options.node_name), witnesses)
 
 
-def _steps(machine: Machine, options: Options, waiting: Waiting, numbering: Numbering) -> ClaimSteps:
+def _steps(
+    machine: Machine, options: Options, waiting: Waiting, numbering: Numbering, metrics: Metrics
+) -> ClaimSteps:
     driver = options.driver_name
     cdi = CdiFolder(options.cdi_dir, driver)
     return ClaimSteps(
@@ -111,4 +114,5 @@ def _steps(machine: Machine, options: Options, waiting: Waiting, numbering: Numb
         waiting=waiting,
         made_vfs=MadeVfStore(options.made_vfs_dir),
         made_modes=MadeModes(options.mig_modes_dir),
+        metrics=metrics,
     )

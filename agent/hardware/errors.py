@@ -7,7 +7,11 @@ object, ``reason`` why it failed, ``remedy`` who must do what; ``retry`` whether
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Final
+
+_NVML_CODE: Final = re.compile(r"NVML answered ([A-Z_]+) \(\d+\)")
 
 
 class HardwareError(Exception):
@@ -149,3 +153,9 @@ class GivenUp(HardwareError):
     """The program ends; it waits for the driver no longer."""
 
     retry = True
+
+
+def nvml_code(text: str) -> str:
+    """Return the name of NVML's return code that a message tells, empty where it tells none."""
+    found = _NVML_CODE.search(text)
+    return found[1] if found else ""

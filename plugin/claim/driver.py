@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Final
 
 from agent.hardware.errors import HardwareError
@@ -30,6 +30,7 @@ from plugin.base.metrics import Metrics
 from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
 from plugin.claim.daemon_care import DaemonCare
+from plugin.claim.figures.figures import Figures
 from plugin.claim.members import NO_POOLS, Pools
 from plugin.claim.modes.care import ModeCare
 from plugin.claim.parked import ParkedClaims
@@ -77,9 +78,10 @@ class Driver:
         self.name = name
         self.node_name = steps.node.name
         self.budgets = budgets
-        self.metrics = metrics or Metrics()
+        self.metrics = metrics or steps.metrics
+        self.figures = Figures(steps, self.metrics)
         self.parked = ParkedClaims(store=store, node=steps.node, settle=self._settle_if_free)
-        self.sight = Sight(steps, budgets.clock)
+        self.sight = Sight(steps, budgets.clock, self.figures.pods)
         self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons))
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
         self.mode_care = ModeCare(modes=steps.mig_modes, node=steps.node, store=store, locks=locks)
@@ -139,22 +141,14 @@ class Driver:
                devices of several nodes.
         Raises: PluginError, HardwareError; nothing new is left behind then.
         """
-        plan = self._planned(preparation, claim, pools)
+        with self._timed("prepare", "plan"):
+            plan = self._planned(preparation, claim, pools)
         if not plan.record.devices:
             return ()
-        has_waited, wait = False, preparation.budget and preparation.budget.for_holders()
-        while True:
-            try:
-                devices = self._prepared(preparation, plan)
-                self.sight.forget(preparation.uid)  # a pod has it, and all of it is there
-                return devices
-            except DeviceHeld as held:
-                # The kubelet would repeat a refused call only seconds later. No lock is held but the claim's.
-                if wait is None or not wait.rest(_HOLDER_LOOK_S):
-                    raise
-                if not has_waited:
-                    _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
-                has_waited = True
+        with ExitStack() as waited:
+            devices = self._prepared_after_holders(preparation, plan, waited)
+        self.sight.forget(preparation.uid)  # a pod has it, and all of it is there
+        return devices
 
     def unprepare(self, uid: ClaimUid, ref: ClaimRef, budget: Budget | None = None) -> None:
         """Undo what was prepared for a claim; a claim that is not known counts as undone.
@@ -174,9 +168,10 @@ class Driver:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)
                 return
-            with self._claim_locks.targets(record.lock_targets, f"unprepare claim {uid}", budget):
+            with self._locked("unprepare", record.lock_targets, f"unprepare claim {uid}", budget):
                 try:
-                    self._steps.within(budget).end(record, self._boot.boot_id())
+                    with self._timed("unprepare", "undo"):
+                        self._steps.within(budget).end(record, self._boot.boot_id())
                 except LOST as error:
                     _log.warning(PARKED, ref, uid, error)
         self.vf_keeping.look_again()
@@ -239,6 +234,7 @@ class Driver:
             sight=self.sight,
             kept=self._kept,
             metrics=self.metrics,
+            figures=self.figures,
             budgets=self.budgets,
             ended=self.vf_keeping.look_again,
             observer=observer,
@@ -281,20 +277,55 @@ class Driver:
             reason = f"{error.reason} among those that can be read: {'; '.join(snapshot.unread)}"
             raise NotReady(error.attempted, error.subject, reason) from error
 
+    def _prepared_after_holders(
+        self, preparation: Preparation, plan: Plan, waited: ExitStack
+    ) -> tuple[PreparedDevice, ...]:
+        """Prepare a claim, once other claims have released its devices.
+
+        Shape: ``waited`` ends when the wait does.
+        """
+        has_waited, wait = False, preparation.budget and preparation.budget.for_holders()
+        while True:
+            try:
+                return self._prepared(preparation, plan)
+            except DeviceHeld as held:
+                # The kubelet would repeat a refused call only seconds later. No lock is held but the claim's.
+                if wait is None or not wait.rest(_HOLDER_LOOK_S):
+                    raise
+                if not has_waited:
+                    _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
+                    waited.enter_context(self.metrics.timed("holder_wait_seconds", self.budgets.clock))
+                has_waited = True
+
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier
         targets = plan.record.lock_targets | (earlier.lock_targets if earlier else frozenset())
         steps = self._steps.within(preparation.budget)
-        with self._claim_locks.targets(targets, f"prepare claim {preparation.uid}", preparation.budget):
+        purpose = f"prepare claim {preparation.uid}"
+        with self._locked("prepare", targets, purpose, preparation.budget):
             if earlier is not None:
                 if steps.keep_or_undo(earlier, plan):
-                    return self._answer(steps.confirm(earlier, plan))
+                    with self._timed("prepare", "confirm"):
+                        return self._answer(steps.confirm(earlier, plan))
                 preparation.earlier = None
             steps.refuse(plan)
             # The placeholder's file is durable already, so its next lines need no sync.
             write = self._store.note if preparation.has_placeholder else self._store.save
             preparation.has_placeholder = False
-            return self._answer(steps.begin(plan, write))
+            with self._timed("prepare", "set_up"):
+                return self._answer(steps.begin(plan, write))
+
+    @contextmanager
+    def _locked(
+        self, method: str, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
+    ) -> Iterator[None]:
+        with ExitStack() as held:
+            with self._timed(method, "lock"):
+                held.enter_context(self._claim_locks.targets(targets, purpose, budget))
+            yield
+
+    def _timed(self, method: str, step: str) -> AbstractContextManager[None]:
+        return self.metrics.timed("step_seconds", self.budgets.clock, method=method, step=step)
 
     def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
         return answer(record, has_metadata=self._steps.metadata.is_wanted)

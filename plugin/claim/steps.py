@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from agent.hardware.errors import GpuLost, HardwareError, ResetRequired
 from agent.hardware.ports import Machine
+from agent.hardware.types import ModeChange
 from plugin.base.budget import Budget
 from plugin.base.errors import NotReady, PluginError
 from plugin.base.groups import groups_of
+from plugin.base.metrics import Metrics
 from plugin.cdi.document import Document, checksum, claim_document, encode
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
@@ -70,6 +72,7 @@ class ClaimSteps:
     waiting: Waiting
     made_vfs: MadeVfStore
     made_modes: MadeModes
+    metrics: Metrics = field(default_factory=Metrics)
 
     @property
     def mig_modes(self) -> MigModes:
@@ -80,7 +83,11 @@ class ClaimSteps:
             waiting=self.waiting,
             made=self.made_modes,
             policy=self.node.modes,
+            heard=self._mode_changed,
         )
+
+    def _mode_changed(self, wish: str, change: ModeChange) -> None:
+        self.metrics.count("mig_mode_changes_total", wish=wish, result=change.name.lower())
 
     def within(self, budget: Budget | None) -> ClaimSteps:
         """Return the steps of a call: what they wait for the machine counts into its budget."""

@@ -9,9 +9,9 @@ ends with its caller.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Final
 
@@ -20,6 +20,7 @@ import grpc
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import CallerGone, ClaimUnusable, Unexpected
 from plugin.base.groups import groups_of
+from plugin.base.metrics import error_labels
 from plugin.claim.driver import Driver
 from plugin.claim.members import pools_of
 from plugin.claim.plan import PreparedDevice
@@ -49,14 +50,26 @@ class Service:
 
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Prepare claims. Shape: an entry for each, by UID."""
-        calls = self._calls("prepare", wanted, context)
-        if len(calls) > 1:
-            self._read_ahead(calls)
-        return self._outcomes(calls, self._prepare, context)
+        with self._counted("prepare"):
+            calls = self._calls("prepare", wanted, context)
+            if len(calls) > 1:
+                self._read_ahead(calls)
+            return self._outcomes(calls, self._prepare, context)
 
     def unprepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims that are not known."""
-        return self._outcomes(self._calls("unprepare", wanted, context), self._unprepare, context)
+        with self._counted("unprepare"):
+            return self._outcomes(self._calls("unprepare", wanted, context), self._unprepare, context)
+
+    @contextmanager
+    def _counted(self, method: str) -> Iterator[None]:
+        metrics = self._driver.metrics
+        metrics.add("requests_in_flight", 1.0, method=method)
+        try:
+            with metrics.timed("request_seconds", self._driver.budgets.clock, method=method):
+                yield
+        finally:
+            metrics.add("requests_in_flight", -1.0, method=method)
 
     def _calls(
         self, attempted: str, wanted: Iterable[WireClaim], context: grpc.ServicerContext
@@ -167,12 +180,19 @@ class Service:
         if any(failure.retry and not isinstance(failure, CallerGone) for _, failure in failed):
             self._driver.reconciling.hasten()
         for call, failure in failed:
+            error, nvml = error_labels(failure)
+            self._driver.metrics.count("errors_total", method=call.attempted, error=error, nvml=nvml)
             if call.can_be_told:
                 self._observer.failed(ClaimUid(call.uid), call.ref, call.attempted, failure, call.ours)
 
     def _read(self, uid: ClaimUid, ref: ClaimRef, meanwhile: Callable[[], None]) -> AllocatedClaim:
         try:
-            claim = decode_allocated_claim(self._claims.read(ref, meanwhile))
+            with self._driver.metrics.timed(
+                "step_seconds", self._driver.budgets.clock, method="prepare", step="read"
+            ):
+                found = self._claims.read(ref, meanwhile)
+            self._driver.figures.pods.note(uid, found)
+            claim = decode_allocated_claim(found)
         except CoreError as error:
             raise ClaimUnusable("read", f"claim {ref}", _without_subject(error)) from error
         if claim is None:

@@ -16,7 +16,7 @@ from daemon.status_server import Answer, Answers
 from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin._pb.dra_v1 import api_pb2_grpc as v1_grpc
 from plugin.base.in_flight import CallsInFlight
-from plugin.base.metrics import Metrics
+from plugin.claim.driver import Driver
 
 _LONGEST_S: Final = 5.0
 
@@ -26,9 +26,14 @@ def liveness_of(dra_socket: Path) -> Answers:
     return {"/healthz": lambda: _asked(dra_socket)}
 
 
-def answers_of(dra_socket: Path, metrics: Metrics, calls: CallsInFlight) -> Answers:
+def answers_of(dra_socket: Path, driver: Driver, calls: CallsInFlight) -> Answers:
     """Return what a plugin answers: ``/metrics`` and ``/healthz``. Shape: ``calls`` those into hardware."""
-    return {"/metrics": lambda: (200, metrics.text_with(calls)), **liveness_of(dra_socket)}
+
+    def metrics() -> Answer:
+        driver.figures.refresh()
+        return 200, driver.metrics.text_with(calls)
+
+    return {"/metrics": metrics, **liveness_of(dra_socket)}
 
 
 def _asked(dra_socket: Path) -> Answer:

@@ -97,6 +97,11 @@ class Node:
         """Return the last reading; the first is made here."""
         return self._snapshot or self.read_again()
 
+    @property
+    def last(self) -> NodeSnapshot | None:
+        """Return the last reading, None where there is none yet: nothing is read."""
+        return self._snapshot
+
     def read_again(self) -> NodeSnapshot:
         """Read the node anew. Concurrent callers read one after the other.
 

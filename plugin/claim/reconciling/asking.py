@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+from plugin.claim.figures.pods import PodsOfClaims
 from plugin.claim.ports import ClaimFinder
 from plugin.claim.quarantine.census import Census
 from plugin.claim.reconciling.standing import Standing, why_over
@@ -22,9 +23,14 @@ Wanted = tuple[ClaimUid, ClaimRef, Record | None]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is known of the claims of a node. One thread asks; any may forget. Units: seconds of ``clock``."""
+    """What is known of the claims of a node. One thread asks; any may forget.
+
+    Shape: ``pods`` is told of each claim that is read; a claim of which it knows nothing is read once.
+    Units: seconds of ``clock``.
+    """
 
     clock: Callable[[], float]
+    pods: PodsOfClaims
     _known: dict[ClaimUid, Standing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def over(
@@ -42,7 +48,10 @@ class Asking:
         for uid, ref, record in claims:
             now_s = self.clock()
             known = self._known.setdefault(uid, Standing(now_s))
-            if not known.is_due(now_s) or not is_wanted():
+            if not is_wanted():
+                continue
+            if not known.is_due(now_s):
+                self._learn_pods(finder, uid, ref)
                 continue
             if known.is_ripe(now_s):
                 ripe.add(uid)
@@ -55,15 +64,23 @@ class Asking:
 
         Raises: ClaimUnreadable.
         """
-        why, now_s = why_over(finder.find(ref), uid, record), self.clock()
+        claim = finder.find(ref)
+        self.pods.note(uid, claim)
+        why, now_s = why_over(claim, uid, record), self.clock()
         self._known[uid] = self._known.get(uid, Standing(now_s)).after(why, now_s)
         return why
+
+    def _learn_pods(self, finder: ClaimFinder, uid: ClaimUid, ref: ClaimRef) -> None:
+        """Read a claim that an earlier process prepared, once. Raises: ClaimUnreadable."""
+        if not self.pods.knows(uid):
+            self.pods.note(uid, finder.find(ref))
 
     def forget(self, uid: ClaimUid) -> None:
         """Forget a claim: it was prepared anew, so some pod has it."""
         self._known.pop(uid, None)
 
     def _keep_only(self, uids: Collection[ClaimUid]) -> None:
+        self.pods.keep_only(uids)
         for gone in [uid for uid in tuple(self._known) if uid not in uids]:
             self._known.pop(gone, None)
 

@@ -7,16 +7,15 @@ waited for while it repairs: a claim that a call works on is seen by the next lo
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from agent.hardware.errors import HardwareError
 from daemon.log_fields import fields
 from plugin.base.budget import Budget, Budgets
 from plugin.base.errors import LockTimeout, PluginError
 from plugin.base.metrics import Metrics
+from plugin.claim.figures.figures import Figures
 from plugin.claim.logged import logged
 from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.quarantine.census import Census
@@ -27,7 +26,6 @@ from plugin.claim.reconciling.sight import Sight
 from plugin.claim.reconciling.told import ToldKept
 from scheduler_core.model.claim import ClaimUid
 
-_QUARANTINED: Final = "quarantined"
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +45,7 @@ class Looks:
     sight: Sight
     kept: ToldKept
     metrics: Metrics
+    figures: Figures
     budgets: Budgets
     ended: Callable[[], object]
     observer: LookObserver
@@ -76,7 +75,7 @@ class Looks:
         ]
         for uid in sorted(seen.missing) if steps.metadata.is_wanted else ():
             self._write_metadata(uid, boot_id)
-        self._measure(census)
+        self._measure(census, boot_id)
         return all(done)
 
     def _tried(self, repair: RunningRepair, boot_id: str) -> bool:
@@ -180,9 +179,7 @@ class Looks:
         for one in self.kept.new(kept):
             self.observer.kept(one)
 
-    def _measure(self, census: Census) -> None:
-        states = Counter(str(record.state) for record in census.records)
-        states[_QUARANTINED] = len(census.quarantined)
-        self.metrics.only("claims", "state", states)
+    def _measure(self, census: Census, boot_id: str) -> None:
+        self.figures.measure(census, boot_id)
         self.metrics.set("claims_over_in_use", len(self.sight.in_use))
         self.metrics.set("missing_devices", sum(map(len, self.sight.missing.by_claim.values())))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.hardware.errors import HardwareError
 from plugin.base.errors import PluginError
+from plugin.claim.figures.pods import PodsOfClaims
 from plugin.claim.ports import ClaimFinder
 from plugin.claim.quarantine.census import Census
 from plugin.claim.reconciling.asking import Asking
@@ -29,14 +30,15 @@ _log = logging.getLogger(__name__)
 class Sight:
     """Sees the claims of one node, and remembers what earlier looks saw. One thread looks at a time.
 
-    Shape: ``in_use`` the claims that are over and stay, because programs use their GPUs.
+    Shape: ``in_use`` the claims that are over and stay, because programs use their GPUs; ``pods`` is told of
+           the claims that are read.
     Units: ``clock`` counts seconds.
     """
 
-    def __init__(self, steps: ClaimSteps, clock: Callable[[], float]) -> None:
+    def __init__(self, steps: ClaimSteps, clock: Callable[[], float], pods: PodsOfClaims) -> None:
         self.in_use: set[ClaimUid] = set()
         self.missing = MissingDevices()
-        self.asking = Asking(clock)
+        self.asking = Asking(clock, pods)
         self.documents = KnownDocuments(steps.cdi)
         self.errors = ToldOnce(_log)
         self._steps = steps

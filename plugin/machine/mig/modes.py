@@ -8,7 +8,7 @@ is freed by asking them to step aside. The caller holds the GPU's lock.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent.hardware.clients.ports import Client, GpuClients, SeenClients
@@ -31,7 +31,8 @@ class MigModes:
     """Changes MIG modes, for one call.
 
     Shape: ``waiting`` for processes of this driver that are asked to let go of a GPU; ``made`` the modes that
-           this driver turned on; ``policy`` whose mode is kept on.
+           this driver turned on; ``policy`` whose mode is kept on; ``heard`` is called with the wish, ``on``
+           or ``off``, and what came of it.
     """
 
     gpus: Gpus
@@ -39,6 +40,7 @@ class MigModes:
     waiting: Waiting
     made: MadeModes
     policy: GpuModes = field(default_factory=GpuModes)
+    heard: Callable[[str, ModeChange], object] = lambda _, __: None
 
     def turn_on(self, gpu: NumberedGpu) -> None:
         """Turn the mode on, so that instances can be created.
@@ -100,6 +102,7 @@ class MigModes:
         change = self.gpus.set_mig_mode(gpu.uuid, enabled)
         if change is ModeChange.PENDING_IN_USE and self._is_freed(gpu):
             change = self.gpus.set_mig_mode(gpu.uuid, enabled)
+        self.heard(wish, change)
         if change is ModeChange.ACTIVE:
             _log.info("%s: MIG mode is %s", subject, wish)
             return

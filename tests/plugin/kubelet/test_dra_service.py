@@ -224,3 +224,17 @@ def test_a_mistake_of_ours_is_the_answer_of_its_claim_alone(
     assert outcomes["u2"].devices
     assert {record.uid for record in bench.records()} == {"u2"}
     assert list(observer.failures) == ["u1"]
+
+
+def test_calls_are_timed_and_what_fails_is_counted_by_its_class(
+    bench: Any, service: Service, claims: Claims
+) -> None:
+    wanted = [claims.allocate("u1", bench.node, HALF), claims.allocate("u2", bench.node, "gpu-9")]
+
+    service.prepare(wanted, Caller())  # type: ignore[arg-type]
+
+    text = bench.driver.metrics.text()
+    assert 'tangram_plugin_request_seconds_count{method="prepare"} 1.0\n' in text
+    assert 'tangram_plugin_requests_in_flight{method="prepare"} 0.0\n' in text
+    assert 'tangram_plugin_step_seconds_count{method="prepare",step="read"} 2.0\n' in text
+    assert 'tangram_plugin_errors_total{error="NoSuchDevice",method="prepare",nvml=""} 1.0\n' in text

@@ -23,8 +23,13 @@ def prepared(bench: Any, claims: Any, look: Look) -> Any:
     """A claim that a pod has, after the first look."""
     bench.prepare("u1", HALF)
     claims.have("u1", HALF)
+    as_read_for_prepare(bench, claims, "u1")
     look()
     return bench
+
+
+def as_read_for_prepare(bench: Any, claims: Any, uid: str) -> None:
+    bench.driver.figures.pods.note(uid, claims.known[f"claim-{uid}"])
 
 
 def deleted(claims: Any) -> None:
@@ -72,6 +77,7 @@ def test_each_claim_is_asked_for_once_in_a_look_and_not_at_every_look(
 ) -> None:
     prepared.prepare("u2", "gpu-1")
     claims.have("u2", "gpu-1")
+    as_read_for_prepare(prepared, claims, "u2")
     look()
     assert claims.asked == [], "a claim that was just prepared is not asked for"
 
@@ -79,6 +85,20 @@ def test_each_claim_is_asked_for_once_in_a_look_and_not_at_every_look(
     look()
 
     assert claims.asked == ["claim-u1", "claim-u2"]
+
+
+def test_a_claim_that_an_earlier_process_prepared_is_asked_for_its_pods_once(
+    bench: Any, claims: Any, look: Look
+) -> None:
+    bench.prepare("u1", HALF)
+    claims.have("u1", HALF, pods=("trainer",))
+    bench.restart()
+
+    for _ in range(3):
+        look()
+
+    assert claims.asked == ["claim-u1"]
+    assert 'pod="trainer"' in bench.driver.metrics.text()
 
 
 def test_the_look_that_undoes_a_claim_asks_once_too(prepared: Any, claims: Any, look_later: Look) -> None:
