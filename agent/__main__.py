@@ -37,6 +37,7 @@ from agent.publishing.metrics import Metrics
 from agent.publishing.ports import GpusOfPools, NodeEvents
 from agent.publishing.publication import Clocks, Owner, Publication
 from agent.publishing.sources import CompositeSource, V1Source
+from agent.publishing.telling.counting import CountedEvents, read_gpus
 from agent.publishing.telling.foreign_instances import ForeignInstances
 from agent.publishing.telling.foreign_writes import ForeignWrites
 from agent.publishing.telling.ownership import Ownership
@@ -79,8 +80,9 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
     cluster = Cluster.connect(options.kubeconfig, options.context)
     opened.callback(cluster.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
-    node_events = cluster.events_of(options.node_name)
-    opened.callback(node_events.close)
+    written = cluster.events_of(options.node_name)
+    opened.callback(written.close)
+    node_events = CountedEvents(written, metrics)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     agent = Agent(
         discover=_discovery(
@@ -90,6 +92,8 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
             gpus_of_pools,
             _numbering(options, cluster, node_events),
             interruption=chosen.interruption,
+            metrics=metrics,
+            clock=clocks.monotonic,
         ),
         publications=_publications(options, cluster, metrics, clocks, node_events),
         node=cluster.own_node(options.node_name),
@@ -132,15 +136,22 @@ def _discovery(
     numbering: Numbering,
     *,
     interruption: Interruption,
+    metrics: Metrics,
+    clock: Callable[[], float],
 ) -> Callable[[], Found]:
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
     foreign = ForeignFinder(readers.gpus, records.read)
     looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign)
 
     def found() -> Found:
+        with metrics.timed("discovery_seconds", clock):
+            return looked()
+
+    def looked() -> Found:
         read = discover(readers, options.node_name, numbering)
         if interruption.has_come:  # what could not be read any more is not gone
             raise GivenUp("read the machine", "this node", "the program ends")
+        read_gpus(metrics, read)
         return looks.found(read)
 
     return found

@@ -15,7 +15,7 @@ from math import inf
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from agent.hardware.errors import HardwareError
+from agent.hardware.errors import HardwareError, nvml_code
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import GpusOfPools, Interrupted, MachineEvents, OwnNode, WatchMessage
@@ -180,6 +180,9 @@ class Agent:
         except HardwareError as error:
             _log.warning("discovery failed; published slices are kept, retrying: %s", error)
             self._metrics.count("discovery_failures_total")
+            self._metrics.count(
+                "errors_total", of="discovery", error=type(error).__name__, nvml=nvml_code(str(error))
+            )
             self._discovery_due = now + _REPEAT_DISCOVERY_S
             return
         self._metrics.count("discoveries_total")
@@ -289,6 +292,7 @@ class Agent:
         self._machine_events = ()
 
     def _heard(self, what: str) -> None:
+        self._metrics.count("machine_events_total")
         self._inbox.put(MachineChanged(what))
 
     def _start(self, work: Callable[[], None]) -> None:

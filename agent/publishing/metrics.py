@@ -8,10 +8,25 @@ from typing import Final
 from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
 
 PREFIX: Final = "tangram_agent_"
+_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 DEFINITIONS: Final[Mapping[str, Definition]] = {
     "build_info": BUILD_INFO,
     "slices": Definition("gauge", "Slices of this node that the API server holds, by kind.", ("kind",)),
-    "devices": Definition("gauge", "Devices of this node that are published, by kind.", ("kind",)),
+    "slice_bytes": Definition("gauge", "Length of these slices as JSON, by kind.", ("kind",)),
+    "slice_devices": Definition("gauge", "Devices in these slices, by kind of slice.", ("kind",)),
+    "devices": Definition(
+        "gauge",
+        "Devices of this node by type and state: offered, tainted (in a slice, with a taint), withheld (in "
+        "no slice, since they cannot be prepared).",
+        ("type", "state"),
+    ),
+    "device_taints": Definition(
+        "gauge", "Devices with a taint, by type, key and effect of the taint.", ("type", "taint", "effect")
+    ),
+    "gpus_expected": Definition(
+        "gauge", "GPUs that PCI shows and nobody gave to VFIO, and those that the driver lists."
+    ),
+    "gpus_found": Definition("gauge", "GPUs that the driver lists and that could be read."),
     "left_out_devices": Definition("gauge", "Devices that could not be read or described."),
     "unreadable_devices": Definition(
         "gauge", "Devices that cannot be read now and are published as they were, with a taint."
@@ -43,6 +58,12 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
     "writes_total": Definition(
         "counter", "Writes to the API server that succeeded, by kind and verb.", ("kind", "verb")
     ),
+    "errors_total": Definition(
+        "counter",
+        "Errors by where (discovery, device, publishing), class, and NVML's return code where that was the "
+        "cause.",
+        ("of", "error", "nvml"),
+    ),
     "failures_total": Definition("counter", "Attempts to publish that failed, by kind.", ("kind",)),
     "foreign_slices_allowed": Definition(
         "gauge", "1 where no admission policy keeps this agent from writing slices of other nodes."
@@ -51,6 +72,18 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
         "counter", "Slices that got another name because an object of somebody else has the usual one."
     ),
     "discoveries_total": Definition("counter", "Successful discoveries of this machine's devices."),
+    "discovery_seconds": Definition(
+        "histogram", "How long it took to read and describe the machine.", buckets=_SECONDS
+    ),
+    "publishing_seconds": Definition(
+        "histogram", "How long series of writes to the API server took, by kind.", ("kind",), _SECONDS
+    ),
+    "machine_events_total": Definition("counter", "Events of the machine that were heard."),
+    "node_events_total": Definition(
+        "counter",
+        "Events about the Node that were written for people, by type and reason.",
+        ("type", "reason"),
+    ),
     "discovery_failures_total": Definition("counter", "Discoveries that failed."),
     "unforeseen_failures_total": Definition(
         "counter", "Unexpected errors, by what failed; the log has the traceback.", ("of",)

@@ -14,6 +14,7 @@ from typing import Final
 
 from agent.publishing.errors import NameTaken, NoNode, NotThere, Outdated, Refused, ServerError
 from agent.publishing.forms import Found, NotTaken, Taken
+from agent.publishing.measured import devices_by_state, size_of, taints
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import Nodes, SliceStore
 from agent.publishing.publisher import FieldsDropped, NotAllWritten, Publisher
@@ -27,6 +28,7 @@ _log = logging.getLogger("agent.publishing")
 _HOPELESS_S: Final = 60.0  # between retries of failures that only people can fix
 _LOST_S: Final = 300.0  # between retries where the server drops the same fields again
 _USUAL_RACES: Final = 3  # usually the watch catches up; more conflicts in a row mean a taken name
+_V1: Final = "ResourceSlice"
 _THROTTLE: Final = Throttle(first=0.2, most=30.0, calm=60.0)
 
 
@@ -103,6 +105,7 @@ class Publication:
         self._backoff = Backoff()
         self._told: frozenset[str] = frozenset()
         self._is_adopted = False
+        self._measured: Sequence[Document] = ()
 
     def want(self, now: float) -> None:
         """Try soon: the wanted slices may have changed."""
@@ -167,7 +170,8 @@ class Publication:
         if not self._owner.is_known or self._publisher.pending(self._owner.owning(slices)):
             self._owner.refresh()
             self._throttle = self._throttle.taken(now)
-            self._publisher.publish(self._owner.owning(slices))
+            with self._metrics.timed("publishing_seconds", self._clocks.monotonic, kind=self.store.kind):
+                self._publisher.publish(self._owner.owning(slices))
 
     def _taken(self, error: NameTaken) -> None:
         self.is_done = False
@@ -195,17 +199,29 @@ class Publication:
         """Note that the server has stored all wanted slices."""
         kind, stored = self.store.kind, self.store.documents()
         devices = sum(len(one["spec"].get("devices") or ()) for one in stored)
+        if stored != self._measured:
+            self._measure(found, stored)
         self.is_done = True
         self._hear(found.allocator, stored)
         self._metrics.set("slices", len(stored), kind=kind)
-        self._metrics.set("devices", devices, kind=kind)
+        self._metrics.set("slice_devices", devices, kind=kind)
         self._metrics.set("left_out_devices", len(found.devices.left_out))
         self._metrics.set("last_published_timestamp_seconds", self._clocks.wall(), kind=kind)
+
+    def _measure(self, found: Found, stored: Sequence[Document]) -> None:
+        """Measure slices that have changed; v1 slices alone say what people can ask for."""
+        self._measured = stored
+        self._metrics.set("slice_bytes", size_of(stored), kind=self.store.kind)
+        if self.store.kind == _V1:
+            self._metrics.replace("devices", devices_by_state(stored, found.devices.withheld))
+            self._metrics.replace("device_taints", taints(stored))
 
     def _failed(self, failures: Sequence[Exception], now: float) -> None:
         """Log the failures of one attempt, each sentence once, and set when to try again."""
         is_usual = self._backoff.failures < _USUAL_RACES
         unusual = [one for one in failures if not (is_usual and isinstance(one, Outdated))]
+        for one in unusual:
+            self._metrics.count("errors_total", of="publishing", error=type(one).__name__, nvml="")
         texts = dict.fromkeys(f"cannot publish {self.store.kind}s: {one}" for one in unusual)
         for text in texts:
             if text not in self._told:

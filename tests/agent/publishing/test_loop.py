@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import threading
 from dataclasses import replace
 
@@ -366,3 +367,15 @@ def test_while_something_cannot_be_read_looks_come_soon_and_ever_later_and_then_
 
     assert waits[1:] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
     assert site.agent._discovery_due - looked_at[-1] == 300.0
+
+
+def test_writes_are_timed_and_slices_are_measured():
+    site = Site(Failing(0, FOUND), Failing(0, pool_of(["a", "b"])))
+
+    site.run()
+
+    text = site.metrics.text()
+    assert 'tangram_agent_publishing_seconds_count{kind="ResourceSlice"} 1.0\n' in text
+    assert 'tangram_agent_slice_devices{kind="ResourceSlice"} 2.0\n' in text
+    assert 'tangram_agent_devices{state="offered",type="other"} 2.0\n' in text
+    assert re.search(r'tangram_agent_slice_bytes\{kind="ResourceSlice"\} \d{3}\.0\n', text)
