@@ -1,7 +1,7 @@
 """The agent as a program: reads the options, opens the machine, publishes until a signal comes.
 
 Exit status: 0 after a signal, 1 if it could not start, 2 for wrong options (one message on standard error,
-nothing made).
+nothing made). ``status`` or ``log-level`` as the first argument asks a running agent and ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
@@ -45,28 +46,39 @@ from agent.publishing.telling.taken_names import TakenNames
 from agent.publishing.telling.unlisted import Unlisted
 from agent.publishing.telling.unreadable import UnreadableDevices
 from agent.publishing.telling.withholding import Withholding
+from agent.state import KNOWN, AgentState
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
 from daemon.signals import on_end
+from daemon.status.commands import COMMANDS, run_control
+from daemon.status.last_errors import LastErrors
+from daemon.status.on_signal import log_on_signal
+from daemon.status.page import Status
 from scheduler_core.publishing.documents import Document
 
 _PROGRAM: Final = "tangram agent"
+PROBE_SOCKET: Final = Path("/run/tangram/agent.sock")
+"""Where the manifests have it."""
 _UNREADY: Final = "nothing is published yet"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Publish until SIGTERM or SIGINT and return the exit status."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given and given[0] in COMMANDS:
+        return run_control("agent", KNOWN, PROBE_SOCKET, given)
     try:
-        options = read_options(argv)
+        options = read_options(given)
     except SystemExit as end:  # argparse has printed the help, or what is wrong
         return int(end.code or DONE)
     except InvalidOption as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     log_to_standard_error(options.log, options.node_name)
+    errors = LastErrors.kept_from_now_on()
     try:
         linked = read_table(options.partitions, options.partition_policy)
         with ExitStack() as opened:
-            _run(options, linked, opened)
+            _run(options, linked, errors, opened)
     except (BadTable, SimulationError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     except (HardwareError, ServerError, OSError) as error:
@@ -74,16 +86,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None:
+def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened: ExitStack) -> None:
     chosen = ChosenMachine.of(options.machine)
     machine = opened.enter_context(chosen.opened())
     cluster = Cluster.connect(options.kubeconfig, options.context)
     opened.callback(cluster.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
-    written = cluster.events_of(options.node_name)
-    opened.callback(written.close)
+    written = opened.enter_context(closing(cluster.events_of(options.node_name)))
     node_events = CountedEvents(written, metrics)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
+    publications = _publications(options, cluster, metrics, clocks, node_events)
     agent = Agent(
         discover=_discovery(
             machine.readers.reusing(ReuseUnchanged(clocks.monotonic)),
@@ -95,7 +107,7 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
             metrics=metrics,
             clock=clocks.monotonic,
         ),
-        publications=_publications(options, cluster, metrics, clocks, node_events),
+        publications=publications,
         node=cluster.own_node(options.node_name),
         gpus_of_pools=gpus_of_pools,
         machine_events=(chosen.events(),),
@@ -110,8 +122,29 @@ def _run(options: Options, linked: LinkedGpus | None, opened: ExitStack) -> None
         chosen.interruption.come()  # a discovery that waits for the driver ends, too
 
     on_end(end)
-    _serve(options, metrics, agent, opened)
+    state = _state(options, agent, publications, errors, chosen)
+    log_on_signal(state.status)
+    _serve(options, metrics, agent, state.status, opened)
     agent.run()
+
+
+def _state(
+    options: Options,
+    agent: Agent,
+    publications: Sequence[Publication],
+    errors: LastErrors,
+    chosen: ChosenMachine,
+) -> AgentState:
+    return AgentState(
+        agent=agent,
+        publications=publications,
+        node=options.node_name,
+        driver=options.driver_name,
+        errors=errors,
+        clock=time.monotonic,
+        began_at=time.monotonic(),
+        hung=chosen.hung.all,
+    )
 
 
 def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
@@ -193,17 +226,21 @@ def _publications(
     return found
 
 
-def _serve(options: Options, metrics: Metrics, agent: Agent, opened: ExitStack) -> None:
+def _serve(
+    options: Options, metrics: Metrics, agent: Agent, status: Callable[[], Status], opened: ExitStack
+) -> None:
     if options.metrics is None and options.probe_socket is None:
         return
     from daemon import status_server  # noqa: PLC0415 - only a program that serves loads a server
+    from daemon.status.control import CHANGES, control_of  # noqa: PLC0415
 
     answers = status_server.answers_of(metrics, agent.idle_s, lambda: agent.is_ready, _UNREADY)
     if options.metrics is not None:
         address = (options.metrics.host, options.metrics.port)
         opened.enter_context(status_server.served_when_free(address, answers))
     if options.probe_socket is not None:
-        opened.enter_context(status_server.serving_probes(options.probe_socket, answers))
+        more = {**answers, **control_of(status)}
+        opened.enter_context(status_server.serving_probes(options.probe_socket, more, CHANGES))
 
 
 if __name__ == "__main__":

@@ -37,8 +37,10 @@ from controller.run.report import Report
 from controller.run.values import Patience
 from controller.run.writer import Writer
 from controller.state.cluster_seen import ClusterSeen
+from controller.status import ControllerState
 from controller.webhook.review import review
 from controller.webhook.server import WebhookServer
+from daemon.status.last_errors import LastErrors
 
 NAME: Final = "tangram-controller"
 """The name of the Lease, the Secret, the Service and the webhook configuration."""
@@ -55,6 +57,7 @@ class Program:
         self._opened = opened
         self._ended = Event()
         self._metrics = Metrics()
+        self._errors, self._began_at = LastErrors.kept_from_now_on(), time.monotonic()
         self._cluster = Cluster.connect(options.kubeconfig, options.context, options.driver_name)
         opened.callback(self._cluster.close)
         self._elector = self._election()
@@ -74,6 +77,19 @@ class Program:
             clock=time.monotonic,
             report=Report(self._metrics, self._lines(), time.time),
             classes=ResourceClasses(seen, time.monotonic, _now),
+        )
+
+    @property
+    def state(self) -> ControllerState:
+        """Return what knows the state of this replica."""
+        return ControllerState(
+            loop=self._loop,
+            driver=self._options.driver_name,
+            identity=self._options.identity,
+            errors=self._errors,
+            is_leading=self._elector.may_write,
+            clock=time.monotonic,
+            began_at=self._began_at,
         )
 
     def stop(self) -> None:
@@ -196,6 +212,7 @@ class Program:
         if options.metrics is None and options.probe_socket is None:
             return
         from daemon import status_server  # noqa: PLC0415 - only a program that serves loads a server
+        from daemon.status.control import CHANGES, control_of  # noqa: PLC0415
 
         loop = self._loop
         answers = status_server.answers_of(self._metrics, loop.idle_s, lambda: loop.is_ready, _UNREADY)
@@ -203,7 +220,9 @@ class Program:
             address = (options.metrics.host, options.metrics.port)
             self._opened.enter_context(status_server.served_when_free(address, answers))
         if options.probe_socket is not None:
-            self._opened.enter_context(status_server.serving_probes(options.probe_socket, answers))
+            more = {**answers, **control_of(self.state.status)}
+            probes = status_server.serving_probes(options.probe_socket, more, CHANGES)
+            self._opened.enter_context(probes)
 
 
 def _now() -> str:

@@ -93,9 +93,12 @@ def level() -> str:
 def set_level(wanted: str) -> None:
     """Log from another level on; both levels are told. Shape: ``wanted`` one of ``LEVELS``."""
     before = level()
-    logging.getLogger().setLevel(wanted.upper())
-    if before != wanted:
-        _log.warning("the level of the log is %s now, it was %s", wanted, before)
+    if before == wanted:
+        return
+    root = logging.getLogger()
+    root.setLevel(min(logging.WARNING, root.level))  # the change is logged, whatever the levels are
+    _log.warning("the level of the log is %s now, it was %s", wanted, before)
+    root.setLevel(wanted.upper())
 
 
 def time_text(seconds: float) -> str:

@@ -123,11 +123,15 @@ def full_name(prefix: str, name: str, definition: Definition) -> str:
 
 def set_build_info(metrics: Registry) -> None:
     """Set the gauge ``build_info``, which ``BUILD_INFO`` defines."""
+    metrics.set("build_info", 1.0, version=release(), python=platform.python_version())
+
+
+def release() -> str:
+    """Return the version of this program, ``unknown`` where it is not installed."""
     try:
-        release = version("tangram-dra")
+        return version("tangram-dra")
     except PackageNotFoundError:  # the folders alone, without an installation
-        release = "unknown"
-    metrics.set("build_info", 1.0, version=release, python=platform.python_version())
+        return "unknown"
 
 
 def _made(name: str, definition: Definition) -> MetricWrapperBase:

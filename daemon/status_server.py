@@ -1,4 +1,6 @@
-"""Serves metrics and probes over HTTP: ``/metrics``, ``/healthz``, ``/readyz``. Nothing can be changed by it.
+"""Serves metrics and probes over HTTP: ``/metrics``, ``/healthz``, ``/readyz``.
+
+Nothing can be changed over an address; what can be changed over the unix socket is handed in.
 
 During a rolling update two pods may share one host address, and a caller cannot know which of them answers.
 So a kubelet's probe asks over a unix socket in a folder of the pod, where only that pod answers.
@@ -17,6 +19,7 @@ from pathlib import Path
 from random import random
 from socket import AF_INET, AF_INET6
 from socketserver import ThreadingMixIn, UnixStreamServer
+from types import MappingProxyType
 from typing import Any, Final
 
 from daemon.backoff import Backoff
@@ -24,6 +27,7 @@ from daemon.connections import LONGEST_S, Connections
 from daemon.metrics import Registry
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
+_LONGEST_CHANGE: Final = 64  # bytes
 _STUCK_S: Final = 300.0  # long, because one slow device must not get the program killed
 _ENDS_S: Final = 5.0
 _TAKEN: Final = (
@@ -38,6 +42,10 @@ Answer = tuple[int, str]
 
 Answers = Mapping[str, Callable[[], Answer]]
 """What to answer, by path."""
+
+Changes = Mapping[str, Callable[[str], Answer]]
+"""What sets something to a text, by path."""
+_NO_CHANGES: Final[Changes] = MappingProxyType({})
 
 
 def answers_of(
@@ -89,6 +97,7 @@ class _Bounded(ThreadingMixIn):
 
 
 class _AddressServer(_Bounded, HTTPServer):
+    changes = _NO_CHANGES
     allow_reuse_port = True  # during a rolling update two pods share the host's address for a moment
 
     def __init__(self, address: tuple[str, int], answers: Answers) -> None:
@@ -99,8 +108,9 @@ class _AddressServer(_Bounded, HTTPServer):
 
 
 class _SocketServer(_Bounded, UnixStreamServer):
-    def __init__(self, path: Path, answers: Answers) -> None:
+    def __init__(self, path: Path, answers: Answers, changes: Changes) -> None:
         self.answers = answers
+        self.changes = changes
         self.connections = Connections(time.monotonic)
         super().__init__(str(path), _Handler)
 
@@ -114,7 +124,21 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.connections.answering(self.connection)
         answers = self.server.answers
         answer = answers.get(self.path.partition("?")[0])
-        status, text = answer() if answer else (404, f"known paths are {', '.join(sorted(answers))}\n")
+        self._reply(answer() if answer else (404, f"known paths are {', '.join(sorted(answers))}\n"))
+
+    def do_PUT(self) -> None:
+        """Change what a path names to the text that is sent."""
+        change = self.server.changes.get(self.path)
+        length = self.headers.get("Content-Length", "0")
+        if change is None:
+            self._reply((405, "this cannot be changed here\n"))
+        elif not length.isascii() or not length.isdecimal() or int(length) > _LONGEST_CHANGE:
+            self._reply((413, f"a value has at most {_LONGEST_CHANGE} bytes\n"))
+        else:
+            self._reply(change(self.rfile.read(int(length)).decode(errors="replace").strip()))
+
+    def _reply(self, answer: Answer) -> None:
+        status, text = answer
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", _PLAIN)
@@ -172,12 +196,12 @@ def _serve_when_free(
 
 
 @contextmanager
-def serving_probes(path: Path, answers: Answers) -> Iterator[None]:
+def serving_probes(path: Path, answers: Answers, changes: Changes = _NO_CHANGES) -> Iterator[None]:
     """Serve on a unix socket while the block runs. Raises: OSError if the socket cannot be made."""
     try:
         if path.is_socket():
             path.unlink()  # this container's last run left it: the folder belongs to the pod alone
-        server = _SocketServer(path, answers)
+        server = _SocketServer(path, answers, changes)
     except OSError as error:
         remedy = "--probe-socket must name an unused path in an existing folder"
         raise OSError(f"listen for probes on {path}: {error}; {remedy}") from error

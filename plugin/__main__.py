@@ -1,8 +1,8 @@
 """The plugin as a program: reads the options, opens the machine, serves until a signal comes.
 
 Exit status: 0 after a signal, also where a call that hangs is cut off; 1 if it could not start on this node;
-2 for wrong options (one message on standard error, nothing made). ``release`` as the first argument releases
-a claim and ends.
+2 for wrong options (one message on standard error, nothing made). ``release``, ``status`` or ``log-level`` as
+the first argument does that and ends.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,11 +28,14 @@ from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
-from daemon.address import Address
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
 from daemon.logs import LogOptions, log_to_standard_error
 from daemon.signals import EndSignal
+from daemon.status.commands import COMMANDS, run_control
+from daemon.status.last_errors import LastErrors
+from daemon.status.on_signal import log_on_signal
+from plugin.answering import Where, answered
 from plugin.api import ClusterClaims, NoApiServer
 from plugin.arguments import RELEASE, parser, release_parser
 from plugin.assembly import assemble
@@ -50,8 +52,11 @@ from plugin.options import Options
 from plugin.release import run_release
 from plugin.telling.deferred_log import DeferLines
 from plugin.telling.reports import Reports
+from plugin.telling.state import KNOWN, PluginState
 
 _PROGRAM: Final = "tangram plugin"
+PROBE_SOCKET: Final = Path("/run/probed/plugin.sock")
+"""Where the manifests have it."""
 _MACHINE_MODE: Final = 0o777
 _LONGER: Final = 1.25
 _log = logging.getLogger(__name__)
@@ -62,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["release"]:
         return _release(given[1:])
+    if given and given[0] in COMMANDS:
+        return run_control("plugin", KNOWN, PROBE_SOCKET, given)
     try:
         arguments = parser().parse_args(given)
     except SystemExit as end:  # argparse has printed the help, or what is wrong
@@ -72,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         handler = log_to_standard_error(LogOptions.of(arguments), node_name)
         handler.addFilter(DeferLines(handler))
         options = _options(arguments, chosen, node_name)
-        where = _Where.of(arguments)
+        where = Where.of(arguments)
         cluster = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
     except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
@@ -131,25 +138,13 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine, node_name: st
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """Where the plugin tells of itself. Shape: None for nowhere."""
-
-    metrics: Address | None
-    probe_socket: Path | None
-
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> _Where:
-        """Read the arguments. Raises: InvalidOption."""
-        metrics = Address.given("--metrics-address", arguments.metrics_address)
-        return cls(metrics, arguments.probe_socket)
-
-
 def _serve(
-    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, where: _Where
+    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, where: Where
 ) -> None:
     """Serve until a signal comes. Shape: ``claims`` a folder of claims, used where there is no cluster."""
     ended, calls, metrics = EndSignal(), CallsInFlight(time.monotonic), Metrics()
+    errors = LastErrors.kept_from_now_on()
+    unwritten: Callable[[], int] = int
     last_resort = EndWithin(options.grace_s * _LONGER, lambda: _tell_cut_off(calls))
     with last_resort, ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
@@ -170,32 +165,16 @@ def _serve(
                 reports = opened.enter_context(closing(_reports(cluster, options, driver)))
                 opened.callback(cluster.close)
                 running = start(driver, cluster, options, reports, finder=cluster)
+                unwritten = reports.unwritten
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
-        answered = _answered(where, options.dra_socket, driver, calls)
-        with running, answered, closing(driver.vf_keeping) as keeping:
+        state = _state(driver, options, calls, errors, chosen, unwritten=unwritten)
+        log_on_signal(state.status)
+        answers = answered(where, options.dra_socket, driver, calls, state.status)
+        with running, answers, closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             ended.wait()
-
-
-@contextmanager
-def _answered(where: _Where, dra_socket: Path, driver: Driver, calls: CallsInFlight) -> Iterator[None]:
-    """Serve metrics and answer probes while the block runs. Raises: OSError."""
-    if where.metrics is None and where.probe_socket is None:
-        yield
-        return
-    from daemon import status_server  # noqa: PLC0415 - only who is asked loads a server
-    from plugin.kubelet.liveness import answers_of  # noqa: PLC0415
-
-    answers = answers_of(dra_socket, driver, calls)
-    with ExitStack() as opened:
-        if where.metrics is not None:
-            address = (where.metrics.host, where.metrics.port)
-            opened.enter_context(status_server.served_when_free(address, answers))
-        if where.probe_socket is not None:
-            opened.enter_context(status_server.serving_probes(where.probe_socket, answers))
-        yield
 
 
 @contextmanager
@@ -210,11 +189,37 @@ def _machine_folder(options: Options, folder: Path | None) -> Iterator[None]:
 
 def _reports(cluster: ClusterClaims, options: Options, driver: Driver) -> Reports:
     """Return the writer of claim statuses; it first writes those of all recorded claims."""
-    store = RecordStore(options.claims_dir, CdiFolder(options.cdi_dir, options.driver_name))
+    store = _store(options)
     missing = driver.sight.missing.of
     reports = Reports(store, cluster, cluster, time.monotonic, time.time, missing=missing)
     reports.all_again()
     return reports
+
+
+def _state(
+    driver: Driver,
+    options: Options,
+    calls: CallsInFlight,
+    errors: LastErrors,
+    chosen: ChosenMachine,
+    *,
+    unwritten: Callable[[], int],
+) -> PluginState:
+    return PluginState(
+        driver=driver,
+        store=_store(options),
+        calls=calls,
+        errors=errors,
+        clock=time.monotonic,
+        wall=time.time,
+        began_at=time.monotonic(),
+        unwritten=unwritten,
+        hung=chosen.hung.all,
+    )
+
+
+def _store(options: Options) -> RecordStore:
+    return RecordStore(options.claims_dir, CdiFolder(options.cdi_dir, options.driver_name))
 
 
 def _no_slices() -> tuple[Mapping[str, Any], ...]:

@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 class HungCall:
     """A call that did not return.
 
-    Shape: ``since`` the time of day of the first one in a row, for messages. Units: ``again_at`` seconds.
+    Shape: ``since`` the time of day of the first one in a row, for messages.
+    Units: ``again_at`` and ``began_at`` seconds.
     """
 
     attempted: str
@@ -37,6 +38,12 @@ class HungCall:
     again_at: float
     has_ended: Callable[[], bool]
     backoff: Backoff
+    began_at: float
+
+    @property
+    def what(self) -> str:
+        """Return what was attempted, for messages."""
+        return f"{self.attempted} {self.subject}"
 
 
 class HungCalls:
@@ -75,9 +82,15 @@ class HungCalls:
                 self._clock() + backoff.wait(),
                 error.has_ended,
                 backoff,
+                before.began_at if before else self._clock(),
             )
         if before is None:
             _log.warning("%s", error)
+
+    def all(self) -> tuple[tuple[str, float], ...]:
+        """Return what hangs and for how long. Waits for nothing. Units: seconds."""
+        now = self._clock()
+        return tuple((call.what, now - call.began_at) for call in self._calls.copy().values())
 
     def forget(self, about: str) -> None:
         """Note that a call about something returned."""

@@ -58,6 +58,7 @@ class OpenGpus(GpuFacts, MigWriter, ComputeModeWriter, Protocol):
 class LateGpus:
     """Implements ``Gpus``. ``open_driver`` raises DriverMissing while there is no driver.
 
+    Shape: ``hung`` where calls that hang are noted, None where nobody else asks for them.
     Units: ``clock`` seconds, for what hangs; ``wall_clock`` seconds since 1970.
     """
 
@@ -67,9 +68,10 @@ class LateGpus:
         *,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
+        hung: HungCalls | None = None,
     ) -> None:
         self._open_driver = open_driver
-        self._hung = HungCalls(clock, wall_clock)
+        self._hung = hung or HungCalls(clock, wall_clock)
         self._changing = Lock()
         self._driver: OpenGpus | None = None
 

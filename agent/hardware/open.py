@@ -5,6 +5,7 @@ Takes options; returns an open machine. A missing driver is no failure here: it 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Protocol, Self
 from agent.hardware.clients.adapter import ProcClients
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.fabric.nvfm import Nvfm
+from agent.hardware.hung import HungCalls
 from agent.hardware.late import LateGpus
 from agent.hardware.machine_options import MachineOptions
 from agent.hardware.mps.adapter import RUN_FOLDER, MpsProgram
@@ -60,12 +62,13 @@ class ChosenMachine:
     """A machine that the options name, not opened yet.
 
     Shape: ``node`` is None for this machine; ``interruption`` ends all waiting for the driver, for the end of
-           the program.
+           the program; ``hung`` has the calls into the driver that hang.
     """
 
     options: MachineOptions
     node: NodeFile | None
     interruption: Interruption = field(default_factory=Interruption)
+    hung: HungCalls = field(default_factory=lambda: HungCalls(time.monotonic, time.time))
 
     @classmethod
     def of(cls, options: MachineOptions) -> Self:
@@ -86,7 +89,8 @@ class ChosenMachine:
         files = DriverRoot.installed(self.options.driver_root, self.options.host_root)
         is_elsewhere = files.root != Path("/")
         processes = NvmlProcesses(self.interruption)
-        gpus = LateGpus(lambda: processes.open(files.management_library() if is_elsewhere else None))
+        library = files.management_library
+        gpus = LateGpus(lambda: processes.open(library() if is_elsewhere else None), hung=self.hung)
         try:
             nics = _nics(
                 SysfsNics(self.options.host_root, eswitch_mode),

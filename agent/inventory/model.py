@@ -30,6 +30,7 @@ from scheduler_core.books.ledger import Ledger
 from scheduler_core.frontends.partitions.table import PartitionTable
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName, QualifiedName
+from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool
 
 
@@ -195,6 +196,12 @@ class NodeDevices:
     def books(self) -> Ledger:
         """Return the pool's ledger with nothing allocated. Copy it before changing it."""
         return Ledger(self.pool)
+
+    @cached_property
+    def kinds(self) -> Mapping[DeviceName, str]:
+        """Return the attribute ``type`` of every device: ``gpu``, ``mig``, ``vf`` and others."""
+        attribute = qualified("type", self.pool.id.driver)
+        return {one.name: str(one.attributes.get(attribute, "device")) for one in self.pool.devices}
 
     def capacity(self, name: DeviceName) -> Mapping[QualifiedName, Quantity]:
         """Return the capacity of a device of the pool, empty where it has none of that name."""

@@ -125,6 +125,16 @@ class Agent:
         """Whether everything was published once."""
         return self._publications[0].is_done
 
+    @property
+    def found(self) -> Found | None:
+        """Return what was found last, None before. It is never changed, only replaced."""
+        return self._found
+
+    @property
+    def allocator(self) -> str | None:
+        """Return who allocates the devices, as the Node says it; None before it is known."""
+        return self._node.allocator
+
     def idle_s(self) -> float:
         """Return how many seconds ago the loop last made a turn without an unexpected error."""
         return self._clocks.monotonic() - self._well_at

@@ -107,6 +107,11 @@ class Publication:
         self._is_adopted = False
         self._measured: Sequence[Document] = ()
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Return what failed at the last attempt, empty where nothing did. Any thread may ask."""
+        return tuple(sorted(self._told))
+
     def want(self, now: float) -> None:
         """Try soon: the wanted slices may have changed."""
         self.due = min(self.due, now)

@@ -75,7 +75,7 @@ class Loop:
         classes: ResourceClasses,
     ) -> None:
         self.coordinator = coordinator
-        self._watched = watched
+        self.watched = watched
         self._is_leading = is_leading
         self._clock = clock
         self._report = report
@@ -95,7 +95,7 @@ class Loop:
     @property
     def is_ready(self) -> bool:
         """Whether everything was listed once."""
-        return all(one.is_synced for one in self._watched)
+        return all(one.is_synced for one in self.watched)
 
     def idle_s(self) -> float:
         """Return how many seconds ago the loop last made a turn without an unexpected error."""
@@ -112,7 +112,7 @@ class Loop:
     def run(self) -> None:
         """Decide until ``stop`` is called. Writes under way are finished."""
         self._writers.start()
-        for one in self._watched:
+        for one in self.watched:
             self._listen(one)
             Thread(target=self._follow, args=(one,), name=f"watch-{one.kind}", daemon=True).start()
         while self._turn():

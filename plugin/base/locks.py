@@ -38,6 +38,23 @@ class _Holder:
 
     purpose: str
     thread: int
+    subject: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLock:
+    """A lock that a thread of this process holds or waits for.
+
+    Shape: ``subject`` what is locked; ``call`` the call into hardware that the thread is in, None for none.
+    Units: ``age_s`` seconds since it was taken, or since the wait began.
+    """
+
+    subject: str
+    purpose: str
+    age_s: float
+    is_held: bool
+    call: CallInFlight | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +71,7 @@ class Locks:
     sleep: Callable[[float], None]
     calls: CallsInFlight | None = None
     _holders: dict[str, _Holder] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _waiting: dict[int, _Holder] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @contextmanager
     def hold(self, name: str, subject: str, purpose: str, budget: Budget | None = None) -> Iterator[None]:
@@ -65,14 +83,32 @@ class Locks:
                 call that hangs; CallerGone; StorageFailed.
         """
         descriptor = self._acquire(name, subject, purpose, budget or self._own_budget())
-        self._holders[name] = _Holder(purpose, threading.get_ident())
+        self._holders[name] = _Holder(purpose, threading.get_ident(), subject, self.clock())
         try:
             yield
         finally:
             del self._holders[name]
             os.close(descriptor)
 
+    def known(self) -> tuple[KnownLock, ...]:
+        """Return the locks that this process holds or waits for, the oldest first. Waits for nothing."""
+        held = [(one, True) for one in self._holders.copy().values()]
+        awaited = [(one, False) for one in self._waiting.copy().values()]
+        now = self.clock()
+        return tuple(
+            KnownLock(one.subject, one.purpose, now - one.since, is_held, self._call_of(one))
+            for one, is_held in sorted((*held, *awaited), key=lambda each: each[0].since)
+        )
+
     def _acquire(self, name: str, subject: str, purpose: str, budget: Budget) -> int:
+        thread = threading.get_ident()
+        self._waiting[thread] = _Holder(purpose, thread, subject, self.clock())
+        try:
+            return self._awaited(name, subject, purpose, budget)
+        finally:
+            del self._waiting[thread]
+
+    def _awaited(self, name: str, subject: str, purpose: str, budget: Budget) -> int:
         wish = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _byte(name), 1, 0)
         began_at = budget.clock()
         while (descriptor := self._try(wish)) is None:

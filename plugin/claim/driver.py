@@ -25,7 +25,7 @@ from plugin.base.errors import (
     PluginError,
     UnknownDevice,
 )
-from plugin.base.locks import Locks
+from plugin.base.locks import KnownLock, Locks
 from plugin.base.metrics import Metrics
 from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
@@ -54,6 +54,7 @@ from plugin.kinds.health import HealthReader
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.namespaces import PodNamespace
+from plugin.machine.node import NodeSnapshot
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
 _HOLDER_LOOK_S: Final = 0.05
@@ -175,6 +176,15 @@ class Driver:
                 except LOST as error:
                     _log.warning(PARKED, ref, uid, error)
         self.vf_keeping.look_again()
+
+    @property
+    def seen(self) -> NodeSnapshot | None:
+        """Return how the node was when it was read last, None before. Waits for nothing."""
+        return self._node.last
+
+    def known_locks(self) -> tuple[KnownLock, ...]:
+        """Return the locks that this process holds or waits for. Waits for nothing."""
+        return self._locks.known()
 
     def quarantined(self) -> tuple[Quarantined, ...]:
         """Return the claims whose records cannot be believed. Raises: StorageFailed."""

@@ -137,6 +137,16 @@ class RecordStore:
         except (Corrupt, FileNotFoundError):
             return None, 0.0
 
+    def written_at(self, uid: ClaimUid) -> float | None:
+        """Return when the last line of a claim's record was written, None without one.
+
+        Units: seconds since 1970.
+        """
+        try:
+            return self._path(uid).stat().st_mtime
+        except OSError:
+            return None
+
     def save(self, record: Record) -> None:
         """Write the first record of a claim. It survives a power cut.
 

@@ -25,8 +25,8 @@ from plugin.cdi.document import Document, checksum, claim_document, encode
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.hook import HookProgram
 from plugin.cdi.metadata_folder import MetadataFolder
+from plugin.claim.attribution import devices_text, logged
 from plugin.claim.held import held_hardware
-from plugin.claim.logged import devices_text, logged
 from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation

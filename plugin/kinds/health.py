@@ -48,9 +48,15 @@ class HealthReader:
         self._node = node
         self._gone = gone
         self._known: dict[DeviceName, PublishedDevice] = {}
+        self.last: tuple[DeviceHealth, ...] = ()
+        """What was read last; empty while nobody asks."""
 
     def read(self) -> tuple[DeviceHealth, ...]:
         """Return every device that was ever described, in the order in which they appeared."""
+        self.last = found = self._read()
+        return found
+
+    def _read(self) -> tuple[DeviceHealth, ...]:
         known, pool = self._known, self._node.name
         try:
             known = known | dict(self._node.snapshot.devices.by_name)

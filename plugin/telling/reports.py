@@ -80,6 +80,10 @@ class Reports:
         self._is_over = False
         self._thread = Thread(target=self._work, name="reports", daemon=True)
 
+    def unwritten(self) -> int:
+        """Return how many statuses are to be written. Waits for nothing."""
+        return len(self._due)
+
     def changed(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Have the claim's status written soon."""
         with self._changing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ import pytest
 from nvml_machine import NvmlMachine
 from scripted_api import Reply, Request, Script, serving, write_kubeconfig
 
+from agent.__main__ import main
 from agent.probe import main as probe
 
 KINDS = {
@@ -149,3 +151,30 @@ def test_an_agent_whose_driver_hangs_in_one_gpu_publishes_the_nics_and_the_other
     # Its own entry, with a taint, since PCI shows it; nothing that a claim could have.
     assert [name for name in names if name.startswith("gpu-0")] == ["gpu-0"]
     assert log.count("read on GPU 0 failed: NVML has not answered within 20 s") >= 1
+
+
+def test_a_running_agent_says_what_it_knows_over_its_socket_and_in_its_log(
+    cluster: Cluster,
+    start: Callable[..., subprocess.Popen[str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    agent, where = start(), ["--socket", str(tmp_path / "agent.sock")]
+    cluster.wait_until_published("gpu-1")
+
+    assert main(["status", *where, "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert main(["status", *where]) == 0
+    page = capsys.readouterr().out
+    assert main(["log-level", "error", *where]) == 0
+    agent.send_signal(signal.SIGUSR1)
+    log = list(itertools.takewhile(lambda line: not line.startswith("allocator:"), agent.stderr or ()))
+    agent.send_signal(signal.SIGTERM)
+    agent.communicate(timeout=60)
+
+    assert {"kind": "gpu", "state": "offered", "count": 4} in value["devices"]
+    assert (value["node"], value["allocator"]) == ("node-1", "kube-scheduler")
+    assert max(map(len, page.splitlines())) <= 80
+    assert any("the level of the log is error now, it was info" in line for line in log)
+    assert any("the status of this program:" in line for line in log)
+    assert agent.returncode == 0

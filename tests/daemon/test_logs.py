@@ -45,6 +45,8 @@ log.info("not shown")
 logs.set_level("debug")
 log.debug("shown now")
 logs.set_level("debug")
+logs.set_level("error")
+log.warning("not shown any more")
 """
 
 
@@ -57,6 +59,7 @@ def test_the_level_changes_while_the_program_runs_and_that_is_logged_once() -> N
     assert [(line["level"], line["message"]) for line in lines] == [
         ("warning", "the level of the log is debug now, it was warning"),
         ("debug", "shown now"),
+        ("warning", "the level of the log is error now, it was debug"),
     ]
     assert {line["node"] for line in lines} == {"node-a"}
 

@@ -9,6 +9,7 @@ import urllib.request
 import pytest
 
 from agent.publishing.metrics import Metrics
+from daemon.status.asking import ask
 from daemon.status_server import answers_of, serving, serving_probes
 
 
@@ -109,3 +110,29 @@ def test_what_is_no_socket_is_left_as_it_is_and_the_option_is_named(tmp_path, an
         pass
 
     assert path.read_text() == "somebody's"
+
+
+def put(path, asked, change):
+    return ask(str(path), asked, change=change)
+
+
+def test_what_may_be_changed_is_changed_over_the_socket_and_nothing_else(answers, tmp_path):
+    path, told = tmp_path / "s", []
+
+    def change(text):
+        told.append(text)
+        return 200, "done\n"
+
+    with serving_probes(path, answers, {"/log-level": change}):
+        assert put(path, "/log-level", "debug") == (200, "done\n")
+        assert put(path, "/healthz", "well")[0] == 405
+        assert put(path, "/log-level", "x" * 65)[0] == 413
+
+    assert told == ["debug"]
+
+
+def test_nothing_can_be_changed_over_an_address(port):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/log-level", data=b"debug", method="PUT")
+
+    with pytest.raises(urllib.error.HTTPError, match="405"):
+        urllib.request.urlopen(request, timeout=5)

@@ -15,8 +15,8 @@ from daemon.log_fields import fields
 from plugin.base.budget import Budget, Budgets
 from plugin.base.errors import LockTimeout, PluginError
 from plugin.base.metrics import Metrics
+from plugin.claim.attribution import logged
 from plugin.claim.figures.figures import Figures
-from plugin.claim.logged import logged
 from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.quarantine.census import Census
 from plugin.claim.reconciling.hardware import missing_of
