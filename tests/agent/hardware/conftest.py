@@ -5,8 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from campaign import show_progress
 
 from agent.hardware.sysfs import Sysfs
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say how far a campaign is."""
+    show_progress(config)
+
 
 ROOT_PORT, UPSTREAM_PORT, DOWNSTREAM_PORT, ENDPOINT = 4, 5, 6, 0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pynvml
 import pytest
-from campaign import TREES
+from campaign import ROUND, in_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_nvml import OF_A_GPU, OF_THE_NODE, Odd, OddLibrary
@@ -60,10 +60,11 @@ CODES = st.one_of(st.integers(1, 30), st.sampled_from([999, -1, 10**6]))
 ANSWERS: st.SearchStrategy[Odd] = st.one_of(TEXTS, NUMBERS, CODES.map(lambda code: (code,)))
 
 
+@in_rounds
 @given(odd=st.dictionaries(st.sampled_from(OF_A_GPU), ANSWERS, max_size=4))
-@settings(max_examples=TREES)
+@settings(max_examples=ROUND)
 def test_whatever_is_answered_about_one_gpu_the_other_one_and_the_nics_stay_as_they_are(
-    driven: Driven, odd: dict[str, Odd]
+    driven: Driven, before: int, odd: dict[str, Odd]
 ) -> None:
     driven.library.odd = odd
 
@@ -73,10 +74,11 @@ def test_whatever_is_answered_about_one_gpu_the_other_one_and_the_nics_stay_as_t
     assert [device.name for device in others if found.get(device.name) != device] == []
 
 
+@in_rounds
 @given(odd=st.dictionaries(st.sampled_from((*OF_THE_NODE, *OF_A_GPU)), ANSWERS, max_size=4))
-@settings(max_examples=TREES)
+@settings(max_examples=ROUND)
 def test_whatever_is_answered_about_the_node_the_nics_stay_as_they_are(
-    driven: Driven, odd: dict[str, Odd]
+    driven: Driven, before: int, odd: dict[str, Odd]
 ) -> None:
     whole = {device.name for device in driven.whole.pool.devices if "nic" in device.name}
     driven.library.odd = odd

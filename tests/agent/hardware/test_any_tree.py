@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from campaign import TREES
+from campaign import ROUND, in_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +61,7 @@ def sound(root):
     function(root, SOUND, {"vendor": b"0x15b3\n", "device": b"0x1021\n", "class": b"0x020000\n"})
 
 
+@in_rounds
 @given(
     st.dictionaries(st.sampled_from(FILES), CONTENTS),
     st.booleans(),
@@ -69,9 +70,9 @@ def sound(root):
     ROUTES,
     ROUTES,
 )
-@settings(deadline=None, max_examples=TREES)
+@settings(deadline=None, max_examples=ROUND)
 def test_odd_files_and_looping_links_of_one_nic_leave_the_other_as_it_is(
-    files, is_nic, links, netdev, v4, v6
+    before, files, is_nic, links, netdev, v4, v6
 ):
     root = Path(tempfile.mkdtemp())
     try:

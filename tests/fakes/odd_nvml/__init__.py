@@ -6,6 +6,7 @@ C keeps as far as it fits. Handles stay as they are: only the library itself kno
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from ctypes import Array, Structure, c_char, c_int, c_uint, c_ulonglong
 from typing import Any
@@ -31,18 +32,32 @@ OF_A_GPU = tuple(
 """What is asked about one GPU, or about what was cut from it."""
 
 
+class _Unchanging:
+    """The GPUs of a machine that nobody changes: each is asked once. Most of a campaign's time was this."""
+
+    def __init__(self, gpus: Gpus) -> None:
+        self._gpus = gpus
+
+    def __getattr__(self, name: str) -> Any:
+        answers = functools.cache(getattr(self._gpus, name))
+        setattr(self, name, answers)
+        return answers
+
+
 class OddLibrary(FakeLibrary):
-    """The whole library. Shape: ``odd`` answers by the function's name; ``index`` of the GPU in question."""
+    """The whole library over GPUs that nobody changes.
+
+    Shape: ``odd`` answers by the function's name; ``index`` of the GPU in question.
+    """
 
     def __init__(self, gpus: Gpus, index: int = 0) -> None:
-        super().__init__(gpus)
+        super().__init__(_Unchanging(gpus))
         self.odd: Mapping[str, Odd] = {}
         self.index = index
         self.uuid = gpus.gpus()[index].uuid  # type: ignore[union-attr]
-
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        return self._oddly(name, found) if name.startswith("nvml") else found
+        for name in dir(FakeLibrary):
+            if name.startswith("nvml"):
+                setattr(self, name, self._oddly(name, getattr(self, name)))
 
     def _oddly(self, name: str, function: Callable[..., int]) -> Callable[..., int]:
         def called(*arguments: Any) -> int:
