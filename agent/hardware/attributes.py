@@ -49,8 +49,11 @@ def head(path: AnyPath, size: int) -> bytes:
     Keep ``size`` small: reading more of a PCI function's ``config`` would access the device itself.
     """
     try:
-        with open(path, "rb") as file:
-            return file.read(size)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, size)
+        finally:
+            os.close(descriptor)
     except OSError:
         return b""
 
@@ -137,6 +140,15 @@ def exists(path: AnyPath) -> bool:
 def resolved(path: AnyPath) -> Path:
     """Return ``path`` with its links resolved as far as possible; a loop is left as it is."""
     return Path(os.path.realpath(path))
+
+
+def target(path: AnyPath) -> str:
+    """Return where a link of sysfs leads, ``path`` itself if it is none: it names all folders above its target.
+
+    Resolving it would ask every folder on the way whether it is a link, too.
+    """
+    said = link(path)
+    return str(path) if said is None else os.path.normpath(os.path.join(os.path.dirname(path), said))
 
 
 def names(folder: AnyPath) -> tuple[str, ...]:

@@ -63,7 +63,9 @@ class Interfaces:
             found = [_Device(f"{own}/{name}", name, 1) for name in names(own)]
         else:
             found = _devices(sys / "class/net").get(bdf, [])
-        return tuple(Path(device.folder) for device in sorted(found, key=_rank))
+        if len(found) > 1:  # only then files say which is preferred
+            found.sort(key=_rank)
+        return tuple(Path(device.folder) for device in found)
 
     @staticmethod
     def function_of(sys: Path, name: str) -> Bdf | None:
@@ -127,7 +129,8 @@ def _preferred(folder: Path, reuse: Reuse) -> Mapping[Bdf, _Device]:
     single, several = reuse.read(f"links in {folder}", evidence, lambda: _by_number(folder))
     if not several:
         return single
-    return {**single, **{bdf: min(devices, key=_rank) for bdf, devices in several.items()}}
+    best = {bdf: min(devices, key=_rank) for bdf, devices in several.items()}
+    return reuse.made(f"devices in {folder}", (single, best), lambda: {**single, **best})
 
 
 def _by_number(folder: Path) -> tuple[Mapping[Bdf, _Device], Mapping[Bdf, list[_Device]]]:

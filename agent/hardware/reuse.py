@@ -11,12 +11,13 @@ read everything anew. Source: Linux, fs/kernfs/dir.c, __kernfs_new_node and kern
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from agent.hardware.attributes import AnyPath
+from agent.hardware.listings import listing
 
 _T = TypeVar("_T")
 
@@ -43,6 +44,13 @@ class Evidence(NamedTuple):
 class Reuse(Protocol):
     """Decides whether files are read. What is read or made is known by a ``name``."""
 
+    def one_look(self) -> AbstractContextManager[None]:
+        """Return the frame of one look, in which a folder is listed once.
+
+        What changes in the meantime changes a listing, so that the next look reads it anew.
+        """
+        ...
+
     def evidence(self, folders: Iterable[AnyPath]) -> Evidence:
         """Return the present evidence of some folders; take it before what it stands for is read."""
         ...
@@ -61,6 +69,10 @@ class Reuse(Protocol):
 
 class ReadAnew:
     """Reads and makes everything anew."""
+
+    def one_look(self) -> AbstractContextManager[None]:
+        """Return a frame that changes nothing."""
+        return nullcontext()
 
     def evidence(self, folders: Iterable[AnyPath]) -> Evidence:  # noqa: ARG002 (of the protocol)
         """Return no evidence: nobody asks for it."""
@@ -95,20 +107,39 @@ class ReuseUnchanged:
         self._known: dict[str, _Known] = {}
         self._made: dict[str, tuple[object, Any]] = {}
         self._listed: dict[str, object] = {}
+        self._in_look: dict[str, Evidence] | None = None
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Return the frame of one look, in which a folder is listed once."""
+        self._in_look = {}
+        try:
+            yield
+        finally:
+            self._in_look = None
 
     def evidence(self, folders: Iterable[AnyPath]) -> Evidence:
         """Return the present evidence of some folders; take it before what it stands for is read."""
-        begun = self._now()
-        listings = tuple([self._listing(str(folder)) for folder in folders])
-        return Evidence(listings, begun, self._now())
+        now = self._now()
+        taken = [self._taken(str(folder)) for folder in folders]
+        begun = min([one.begun_s for one in taken], default=now)
+        ended = max([one.ended_s for one in taken], default=now)
+        return Evidence(tuple([each for one in taken for each in one.listings]), begun, ended)
 
-    def _listing(self, folder: str) -> object:
-        """Return the listing of a folder: the identical one while it is equal, which is faster to compare."""
-        now, before = _listing(folder), self._listed.get(folder)
-        if before == now:
-            return before
-        self._listed[folder] = now
-        return now
+    def _taken(self, folder: str) -> Evidence:
+        """Return the evidence of one folder, in a look the one that it began with."""
+        if self._in_look is None:
+            return self._listed_now(folder)
+        if folder not in self._in_look:
+            self._in_look[folder] = self._listed_now(folder)
+        return self._in_look[folder]
+
+    def _listed_now(self, folder: str) -> Evidence:
+        """List a folder; the listing is the identical one while it is equal, which is faster to compare."""
+        begun = self._now()
+        now, before = listing(folder), self._listed.get(folder)
+        found = self._listed[folder] = before if before == now else now
+        return Evidence((found,), begun, self._now())
 
     def read(self, name: str, evidence: Evidence, read: Callable[[], _T]) -> _T:
         """Return what ``read`` returns, or the identical value of an earlier call with the same evidence."""
@@ -132,22 +163,6 @@ class ReuseUnchanged:
         found = make()
         self._made[name] = of, found
         return found
-
-
-def _listing(folder: AnyPath) -> object:
-    """Return the entries of a folder with their inode numbers, and its times; None without the folder.
-
-    Shape: a folder that cannot be listed tells nothing: what is returned then equals nothing else.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            listed = {entry.name: entry.inode() for entry in entries}
-        times = os.stat(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        return object()
-    return listed, times.st_ino, times.st_mtime_ns, times.st_ctime_ns
 
 
 READ_ANEW: Final = ReadAnew()

@@ -7,7 +7,7 @@ but cannot be read is an ``Unreadable``. Neither affects other devices. This mod
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -23,9 +23,8 @@ from agent.hardware.types import (
     PciFunction,
     PhysicalFunction,
     Unreadable,
-    VirtualFunction,
 )
-from agent.hardware.vfs.links import folders_of_drivers, virtual_functions
+from agent.hardware.vfs.links import VirtualFunctions, folders_of_drivers, virtual_functions
 from agent.hardware.vital_product_data import SERIAL, product_data
 
 _NVIDIA: Final = "10de"
@@ -54,8 +53,8 @@ class Sysfs:
 
         Raises: NoPermission, HardwareFault if the list cannot be read.
         """
-        names = attributes.names(self._functions)
-        found = self.reuse.made("addresses", names, lambda: _addresses(names))
+        evidence = self.reuse.evidence((self._functions,))
+        found = self.reuse.read("addresses", evidence, lambda: _addresses(attributes.names(self._functions)))
         return tuple([bdf for bdf in found if bdf not in besides]) if besides else found
 
     def function(self, bdf: Bdf) -> PciFunction:
@@ -67,7 +66,7 @@ class Sysfs:
 
     def chain(self, bdf: Bdf) -> Chain:
         """Return every bridge above a function. Raises: NotFound."""
-        return Chain.of(self._folder(bdf).parts)
+        return _chain(self._folder(bdf))
 
     def gpus(self, besides: Collection[Bdf] = ()) -> tuple[PciFunction | Unreadable, ...]:
         """Return NVIDIA's GPUs by BDF, whichever driver has them, or none; no VFs of GPUs.
@@ -100,10 +99,10 @@ class Sysfs:
             if bdf in vfs:  # a VF's address is always above its PF's
                 continue
             try:
-                if self._is_nic(bdf):
-                    nic = self._nic(bdf, interfaces, drivers)
-                    found.extend(nic)
-                    vfs.update(_addresses_of_vfs(nic))
+                if nic := self._nic(bdf, interfaces, drivers):
+                    pf, of_pf = nic
+                    found.extend((pf, *of_pf.unreadable))
+                    vfs |= of_pf.addresses
             except HardwareError as error:
                 if self._is_there(bdf):
                     found.append(Unreadable(f"PCI function {bdf}", str(error), bdf=bdf))
@@ -120,22 +119,22 @@ class Sysfs:
     def _is_there(self, bdf: Bdf) -> bool:
         return attributes.is_folder(f"{self._functions}/{bdf}")
 
-    def _folder(self, bdf: Bdf) -> Path:
+    def _folder(self, bdf: Bdf) -> str:
         link = f"{self._functions}/{bdf}"
         if not attributes.is_folder(link):
             raise NotFound("read", f"PCI function {bdf}", f"{link} does not exist")
-        return attributes.resolved(link)
+        return attributes.target(link)
 
-    def _function(self, bdf: Bdf, folder: Path) -> PciFunction:
-        node = attributes.number(folder / "numa_node")
+    def _function(self, bdf: Bdf, folder: str, class_code: str = "") -> PciFunction:
+        node = attributes.number(f"{folder}/numa_node")
         return PciFunction(
             bdf=bdf,
             vendor_id=_identifier(folder, bdf, "vendor"),
             device_id=_identifier(folder, bdf, "device"),
-            class_code=_identifier(folder, bdf, "class"),
+            class_code=class_code or _identifier(folder, bdf, "class"),
             numa_node=node if node is not None and node >= 0 else None,
             path=_path(folder),
-            driver=attributes.link_name(folder / "driver"),
+            driver=attributes.link_name(f"{folder}/driver"),
         )
 
     def _is_gpu(self, bdf: Bdf) -> bool:
@@ -145,17 +144,18 @@ class Sysfs:
         is_class = _identifier(folder, bdf, "class").startswith(_GPU_CLASSES)
         return is_class and not os.path.islink(f"{folder}/physfn")
 
-    def _is_nic(self, bdf: Bdf) -> bool:
-        folder = f"{self._functions}/{bdf}"
-        if not _identifier(folder, bdf, "class").startswith(_NIC_CLASSES):
-            return False
-        return not os.path.islink(f"{folder}/physfn") and not _is_switch_management(folder, bdf)
-
     def _nic(
         self, bdf: Bdf, interfaces: Interfaces, drivers: Evidence
-    ) -> tuple[PhysicalFunction | Unreadable, ...]:
+    ) -> tuple[PhysicalFunction, VirtualFunctions] | None:
+        """Return a NIC with its VFs, None for what is no NIC, or a VF."""
+        link = f"{self._functions}/{bdf}"
+        class_code = _identifier(link, bdf, "class")
+        if not class_code.startswith(_NIC_CLASSES) or os.path.islink(f"{link}/physfn"):
+            return None
         folder = self._folder(bdf)
-        function = self._function(bdf, folder)
+        function = self._function(bdf, folder, class_code)
+        if _is_switch_management(function, folder):
+            return None
         vfs = virtual_functions(folder, function, interfaces, drivers, self.reuse)
         pf = PhysicalFunction(
             function=function,
@@ -164,10 +164,10 @@ class Sysfs:
             link_type=interfaces.link_type(bdf),
             link_speed_mbps=interfaces.link_speed_mbps(bdf),
             card_id=self._card_id(bdf, interfaces),
-            total_vfs=attributes.number(folder / "sriov_totalvfs") or 0,
-            vfs=tuple(vf for vf in vfs if isinstance(vf, VirtualFunction)),
+            total_vfs=attributes.number(f"{folder}/sriov_totalvfs") or 0,
+            vfs=vfs.readable,
         )
-        return (pf, *(vf for vf in vfs if isinstance(vf, Unreadable)))
+        return pf, vfs
 
     def _card_id(self, bdf: Bdf, interfaces: Interfaces) -> str:
         """Return what all ports of one card share: its GUID, else its serial number, else its slot."""
@@ -179,28 +179,24 @@ def _addresses(names: Iterable[str]) -> tuple[Bdf, ...]:
     return tuple(sorted((Bdf(name) for name in names if is_address(name)), key=len))
 
 
-def _addresses_of_vfs(nic: tuple[PhysicalFunction | Unreadable, ...]) -> Iterator[Bdf]:
-    for one in nic:
-        if isinstance(one, PhysicalFunction):
-            yield from (vf.function.bdf for vf in one.vfs)
-
-
 def _identifier(folder: attributes.AnyPath, bdf: Bdf, name: str) -> str:
     return attributes.required_text(f"{folder}/{name}", f"PCI function {bdf}").removeprefix("0x")
 
 
-def _path(folder: Path) -> PciePath:
-    way = str(folder)
+def _chain(folder: str) -> Chain:
+    return Chain.of(folder.split("/"))
 
+
+def _path(folder: str) -> PciePath:
     def is_upstream(bridge: Bdf) -> bool | None:
-        above = way[: way.rindex(f"/{bridge}/")]
+        above = folder[: folder.rindex(f"/{bridge}/")]
         return is_upstream_port(attributes.head(f"{above}/{bridge}/config", CONFIG_BYTES))
 
-    return pcie_path(Chain.of(folder.parts), is_upstream)
+    return pcie_path(_chain(folder), is_upstream)
 
 
-def _is_switch_management(folder: str, bdf: Bdf) -> bool:
+def _is_switch_management(function: PciFunction, folder: str) -> bool:
     vendor, device, mark = _SWITCH_MANAGEMENT
-    if (_identifier(folder, bdf, "vendor"), _identifier(folder, bdf, "device")) != (vendor, device):
+    if (function.vendor_id, function.device_id) != (vendor, device):
         return False
     return mark in attributes.head(f"{folder}/vpd", _VITAL_PRODUCT_DATA_BYTES)

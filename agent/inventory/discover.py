@@ -28,14 +28,19 @@ def discover(readers: Readers, node: str, numbering: Numbering = in_pci_order) -
            PCI has something to say is in ``unlisted`` too. ``numbering`` gives the GPUs their numbers.
     Raises: HardwareError where the numbers are unknown.
     """
+    with readers.reuse.one_look():
+        return _discovered(readers, node, numbering)
+
+
+def _discovered(readers: Readers, node: str, numbering: Numbering) -> Inventory:
     of_gpus: list[Unreadable] = []
     of_nics: list[Unreadable] = []
     listed, versions = _listed(readers.gpus, of_gpus)
     nics = _nics(readers.pci, of_nics)
-    drivers = {each.bdf: each.driver for each in _functions_of(nics)}
+    drivers = readers.reuse.made("drivers", tuple(nics), lambda: _drivers(nics))
     shown = _shown(readers.pci, drivers, of_gpus)
     numbers = numbering(_seen(listed, shown))
-    gpus = _entries(listed, numbers, readers, of_gpus)
+    gpus = _entries(listed, numbers, {gpu.bdf: gpu for gpu in shown}, readers, of_gpus)
     has_imex = bool(gpus) and _has_imex(readers, of_gpus)
     fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
     functions = _facts(nics, drivers, readers, of_nics)
@@ -88,26 +93,31 @@ def _seen(listed: Iterable[Gpu], shown: Iterable[PciFunction]) -> GpusSeen:
 
 
 def _entries(
-    listed: Iterable[Gpu], numbers: Numbers, readers: Readers, unreadable: list[Unreadable]
+    listed: Iterable[Gpu],
+    numbers: Numbers,
+    shown: Mapping[Bdf, PciFunction],
+    readers: Readers,
+    unreadable: list[Unreadable],
 ) -> list[GpuEntry]:
     entries = []
     for gpu in listed:
         numbered = NumberedGpu.of(gpu, numbers[gpu.bdf])
         try:
-            entries.append(_entry(numbered, readers.gpus, readers.pci, unreadable))
+            function = shown.get(gpu.bdf) or _function(numbered, readers.pci, unreadable)
+            entries.append(_entry(numbered, readers.gpus, function))
         except HardwareError as error:
             subject = f"GPU {numbered.number} ({gpu.uuid})"
             unreadable.append(Unreadable(subject, str(error), (gpu.uuid, gpu.bdf)))
     return entries
 
 
-def _entry(gpu: NumberedGpu, gpus: GpuReader, pci: PciReader, unreadable: list[Unreadable]) -> GpuEntry:
+def _entry(gpu: NumberedGpu, gpus: GpuReader, function: PciFunction | None) -> GpuEntry:
     has_mig = gpu.mig is not None
     return GpuEntry(
         gpu=gpu,
         profiles=gpus.profiles(gpu.uuid) if has_mig else (),
         instances=gpus.gpu_instances(gpu.uuid) if has_mig else (),
-        function=_function(gpu, pci, unreadable),
+        function=function,
     )
 
 
@@ -165,6 +175,10 @@ def _nics(pci: PciReader, unreadable: list[Unreadable]) -> list[PhysicalFunction
         else:
             found.append(nic)
     return found
+
+
+def _drivers(nics: Iterable[PhysicalFunction]) -> Mapping[Bdf, str | None]:
+    return {function.bdf: function.driver for function in _functions_of(nics)}
 
 
 def _functions_of(nics: Iterable[PhysicalFunction]) -> Iterator[PciFunction]:

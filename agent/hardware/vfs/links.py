@@ -6,6 +6,7 @@ caller's ``Reuse`` says so.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -33,6 +34,14 @@ class _Link(NamedTuple):
 _Id = str | Unreadable | None
 
 
+class VirtualFunctions(NamedTuple):
+    """The VFs of a PF by number, those that exist and cannot be read, and the addresses of the others."""
+
+    readable: tuple[VirtualFunction, ...]
+    unreadable: tuple[Unreadable, ...]
+    addresses: frozenset[Bdf]
+
+
 def folders_of_drivers(sys: Path) -> Iterator[str]:
     """Yield the folders whose listings change when a function gets another driver.
 
@@ -46,9 +55,9 @@ def folders_of_drivers(sys: Path) -> Iterator[str]:
 
 
 def virtual_functions(
-    folder: Path, pf: PciFunction, interfaces: Interfaces, drivers: Evidence, reuse: Reuse
-) -> tuple[VirtualFunction | Unreadable, ...]:
-    """Return the VFs of the PF in ``folder`` by number; one that exists and cannot be read is told.
+    folder: str, pf: PciFunction, interfaces: Interfaces, drivers: Evidence, reuse: Reuse
+) -> VirtualFunctions:
+    """Return the VFs of the PF in ``folder``.
 
     Shape: ``drivers`` is the evidence of the folders of drivers.
     Raises: NotFound, NoPermission, HardwareFault if the PF's folder cannot be listed.
@@ -58,41 +67,49 @@ def virtual_functions(
     common = _common_id(folder)
     ids = tuple(common or _own_id(folder, pf, link) for link in links)
     of = (pf, links, ids, interfaces)
-    return reuse.made(f"VFs of {pf.bdf}", of, lambda: tuple(_described(*of)))
+    return reuse.made(f"VFs of {pf.bdf}", of, lambda: _sorted_out(_described(*of)))
 
 
-def _links(pf: Path) -> tuple[_Link, ...]:
+def _sorted_out(found: Iterable[VirtualFunction | Unreadable]) -> VirtualFunctions:
+    vfs = tuple(found)
+    readable = tuple([vf for vf in vfs if isinstance(vf, VirtualFunction)])
+    unreadable = tuple([vf for vf in vfs if isinstance(vf, Unreadable)])
+    return VirtualFunctions(readable, unreadable, frozenset(vf.function.bdf for vf in readable))
+
+
+def _links(pf: str) -> tuple[_Link, ...]:
     """Return the VFs below a PF's folder with their drivers, by number: ``virtfn2`` before ``virtfn10``.
 
     A VF leads back to its PF. What does not is no VF of this PF, whatever the PF's link is called.
     """
-    found = []
+    found, address = [], os.path.basename(pf)
     with attributes.OpenFolder(pf) as opened:
         for name in opened.names():
             bdf = attributes.last_part(opened.link(name)) if VF_LINK.fullmatch(name) else None
             if bdf is None or not is_address(bdf):
                 continue
-            if attributes.last_part(opened.link(f"{name}/physfn")) == pf.name:
+            if attributes.last_part(opened.link(f"{name}/physfn")) == address:
                 driver = attributes.last_part(opened.link(f"{name}/driver"))
                 found.append(_Link(int(name.removeprefix("virtfn")), Bdf(bdf), driver))
     return tuple(sorted(found, key=lambda link: link.number))
 
 
-def _common_id(pf: Path) -> str | None:
+def _common_id(pf: str) -> str | None:
     """Return the device id of all VFs of a PF, None where the kernel does not tell it there (before 4.15)."""
     try:
-        return f"{int(attributes.text(pf / 'sriov_vf_device') or '', 16):04x}"
+        said = attributes.text(f"{pf}/sriov_vf_device")
+        return f"{int(said or '', 16):04x}"
     except ValueError:
         return None
 
 
-def _own_id(folder: Path, pf: PciFunction, vf: _Link) -> _Id:
+def _own_id(folder: str, pf: PciFunction, vf: _Link) -> _Id:
     """Return the device id that a VF itself tells, None if it has gone."""
     subject = f"PCI function {vf.bdf}"
     try:
-        return attributes.required_text(folder / f"virtfn{vf.number}/device", subject).removeprefix("0x")
+        return attributes.required_text(f"{folder}/virtfn{vf.number}/device", subject).removeprefix("0x")
     except HardwareError as error:
-        if not attributes.is_folder(folder / f"virtfn{vf.number}"):
+        if not attributes.is_folder(f"{folder}/virtfn{vf.number}"):
             return None
         return Unreadable(f"VF {vf.number} of {pf.bdf}", str(error), bdf=vf.bdf)
 

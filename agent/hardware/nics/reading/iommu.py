@@ -42,13 +42,14 @@ def iommu_groups(
 
     Each function's own link tells its group, so the folder of no group is listed. A function gets its group
     when it comes into being; only VFIO makes another one later, without an IOMMU.
+    Shape: nobody changes ``drivers`` later.
     Raises: NoPermission, HardwareFault if the functions cannot be listed.
     """
     evidence = reuse.evidence((root / _FUNCTIONS, root / _GROUPS))
     members = reuse.read("IOMMU groups", evidence, lambda: _members(root))
-    asked = dict(drivers)
-    wanted, others = reuse.made("IOMMU groups", (members, asked), lambda: _wanted(members, asked))
-    of_all = {**asked, **{bdf: _driver(root, bdf) for bdf in others}}
+    wanted, others = reuse.made("IOMMU groups", (members, drivers), lambda: _wanted(members, drivers))
+    of_others = {bdf: _driver(root, bdf) for bdf in others}
+    of_all = reuse.made("drivers in IOMMU groups", (drivers, of_others), lambda: {**drivers, **of_others})
     of_vfio = reuse.made("IOMMU groups of VFIO", (wanted, of_all), lambda: _of_vfio(wanted, of_all))
     bare = {name for name in of_vfio if attributes.text(root / _GROUPS / name / "name") == _NO_IOMMU}
     of = (wanted, of_all, others, bare)

@@ -138,18 +138,18 @@ class SysfsNics:
 
         NVIDIA's own driver package has a file; a PF whose interface has a switch id is in switchdev mode.
         """
-        for interface in self.interfaces(pf):
-            folder = self.root / "sys/class/net" / interface.name
-            said = attributes.text(folder / "compat/devlink/mode")
+        for own in Interfaces.netdevs_of(self.root / "sys", pf):
+            folder = f"{self.root}/sys/class/net/{own.name}"
+            said = attributes.text(f"{folder}/compat/devlink/mode")
             if said in _MODES:
                 return said
-            if attributes.text(folder / "phys_switch_id"):
+            if attributes.text(f"{folder}/phys_switch_id"):
                 return "switchdev"
         return None
 
     def data_direct(self, bdfs: Iterable[Bdf], besides: Collection[Bdf] = ()) -> Mapping[Bdf, PciFunction]:
         """Return the functions through which NICs' cards read GPU memory directly, where they are known."""
-        sysfs = Sysfs(self.root)
+        sysfs = Sysfs(self.root, self.reuse)
         found = cards.data_direct(self.root, bdfs, sysfs.addresses(besides))
         return {bdf: sysfs.function(function) for bdf, function in found.items()}
 
