@@ -143,9 +143,9 @@ def resolved(path: AnyPath) -> Path:
 
 
 def target(path: AnyPath) -> str:
-    """Return where a link of sysfs leads, ``path`` itself if it is none: it names all folders above its target.
+    """Return where a link of sysfs leads, ``path`` itself if it is none.
 
-    Resolving it would ask every folder on the way whether it is a link, too.
+    What it says names all folders above its target; resolving would ask for each whether it is a link.
     """
     said = link(path)
     return str(path) if said is None else os.path.normpath(os.path.join(os.path.dirname(path), said))

@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from agent.hardware import reuse
+from agent.hardware.listings import listing
 from agent.hardware.reuse import MOST_S, READ_ANEW, SETTLED_S, ReuseUnchanged
 
 
@@ -135,19 +137,47 @@ def test_an_error_is_not_kept(reading):
     assert reading.read() == "vfio-pci"
 
 
+def test_in_one_look_a_folder_is_listed_once_and_a_later_change_is_in_the_next_look(reading, monkeypatch):
+    reading.settle()
+    listed = []
+    monkeypatch.setattr(reuse, "listing", lambda folder: listed.append(folder) or listing(folder))
+    with reading.reuse.one_look():
+        first = reading.read()
+        reading.link.unlink()
+        reading.link.symlink_to("vfio-pci")
+        second = reading.read()
+
+    assert listed == [str(reading.folder)]
+    assert [first, second] == ["mlx5_core"] * 2
+    with reading.reuse.one_look():
+        assert reading.read() == "vfio-pci"
+
+
+def test_the_time_in_which_a_listing_settles_ends_where_it_was_taken(reading):
+    reading.read()
+    reading.now += SETTLED_S / 2
+    with reading.reuse.one_look():
+        reading.read()
+        reading.now += SETTLED_S / 2  # a slow look
+        reading.read()
+    reading.read()
+
+    assert reading.reads == 4
+
+
 def test_what_follows_from_equal_values_is_made_once():
-    reuse, made = ReuseUnchanged(lambda: 0.0), []
+    reusing, made = ReuseUnchanged(lambda: 0.0), []
 
     def make():
         made.append(object())
         return made[-1]
 
-    first = reuse.made("VFs", [1, 2], make)
+    first = reusing.made("VFs", [1, 2], make)
 
-    assert reuse.made("VFs", [1, 2], make) is first
-    assert reuse.made("groups", [1, 2], make) is not first
-    assert reuse.made("VFs", [1, 3], make) is not first
-    assert reuse.made("VFs", [1, 2], make) is not first
+    assert reusing.made("VFs", [1, 2], make) is first
+    assert reusing.made("groups", [1, 2], make) is not first
+    assert reusing.made("VFs", [1, 3], make) is not first
+    assert reusing.made("VFs", [1, 2], make) is not first
 
 
 def test_a_program_that_hands_nothing_in_reads_everything_anew(reading):
