@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.hardware import listings
-from agent.hardware.listings import listing, numbered, recorded
+from agent.hardware.reuse import listings
+from agent.hardware.reuse.listings import listing, numbered, recorded
 
 FORMS = [recorded, numbered]
 

@@ -6,9 +6,8 @@ import os
 
 import pytest
 
-from agent.hardware import reuse
-from agent.hardware.listings import listing
-from agent.hardware.reuse import MOST_S, READ_ANEW, SETTLED_S, ReuseUnchanged
+from agent.hardware.reuse import MOST_S, READ_ANEW, SETTLED_S, ReuseUnchanged, evidence
+from agent.hardware.reuse.listings import listing
 
 
 class Reading:
@@ -140,7 +139,7 @@ def test_an_error_is_not_kept(reading):
 def test_in_one_look_a_folder_is_listed_once_and_a_later_change_is_in_the_next_look(reading, monkeypatch):
     reading.settle()
     listed = []
-    monkeypatch.setattr(reuse, "listing", lambda folder: listed.append(folder) or listing(folder))
+    monkeypatch.setattr(evidence, "listing", lambda folder: listed.append(folder) or listing(folder))
     with reading.reuse.one_look():
         first = reading.read()
         reading.link.unlink()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from agent.hardware.attributes import AnyPath
-from agent.hardware.listings import listing
+from agent.hardware.reuse.listings import listing
 
 _T = TypeVar("_T")
 
