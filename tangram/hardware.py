@@ -63,11 +63,10 @@ class Simulated:
         self.machine = simulated_hardware(simulated)
 
     def inject(self, faults: Sequence[str]) -> None:
-        """Add faults, all or none of them."""
-        from agent.hardware.simulated import parse_fault
+        """Add faults, and let the driver raise events: all or none of them."""
+        from agent.hardware.simulated import parse_injected
 
-        for fault in [parse_fault(text) for text in faults]:
-            self._simulated.inject(fault)
+        self._simulated.inject(*(parse_injected(text) for text in faults))
 
     def faults(self) -> tuple[str, ...]:
         """Return the present faults in the form that ``inject`` takes."""
@@ -76,6 +75,16 @@ class Simulated:
     def clear_faults(self) -> None:
         """Remove all faults."""
         self._simulated.clear_faults()
+
+    def reset_gpu(self, minor: int) -> None:
+        """Reset a GPU. Raises: NotFound; InUse while a client holds it."""
+        from agent.hardware.errors import NotFound
+
+        for card in self._simulated.node.cards:
+            if card.minor == minor:
+                self._simulated.reset_gpu(card.uuid)
+                return
+        raise NotFound("reset", f"gpu-{minor}", f"node {self.name} has no such GPU")
 
     def reboot(self) -> str:
         """Reboot the machine and return its new boot id."""

@@ -38,7 +38,7 @@ class SimulatedNode(Protocol):
         ...
 
     def inject(self, faults: Sequence[str]) -> None:
-        """Add faults, all or none of them."""
+        """Add faults, and let the driver raise events: all or none of them."""
         ...
 
     def faults(self) -> tuple[str, ...]:
@@ -47,6 +47,10 @@ class SimulatedNode(Protocol):
 
     def clear_faults(self) -> None:
         """Remove all faults."""
+        ...
+
+    def reset_gpu(self, minor: int) -> None:
+        """Reset the GPU with this minor number. Raises: NotFound; InUse while a client holds it."""
         ...
 
     def reboot(self) -> str:

@@ -20,6 +20,8 @@ NODE: Final = "this node"
 """What a call is about that is about no single GPU."""
 OPENING: Final = "opening the driver"
 """What opening a session is about."""
+EVENTS: Final = "events"
+"""What waiting for the events of all GPUs is about."""
 _AGAIN: Final = Backoff(first=15.0, most=300.0)
 _log = logging.getLogger(__name__)
 
@@ -47,10 +49,9 @@ class HungCall:
 
 
 class HungCalls:
-    """The calls that hang now, by what they are about: a GPU's UUID or index, ``NODE``, ``OPENING``.
+    """The calls that hang now, by what they are about. For any thread.
 
-    For any thread.
-
+    Shape: about a GPU's UUID or index, ``NODE``, ``OPENING``, ``EVENTS``.
     Units: ``clock`` seconds; ``wall_clock`` seconds since 1970.
     """
 
@@ -95,5 +96,5 @@ class HungCalls:
     def forget(self, about: str) -> None:
         """Note that a call about something returned."""
         if self._calls and self._calls.pop(about, None) is not None:
-            named = about if about in {NODE, OPENING} else f"GPU {about}"
+            named = about if about in {NODE, OPENING, EVENTS} else f"GPU {about}"
             _log.info("the driver answers again about %s", named)

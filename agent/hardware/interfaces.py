@@ -26,7 +26,8 @@ LINK_TYPES: Final = {1: "ethernet", 32: "infiniband"}
 """Names of ARPHRD_ETHER and ARPHRD_INFINIBAND of if_arp.h."""
 
 _RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec .*")
-_ACTIVE: Final = "4: ACTIVE"
+ACTIVE_PORT: Final = "4: ACTIVE"
+"""What a port's file ``state`` says where programs can use it."""
 _NO_GUID: Final = "0000:0000:0000:0000"
 
 # Greedy: of several functions on the way the last one is the nearest.
@@ -107,7 +108,7 @@ class Interfaces:
         if bdf not in self.rdma_devices:
             return None
         ports = f"{self.rdma_devices[bdf].folder}/ports"
-        active = (port for port in names(ports) if text(f"{ports}/{port}/state") == _ACTIVE)
+        active = (port for port in names(ports) if text(f"{ports}/{port}/state") == ACTIVE_PORT)
         rates = (_RATE.fullmatch(text(f"{ports}/{port}/rate") or "") for port in active)
         return next((int(rate[1]) * 1000 + int(rate[2] or 0) * 100 for rate in rates if rate), None)
 

@@ -14,6 +14,8 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from agent.hardware.errors import DriverMissing, GivenUp, HardwareError, SteppedAside, Unanswered
+from agent.hardware.health.ports import GpuVitalsReader
+from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.hung import NODE, OPENING, HungCalls
 from agent.hardware.ports import ComputeModeWriter, GpuFacts, MigWriter
 from agent.hardware.types import (
@@ -34,7 +36,7 @@ from agent.hardware.types import (
 _Answer = TypeVar("_Answer")
 
 
-class OpenGpus(GpuFacts, MigWriter, ComputeModeWriter, Protocol):
+class OpenGpus(GpuFacts, GpuVitalsReader, MigWriter, ComputeModeWriter, Protocol):
     """An open session with the driver, which is asked for one GPU at a time."""
 
     @property
@@ -44,6 +46,14 @@ class OpenGpus(GpuFacts, MigWriter, ComputeModeWriter, Protocol):
 
     def count(self) -> int:
         """Return how many GPUs the driver lists. Raises: DriverMissing."""
+        ...
+
+    def watch_events(self, gpu: GpuUuid) -> None:
+        """Register a GPU for events. Raises: NotSupported, GpuLost."""
+        ...
+
+    def wait_events(self, longest_s: float) -> tuple[GpuEvent, ...]:
+        """Return the events that came, none after so many seconds without any."""
         ...
 
     def gpu(self, index: int) -> Gpu:
@@ -84,73 +94,86 @@ class LateGpus:
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions. Raises: DriverMissing."""
-        return self._ask(NODE, lambda driver: driver.versions())
+        return self.ask(NODE, lambda driver: driver.versions())
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
         """Return every GPU by index. Raises: DriverMissing."""
-        count = self._ask(NODE, lambda driver: driver.count())
+        count = self.ask(NODE, lambda driver: driver.count())
         return tuple(self._gpu(index) for index in range(count))
 
     def minor(self, gpu: GpuUuid) -> int:
         """Return the number of a GPU's device node. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.minor(gpu))
+        return self.ask(gpu, lambda driver: driver.minor(gpu))
 
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.mig_mode(gpu))
+        return self.ask(gpu, lambda driver: driver.mig_mode(gpu))
 
     def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
         """Return the compute mode. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.compute_mode(gpu))
+        return self.ask(gpu, lambda driver: driver.compute_mode(gpu))
 
     def set_compute_mode(self, gpu: GpuUuid, mode: ComputeMode) -> None:
         """Set the compute mode. Raises: DriverMissing."""
-        self._ask(gpu, lambda driver: driver.set_compute_mode(gpu, mode))
+        self.ask(gpu, lambda driver: driver.set_compute_mode(gpu, mode))
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the profiles. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.profiles(gpu))
+        return self.ask(gpu, lambda driver: driver.profiles(gpu))
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
         """Return the existing GIs. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.gpu_instances(gpu))
+        return self.ask(gpu, lambda driver: driver.gpu_instances(gpu))
 
     def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
         """Return the processes that compute or draw on a GPU. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.processes(gpu))
+        return self.ask(gpu, lambda driver: driver.processes(gpu))
+
+    def vitals(self, gpu: GpuUuid) -> GpuVitals:
+        """Return how a GPU is now. Raises: DriverMissing."""
+        return self.ask(gpu, lambda driver: driver.vitals(gpu))
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Ask for the mode. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.set_mig_mode(gpu, enabled))
+        return self.ask(gpu, lambda driver: driver.set_mig_mode(gpu, enabled))
 
     def create_gpu_instance(self, spec: MigSpec) -> int:
         """Create a GI. Raises: DriverMissing."""
-        return self._ask(spec.parent, lambda driver: driver.create_gpu_instance(spec))
+        return self.ask(spec.parent, lambda driver: driver.create_gpu_instance(spec))
 
     def create_compute_instance(
         self, gpu: GpuUuid, gi_id: int, place: Placement | None = None
     ) -> ComputeInstance:
         """Create a CI. Raises: DriverMissing."""
-        return self._ask(gpu, lambda driver: driver.create_compute_instance(gpu, gi_id, place))
+        return self.ask(gpu, lambda driver: driver.create_compute_instance(gpu, gi_id, place))
 
     def destroy_compute_instance(self, gpu: GpuUuid, gi_id: int, ci_id: int) -> None:
         """Destroy a CI. Raises: DriverMissing."""
-        self._ask(gpu, lambda driver: driver.destroy_compute_instance(gpu, gi_id, ci_id))
+        self.ask(gpu, lambda driver: driver.destroy_compute_instance(gpu, gi_id, ci_id))
 
     def destroy_gpu_instance(self, gpu: GpuUuid, gi_id: int) -> None:
         """Destroy a GI. Raises: DriverMissing."""
-        self._ask(gpu, lambda driver: driver.destroy_gpu_instance(gpu, gi_id))
+        self.ask(gpu, lambda driver: driver.destroy_gpu_instance(gpu, gi_id))
+
+    def session(self, about: str) -> OpenGpus:
+        """Return the open session, which is opened where there is none. Raises: HardwareError, as ``ask``."""
+        self._hung.refuse(about)
+        return self._opened()
 
     def _gpu(self, index: int) -> Gpu | Unreadable:
         """Read one GPU. One that hangs, or ends the session, keeps no other from being read."""
         try:
-            return self._ask(str(index), lambda driver: driver.gpu(index))
+            return self.ask(str(index), lambda driver: driver.gpu(index))
         except (DriverMissing, GivenUp):
             raise
         except HardwareError as error:
             return Unreadable(f"GPU {index}", str(error))
 
-    def _ask(self, about: str, question: Callable[[OpenGpus], _Answer]) -> _Answer:
+    def ask(self, about: str, question: Callable[[OpenGpus], _Answer]) -> _Answer:
+        """Ask the session, which is opened where there is none. Raises: HardwareError.
+
+        Shape: ``about`` a GPU's UUID or index, or another key of ``HungCalls``.
+        """
         try:
             return self._ask_once(about, question)
         except SteppedAside:  # nothing of the question was begun

@@ -34,6 +34,7 @@ from agent.hardware.nics.sysfs_files import SysfsFiles
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.nics.vf_settings import PfSettings
 from agent.hardware.nvidia_smi import NvidiaSmi
+from agent.hardware.nvml_process.late_events import LateEvents
 from agent.hardware.nvml_process.process import Interruption
 from agent.hardware.nvml_process.session import NvmlProcesses
 from agent.hardware.ports import Machine, Readers
@@ -84,7 +85,8 @@ class ChosenMachine:
     def opened(self) -> Iterator[Machine]:
         """Open the machine while the block runs. Raises: SimulationError."""
         if self.node is not None and self.options.folder is not None:
-            yield simulated_hardware(SimulatedMachine.open(self.node, self.options.folder))
+            simulated = SimulatedMachine.open(self.node, self.options.folder)
+            yield simulated_hardware(simulated, has_ended=lambda: self.interruption.has_come)
             return
         files = DriverRoot.installed(self.options.driver_root, self.options.host_root)
         is_elsewhere = files.root != Path("/")
@@ -102,7 +104,8 @@ class ChosenMachine:
             slices = NvidiaSmi(files, launching)
             sysfs, fabric = Sysfs(self.options.host_root), _fabric(files)
             clients = ProcClients(gpus, files, self.options.host_root / "proc")
-            yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices, clients)
+            events = LateEvents(gpus)
+            yield Machine(gpus, sysfs, files, ProcBoot(), nics, fabric, mps, slices, clients, events)
         finally:
             self.interruption.come()  # before a session is closed, nobody waits in it
             gpus.close()
@@ -114,10 +117,13 @@ class ChosenMachine:
         return Uevents(self.options.host_root / "run/udev/control")
 
 
-def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) -> Machine:
+def simulated_hardware(
+    simulated: SimulatedMachine, host: Path | None = None, has_ended: Callable[[], bool] = lambda: False
+) -> Machine:
     """Return a simulated machine as the real readers of sysfs, procfs and device nodes see it.
 
-    Shape: ``host`` is the network namespace that has its NICs' real links, None for this program's.
+    Shape: ``host`` is the network namespace that has its NICs' real links, None for this program's;
+           ``has_ended`` whether the program ends, so that nobody waits for events any more.
     """
     root = simulated.root
     has_real_links = any(nic.form.kernel_links for nic in simulated.node.nics)
@@ -129,7 +135,10 @@ def simulated_hardware(simulated: SimulatedMachine, host: Path | None = None) ->
     mps = MpsProgram(files, root / RUN_FOLDER.relative_to("/"), PlainFolder())
     gpus = simulated.gpus
     clients = ProcClients(gpus, files)
-    return Machine(gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric, mps, gpus, clients)
+    events = simulated.events(has_ended)
+    return Machine(
+        gpus, Sysfs(root), files, ProcBoot(root), nics, simulated.fabric, mps, gpus, clients, events
+    )
 
 
 def this_machine() -> Readers:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from agent.hardware.clients.ports import GpuClients
 from agent.hardware.fabric.ports import FabricManager, FabricReader
+from agent.hardware.health.ports import GpuEventSource, GpuVitalsReader
 from agent.hardware.mps.ports import MpsControl
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.reuse import READ_ANEW, Reuse
@@ -79,8 +80,8 @@ class GpuFacts(Protocol):
         ...
 
 
-class GpuReader(GpuFacts, Protocol):
-    """Reads GPUs and their MIG instances."""
+class GpuReader(GpuFacts, GpuVitalsReader, Protocol):
+    """Reads GPUs, their MIG instances and their health."""
 
     def gpus(self) -> tuple[Gpu | Unreadable, ...]:
         """Return every GPU by index; one that cannot be read is an ``Unreadable``.
@@ -269,6 +270,7 @@ class Machine:
     mps: MpsControl
     time_slices: TimeSlices
     clients: GpuClients
+    gpu_events: GpuEventSource
 
     @property
     def readers(self) -> Readers:

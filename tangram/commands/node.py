@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from pathlib import Path
 
@@ -24,15 +25,28 @@ def add(parsers: Subparsers) -> None:
         description="Simulated machines: those that come with the package, and those in directories.",
         epilog="example:\n  tangram node show dgx-a100",
     )
-    below = node.add_subparsers(required=True, metavar="list|show|fault|reboot")
+    below = node.add_subparsers(required=True, metavar="list|show|fault|reset|reboot")
     add_command(below, "list", "list the shipped machines", "tangram node list", _list)
     show = add_command(below, "show", "print a machine's file", "tangram node show a100x2", _show)
     show.add_argument("node", metavar="NODE", help="a name that tangram node list prints")
     _add_fault(below)
+    _add_reset(below)
     reboot = add_command(
         below, "reboot", "reboot a simulated machine", "tangram node reboot --machine /tmp/m", _reboot
     )
     _add_machine(reboot)
+
+
+def _add_reset(below: Subparsers) -> None:
+    reset = add_command(
+        below,
+        "reset",
+        "reset a GPU of a simulated machine",
+        "tangram node reset --machine /tmp/m gpu-3",
+        _reset,
+    )
+    _add_machine(reset)
+    reset.add_argument("gpu", metavar="GPU", help="such as gpu-3: the one with this minor number")
 
 
 def _add_fault(below: Subparsers) -> None:
@@ -97,6 +111,19 @@ def _fault(options: Namespace, face: Face) -> int:
     else:
         told = ", ".join(present) or "it behaves like hardware without faults"
         face.out.text(f"{node.name} has {counted(len(present), 'fault')}: {told}")
+    return DONE
+
+
+def _reset(options: Namespace, face: Face) -> int:
+    match = re.fullmatch(r"gpu-(\d{1,3})", options.gpu)
+    if match is None:
+        raise bad_argument("GPU", options.gpu, "must be gpu- and its minor number, such as gpu-3")
+    node = face.machines.attached(options.machine)
+    node.reset_gpu(int(match[1]))
+    if options.json:
+        face.out.json({"machine": node.name, "reset": options.gpu})
+    else:
+        face.out.text(f"{options.gpu} of {node.name} was reset")
     return DONE
 
 

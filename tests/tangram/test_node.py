@@ -12,10 +12,11 @@ from agent.hardware.simulated import (
     SimulatedMachine,
     load_node,
     node_text,
-    parse_fault,
+    parse_injected,
     shipped_nodes,
 )
 from agent.hardware.simulated.faults import NIC_REFUSALS, REFUSALS, NicTrouble
+from agent.hardware.simulated.gpu_troubles.faults import PLAIN_EVENTS, WORDS, GpuTroubleKind
 
 
 def test_the_list_has_every_shipped_machine_with_its_devices(tangram):
@@ -91,6 +92,7 @@ def test_the_help_of_faults_spells_every_call_effect_and_number(tangram):
     words = set(re.findall(r"[\w-]+", tangram("node", "fault", "--help").out))
 
     assert {*Call, *REFUSALS, *NIC_REFUSALS, *NicTrouble, *Moment} <= words
+    assert {*GpuTroubleKind, *PLAIN_EVENTS, *(word for words in WORDS.values() for word in words)} <= words
     assert {"lost", "in-use", "slow", "SECONDS", "TIMES", "machine", "gpu-MINOR", "nic-NUMBER"} <= words
 
 
@@ -104,9 +106,57 @@ def test_the_examples_in_the_help_of_faults_can_be_injected(tangram, tmp_path):
     ]
 
     for example in examples:
-        machine.inject(parse_fault(example.replace("gpu-3", "gpu-0")))
+        machine.inject(parse_injected(example.replace("gpu-3", "gpu-0")))
 
-    assert len(machine.faults()) == len(examples) == 6
+    made_by_the_event = {"gpu-0:remap-pending"}
+    assert made_by_the_event <= {str(fault) for fault in machine.faults()}
+    assert len(machine.faults()) == len(examples) == 9
+
+
+def test_an_event_is_raised_and_what_it_leads_to_is_listed(tangram, machine):
+    source = machine.events()
+    source.wait(0)
+
+    answer = tangram("node", "fault", "--machine", machine.directory, "gpu-1:xid=79")
+
+    assert answer.out == "a100x2 has 1 fault: gpu-1:lost\n"
+    assert [event.xid for event in source.wait(0).events] == [79]
+
+
+def test_a_fault_that_the_machine_cannot_have_leaves_out_those_before_it(tangram, machine):
+    answer = tangram("node", "fault", "--machine", machine.directory, "gpu-0:lost", "gpu-1:fabric=failed")
+
+    assert answer.status == 2
+    assert "gpu-1:fabric=failed" in answer.err
+    assert machine.faults() == ()
+
+
+def test_a_reset_mends_a_gpu(tangram, machine):
+    tangram("node", "fault", "--machine", machine.directory, "gpu-1:xid=79", "gpu-0:ecc=2")
+
+    answer = tangram("node", "reset", "--machine", machine.directory, "gpu-1")
+
+    assert answer.out == "gpu-1 of a100x2 was reset\n"
+    assert [str(fault) for fault in machine.faults()] == ["gpu-0:ecc=2"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "rule"), [("gpu-9", "no such GPU"), ("nic-0", "minor number"), ("", "minor number")]
+)
+def test_a_reset_of_what_is_no_gpu_of_the_machine_is_refused(tangram, machine, gpu, rule):
+    answer = tangram("node", "reset", "--machine", machine.directory, gpu)
+
+    assert answer.status == 2
+    assert rule in answer.err
+
+
+def test_a_gpu_in_use_is_not_reset(tangram, machine):
+    tangram("node", "fault", "--machine", machine.directory, "gpu-1:in-use")
+
+    answer = tangram("node", "reset", "--machine", machine.directory, "gpu-1")
+
+    assert answer.status != 0
+    assert "a client holds the GPU" in answer.err
 
 
 def test_a_reboot_changes_the_boot_id(tangram, machine):

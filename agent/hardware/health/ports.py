@@ -12,7 +12,7 @@ class GpuVitalsReader(Protocol):
     """Reads how GPUs are."""
 
     def vitals(self, gpu: GpuUuid) -> GpuVitals:
-        """Return how a GPU is now. Raises: NotFound; GpuLost."""
+        """Return how a GPU is now. Raises: NotFound; GpuLost; ResetRequired."""
         ...
 
 
@@ -24,8 +24,9 @@ class GpuEventSource(Protocol):
 
         Each GPU is registered by itself: one that cannot be is among ``unwatched`` and is tried again later.
         A storm of events comes as few values: equal ones are counted.
-        Raises: DriverMissing; SessionEnded and others where the driver's process is gone; the next call opens
-                a new one.
+        The first answer, and the first one after an error, comes at once and says ``is_new_session``.
+        Raises: DriverMissing; GpuLost, SessionEnded and others where the driver, or its process, tells no
+                events any more. The next call begins anew; it may fail at once, so callers wait before it.
         """
         ...
 

@@ -18,6 +18,7 @@ class GpuEventKind(StrEnum):
     UNCORRECTABLE_ECC = "uncorrectable-ecc"
     MIG_CHANGED = "mig-changed"
     UNAVAILABLE = "unavailable"
+    RECOVERY_CHANGED = "recovery-changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,11 @@ class Recovery(StrEnum):
     REBOOT = "node-reboot"
     DRAIN_P2P = "drain-p2p"
     DRAIN_AND_RESET = "drain-and-reset"
+    RECOVER_IMEX_DOMAIN = "recover-imex-domain"
+    BUS_RESET = "bus-reset"
+    SYSTEM_REBOOT = "system-reboot"
+    OTHER = "other"
+    """Something that only a newer version of this program knows."""
 
 
 class FabricState(StrEnum):
@@ -90,7 +96,9 @@ class GpuVitals:
     """What the driver tells of a GPU's health now.
 
     Shape: None wherever the model, the driver or the GPU's mode has no such value;
-           ``links_down`` numbers of NVLinks that the GPU has and that are not active.
+           ``links_active`` and ``links_down`` numbers of the NVLinks that the GPU has. One may be down that
+           was never connected: on a board without a bridge, while no fabric partition joins the GPU, in MIG
+           mode. So only one that was active before has failed.
     Units: ``uncorrectable_ecc`` errors since the driver was loaded or the GPU was reset.
     """
 
@@ -99,6 +107,7 @@ class GpuVitals:
     is_remap_pending: bool | None = None
     has_remap_failed: bool | None = None
     slowdowns: frozenset[Slowdown] = frozenset()
+    links_active: tuple[int, ...] = ()
     links_down: tuple[int, ...] = ()
     fabric: FabricState | None = None
     recovery: Recovery | None = None

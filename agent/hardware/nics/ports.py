@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agent.hardware.health.ports import NicVitalsReader
 from agent.hardware.nics.links import Link
 from agent.hardware.nics.types import (
     DriverBinding,
@@ -25,8 +26,11 @@ from agent.hardware.reuse import Reuse
 from agent.hardware.types import Bdf, PciFunction
 
 
-class NicReader(Protocol):
-    """Reads what preparing a NIC or VF must know. Raises everywhere: NotFound without the function."""
+class NicReader(NicVitalsReader, Protocol):
+    """Reads what preparing a NIC or VF must know, and its health.
+
+    Raises everywhere: NotFound without the function.
+    """
 
     def reusing(self, reuse: Reuse) -> NicReader:
         """Return this reader, which reads what concerns all functions anew only where ``reuse`` says so."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from ctypes import CDLL, RTLD_GLOBAL, byref
 from pathlib import Path
 from threading import Lock
@@ -18,6 +19,7 @@ from typing import Any, Self
 import pynvml
 
 from agent.hardware.errors import HardwareError, InUse, InvalidArgument, LibraryMissing, NotSupported
+from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.nvml.boards import (
     read_architecture,
     read_compute_mode,
@@ -29,6 +31,7 @@ from agent.hardware.nvml.boards import (
     write_compute_mode,
 )
 from agent.hardware.nvml.calls import bounded, call, refusal
+from agent.hardware.nvml.events import Away, EventSet
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
 from agent.hardware.nvml.profiles import (
     ComputeProfile,
@@ -37,6 +40,7 @@ from agent.hardware.nvml.profiles import (
     of_width,
     read_profiles,
 )
+from agent.hardware.nvml.vitals import read_vitals
 from agent.hardware.types import (
     ComputeInstance,
     ComputeMode,
@@ -65,6 +69,7 @@ class Nvml:
     def __init__(self) -> None:
         self._handles: dict[GpuUuid, Any] = {}
         self._locks: dict[GpuUuid, Lock] = {}
+        self._events = EventSet()
 
     @classmethod
     def open(cls, library: Path | None = None) -> Self:
@@ -80,6 +85,7 @@ class Nvml:
 
     def close(self) -> None:
         """End the session."""
+        self._events.close()
         self._handles.clear()
         call("shut down", "NVML", pynvml.nvmlShutdown)
 
@@ -143,6 +149,22 @@ class Nvml:
     def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
         """Return the processes that compute or draw on a GPU. Raises: HardwareError."""
         return read_processes(self._handle(gpu), f"GPU {gpu}")
+
+    def vitals(self, gpu: GpuUuid) -> GpuVitals:
+        """Return how a GPU is now. Raises: GpuLost, ResetRequired and others."""
+        return read_vitals(self._handle(gpu), gpu)
+
+    def watch_events(self, gpu: GpuUuid) -> None:
+        """Register a GPU for events. Raises: NotSupported, GpuLost and others."""
+        self._events.watch(gpu, self._handle(gpu))
+
+    def wait_events(self, longest_s: float, away: Away = nullcontext) -> tuple[GpuEvent, ...]:
+        """Return the events of registered GPUs that came, none after so many seconds without any.
+
+        Shape: ``away`` surrounds the time in which nothing but waiting is done.
+        Raises: HardwareError; then no GPU is registered any more.
+        """
+        return self._events.wait(longest_s, away)
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Request the mode and return whether it took effect or is pending.

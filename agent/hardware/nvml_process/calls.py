@@ -14,6 +14,7 @@ import msgspec
 
 from agent.hardware import errors
 from agent.hardware.errors import HardwareError, HardwareFault
+from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.types import (
     ComputeInstance,
     ComputeMode,
@@ -70,6 +71,11 @@ GPU_INSTANCES: Final[Call[tuple[GpuInstance, ...]]] = Call(
     "gpu_instances", "list GIs", tuple[GpuUuid], tuple[GpuInstance, ...]
 )
 PROCESSES: Final[Call[tuple[int, ...]]] = Call("processes", "list processes", tuple[GpuUuid], tuple[int, ...])
+VITALS: Final[Call[GpuVitals]] = Call("vitals", "read the vitals", tuple[GpuUuid], GpuVitals)
+WATCH_EVENTS: Final[Call[None]] = Call("watch_events", "register for events", tuple[GpuUuid], NoneType)
+WAIT_EVENTS: Final[Call[tuple[GpuEvent, ...]]] = Call(
+    "wait_events", "wait for events", tuple[float], tuple[GpuEvent, ...]
+)
 SET_MIG_MODE: Final[Call[ModeChange]] = Call(
     "set_mig_mode", "set the MIG mode", tuple[GpuUuid, bool], ModeChange, _CHANGE_S
 )
@@ -92,7 +98,8 @@ CALLS: Final[Mapping[str, Call[Any]]] = {
     call.name: call
     for call in (
         *(OPEN, VERSIONS, COUNT, GPU, MINOR, MIG_MODE, COMPUTE_MODE, SET_COMPUTE_MODE, PROFILES),
-        *(GPU_INSTANCES, PROCESSES, SET_MIG_MODE, CREATE_GI, CREATE_CI, DESTROY_CI, DESTROY_GI),
+        *(GPU_INSTANCES, PROCESSES, VITALS, WATCH_EVENTS, WAIT_EVENTS),
+        *(SET_MIG_MODE, CREATE_GI, CREATE_CI, DESTROY_CI, DESTROY_GI),
     )
 }
 

@@ -3,7 +3,8 @@
 Takes the descriptor of one end of a socket pair. Each message is a question, and each question has a thread,
 so that a call that hangs keeps no other waiting. SIGTERM ends it at once: whoever needs the driver free sends
 that, and its handles are gone. SIGUSR1 ends it as soon as no call is in it: what was not begun by then is
-asked again of the next one. It imports little, because every node has one.
+asked again of the next one. A call that only waits for events does not count. It imports little, because
+every node has one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
 from typing import Any
 
 from agent.hardware.errors import HardwareError, HardwareFault
@@ -21,6 +23,7 @@ from agent.hardware.nvml import Nvml
 from agent.hardware.nvml_process.calls import (
     MOST_BYTES,
     OPEN,
+    WAIT_EVENTS,
     Answer,
     Call,
     Refusal,
@@ -34,7 +37,8 @@ from agent.hardware.nvml_program import NAME, STEP_ASIDE, STEPPED_ASIDE
 class Child:
     """One session with NVML, asked by messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, inside: CallsInside) -> None:
+        self._inside = inside
         self._nvml: Nvml | None = None
 
     def answer(self, number: int, call: Call[Any], arguments: tuple[Any, ...]) -> Answer:
@@ -53,6 +57,9 @@ class Child:
             (library,) = arguments
             self._nvml = Nvml.open(None if library is None else Path(library))
             return None
+        if call is WAIT_EVENTS and self._nvml is not None:
+            (longest_s,) = arguments
+            return self._nvml.wait_events(longest_s, self._inside.away)
         return getattr(self._nvml, call.name)(*arguments)
 
 
@@ -76,6 +83,16 @@ class CallsInside:
             self._count -= 1
             self._changed.notify_all()
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Do not count a call while it only waits: the process may end then, and the call with it."""
+        self.end()
+        try:
+            yield
+        finally:
+            if not self.begin():
+                Event().wait()  # the process ends now
+
     def step_aside_when_asked(self) -> None:
         """Wait for the signal, which every thread blocks, then for the calls, and end the process."""
         signal.sigwait({STEP_ASIDE})
@@ -90,7 +107,8 @@ def main(argv: list[str]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {STEP_ASIDE})
     with suppress(OSError):
         Path("/proc/self/comm").write_text(NAME)
-    channel, child, inside = int(argv[0]), Child(), CallsInside()
+    channel, inside = int(argv[0]), CallsInside()
+    child = Child(inside)
     Thread(target=inside.step_aside_when_asked, daemon=True).start()
     while data := os.read(channel, MOST_BYTES):
         if inside.begin():

@@ -7,11 +7,13 @@ import time
 from _ctypes import dlclose
 from collections.abc import Callable
 from ctypes import CDLL
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty
 from typing import Final
 
 from agent.hardware.errors import DriverLetGo, GivenUp, LibraryMissing
+from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.nvml_process import calls
 from agent.hardware.nvml_process.calls import Answered, Call
 from agent.hardware.nvml_process.process import (
@@ -178,6 +180,19 @@ class NvmlProcess:
     def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
         """Return the processes that compute or draw on a GPU."""
         return self._ask(calls.PROCESSES, _of(gpu), gpu)
+
+    def vitals(self, gpu: GpuUuid) -> GpuVitals:
+        """Return how a GPU is now."""
+        return self._ask(calls.VITALS, _of(gpu), gpu)
+
+    def watch_events(self, gpu: GpuUuid) -> None:
+        """Register a GPU for events."""
+        self._ask(calls.WATCH_EVENTS, _of(gpu), gpu)
+
+    def wait_events(self, longest_s: float) -> tuple[GpuEvent, ...]:
+        """Return the events that came, none after so many seconds without any."""
+        call = replace(calls.WAIT_EVENTS, longest_s=calls.WAIT_EVENTS.longest_s + longest_s)
+        return self._ask(call, _NODE, longest_s)
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Ask for the mode."""

@@ -11,12 +11,13 @@ from agent.hardware.simulated.errors import (
     SimulationError,
     UnknownNode,
 )
-from agent.hardware.simulated.fault_text import parse_fault
+from agent.hardware.simulated.fault_text import parse_fault, parse_injected
 from agent.hardware.simulated.faults import (
     Call,
     Fail,
     Fault,
     Held,
+    Injected,
     Kill,
     Lost,
     Moment,
@@ -25,6 +26,7 @@ from agent.hardware.simulated.faults import (
     NoFabricManager,
     Slow,
 )
+from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, GpuTroubleKind, Raised
 from agent.hardware.simulated.gpus import SimulatedGpus
 from agent.hardware.simulated.library import load_node, node_text, parse_node, shipped_nodes
 from agent.hardware.simulated.machine import SimulatedMachine
@@ -34,7 +36,10 @@ __all__ = [
     "Call",
     "Fail",
     "Fault",
+    "GpuTrouble",
+    "GpuTroubleKind",
     "Held",
+    "Injected",
     "InvalidFault",
     "InvalidNodeFile",
     "Kill",
@@ -45,6 +50,7 @@ __all__ = [
     "NoFabricManager",
     "NoMachine",
     "NodeFile",
+    "Raised",
     "SimulatedGpus",
     "SimulatedMachine",
     "SimulationError",
@@ -53,6 +59,7 @@ __all__ = [
     "load_node",
     "node_text",
     "parse_fault",
+    "parse_injected",
     "parse_node",
     "shipped_nodes",
 ]

@@ -9,8 +9,8 @@ from typing import Final
 
 from agent.hardware.simulated.errors import InvalidFault
 from agent.hardware.simulated.faults import (
+    CALLS_OF_MACHINE,
     COUNTED,
-    FABRIC_CALLS,
     NIC_CALLS,
     NIC_REFUSALS,
     REFUSALS,
@@ -18,6 +18,7 @@ from agent.hardware.simulated.faults import (
     Fail,
     Fault,
     Held,
+    Injected,
     Kill,
     Lost,
     Moment,
@@ -27,6 +28,8 @@ from agent.hardware.simulated.faults import (
     Slow,
     Strike,
 )
+from agent.hardware.simulated.gpu_troubles.fault_text import FORMS, parse_health
+from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, Raised
 
 _TEXT: Final = re.compile(
     r"(?P<target>machine|(?P<kind>gpu|nic)-(?P<number>\d{1,3}))"
@@ -36,14 +39,26 @@ _TEXT: Final = re.compile(
 )
 _GPU_STATES: Final = {"lost": Lost, "in-use": Held}
 _FORM: Final = (
-    "must be gpu-<minor>:lost, gpu-<minor>:in-use, nic-<number>:<trouble>, machine:no-vfio, "
+    f"must be gpu-<minor>:lost, gpu-<minor>:in-use, {FORMS}, nic-<number>:<trouble>, machine:no-vfio, "
     "machine:no-fabric-manager or <gpu-<minor>|nic-<number>|machine>:<call>:<effect>[:<times>]"
 )
 
 
 @lru_cache(maxsize=256)  # every call of the simulated driver asks for all of them
 def parse_fault(text: str) -> Fault:
-    """Parse the text form of a fault. Raises: InvalidFault."""
+    """Parse the text form of a fault. Raises: InvalidFault, also for an event, which is no state."""
+    found = parse_injected(text)
+    if isinstance(found, Raised):
+        raise InvalidFault(text, "is an event, which happens once: raise it on a machine that runs")
+    return found
+
+
+@lru_cache(maxsize=256)
+def parse_injected(text: str) -> Injected:
+    """Parse the text form of a fault or of an event. Raises: InvalidFault."""
+    health = parse_health(text.strip())
+    if health is not None:
+        return health
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidFault(text, _FORM)
@@ -62,13 +77,13 @@ def parse_fault(text: str) -> Fault:
     return Lost(number) if match["state"] == "lost" else Held(number)
 
 
-def missing_device(fault: Fault, gpus: Collection[int], nics: Collection[int]) -> str | None:
+def missing_device(fault: Injected, gpus: Collection[int], nics: Collection[int]) -> str | None:
     """Return the name of the device that a fault is about, if a machine has no such device."""
     match fault:
-        case Lost() | Held():
-            kind, number = "gpu", fault.gpu
-        case NoFabricManager() | NicFault(nic=None):
+        case Raised(gpu=None) | NoFabricManager() | NicFault(nic=None):
             return None
+        case Lost() | Held() | GpuTrouble() | Raised():
+            kind, number = "gpu", fault.gpu or 0
         case Fail(number=None) | Slow(number=None) | Kill(number=None):
             return None
         case NicFault():
@@ -95,7 +110,7 @@ def _strike(text: str, number: int | None, match: re.Match[str]) -> Strike:
     call, effect = Call(match["call"]), match["effect"]
     times = int(match["times"]) if match["times"] else None
     kind = "nic" if call in NIC_CALLS else "gpu"
-    if call in (Call.VERSIONS, *FABRIC_CALLS) and number is not None:
+    if call in CALLS_OF_MACHINE and number is not None:
         raise InvalidFault(text, f"{call} is about no GPU: aim at machine")
     if match["kind"] not in (None, kind):
         raise InvalidFault(text, f"{call} is a call about a {kind.upper()}: aim at {kind}-0 or machine")

@@ -11,6 +11,9 @@
     machine:no-vfio                               the kernel has no driver vfio-pci
     machine:no-fabric-manager                     the fabric manager does not run
     machine:activate-partition:timed-out:1        the next activation of a fabric partition fails, once
+    nic-0:link-down                               the cable is pulled
+    gpu-0:ecc=2                                   two uncorrectable errors of memory (``gpu_troubles/``)
+    gpu-3:xid=79                                  an event of the driver, which is no fault
 
 ``str`` of a fault gives its text; ``fault_text.py`` parses it.
 """
@@ -24,6 +27,7 @@ from typing import Final
 
 from agent.hardware import errors
 from agent.hardware.errors import HardwareError
+from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, Raised
 
 
 class Call(StrEnum):
@@ -43,6 +47,9 @@ class Call(StrEnum):
     COMPUTE_MODE = "compute-mode"
     SET_COMPUTE_MODE = "set-compute-mode"
     SET_TIME_SLICE = "set-time-slice"
+    VITALS = "vitals"
+    WATCH_EVENTS = "watch-events"
+    WAIT_EVENTS = "wait-events"
     FABRIC_PARTITIONS = "fabric-partitions"
     ACTIVATE = "activate-partition"
     DEACTIVATE = "deactivate-partition"
@@ -62,6 +69,9 @@ NIC_CALLS: Final = tuple(Call)[tuple(Call).index(Call.SET_VFS) :]
 
 FABRIC_CALLS: Final = (Call.FABRIC_PARTITIONS, Call.ACTIVATE, Call.DEACTIVATE)
 """The calls to the fabric manager; a fault of one is about the machine."""
+
+CALLS_OF_MACHINE: Final = (Call.VERSIONS, Call.WAIT_EVENTS, *FABRIC_CALLS)
+"""The calls that are about no single GPU."""
 
 REFUSALS: Final[dict[str, type[HardwareError]]] = {
     "not-supported": errors.NotSupported,
@@ -109,6 +119,10 @@ class NicTrouble(StrEnum):
     """Its functions have no IOMMU group."""
     SHARED_IOMMU = "shared-iommu"
     """All its functions lie in one IOMMU group, so the PF's driver keeps VFIO out."""
+    LINK_DOWN = "link-down"
+    """Its link has no carrier, and so have those of its VFs that follow it."""
+    PORT_DOWN = "port-down"
+    """The RDMA ports of its functions are not active."""
     NO_VFIO = "no-vfio"
     """The kernel has no VFIO driver; of the machine, not of one NIC."""
 
@@ -209,7 +223,9 @@ class Kill:
 
 Strike = Fail | Slow | Kill
 """A fault that affects calls (the others are states of the machine)."""
-Fault = Lost | Held | NicFault | NoFabricManager | Strike
+Fault = Lost | Held | NicFault | NoFabricManager | GpuTrouble | Strike
+Injected = Fault | Raised
+"""What can be injected: a fault, which stays, or an event, which happens."""
 
 
 def _spelt(fault: Strike, effect: str) -> str:

@@ -10,6 +10,8 @@ from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.errors import InvalidFault, InvalidNodeFile
 from agent.hardware.simulated.fabric.rules import restarted
 from agent.hardware.simulated.fault_text import missing_device, parse_fault
+from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble
+from agent.hardware.simulated.health.limits import why_impossible
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.schema import Instance
 from agent.hardware.simulated.state import GpuState, State
@@ -72,15 +74,17 @@ def _profile(node: NodeFile, card: Card, wanted: Instance, field: str) -> MigPro
 
 
 def _faults(node: NodeFile) -> tuple[str, ...]:
-    minors = {card.minor for card in node.cards}
+    cards = {card.minor: card for card in node.cards}
     found: tuple[str, ...] = ()
     for at, text in enumerate(node.document.faults):
         try:
             fault = parse_fault(text)
         except InvalidFault as error:
             raise InvalidNodeFile(node.source, f"faults[{at}]", text, error.rule) from error
-        missing = missing_device(fault, minors, range(len(node.nics)))
+        missing = missing_device(fault, cards, range(len(node.nics)))
         if missing is not None:
             raise InvalidNodeFile(node.source, f"faults[{at}]", text, f"there is no {missing}")
+        if isinstance(fault, GpuTrouble) and (reason := why_impossible(fault, cards[fault.gpu])):
+            raise InvalidNodeFile(node.source, f"faults[{at}]", text, reason)
         found = with_fault(found, fault)
     return found

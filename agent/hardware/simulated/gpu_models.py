@@ -35,7 +35,8 @@ class GpuModel:
 
     Shape: ``memory_bytes`` is None where no source has it; ``engines`` what all instances of a GPU share,
            by the field of ``MigProfile`` that takes of it, without the unknown ones; ``profiles`` by name;
-           ``left_out`` the profiles with unknown figures, each a sentence.
+           ``left_out`` the profiles with unknown figures, each a sentence; ``nvlinks`` how many it has, 0
+           also where no source says it.
            ``subsystem`` is vendor and device, None where unknown.
     """
 
@@ -54,6 +55,7 @@ class GpuModel:
     engines: Mapping[str, int]
     profiles: tuple[MigProfile, ...]
     left_out: tuple[str, ...]
+    nvlinks: int = 0
 
     def profile(self, profile_id: int) -> MigProfile | None:
         """Return the profile with this id, None where the model lacks it."""
@@ -99,6 +101,7 @@ def load_model(name: str, override: MemoryOverride | None = None) -> GpuModel:
             for row in rows
             if row.unknown
         ),
+        nvlinks=file.nvlinks,
     )
 
 
@@ -184,6 +187,7 @@ class _File(msgspec.Struct, frozen=True):
     engines: _Engines
     gpu_instance_profiles: tuple[_Row, ...]
     pci_subsystem_ids: tuple[str, ...] = ()
+    nvlinks: int = 0
 
 
 _FILES: Final = msgspec.json.Decoder(_File)

@@ -10,13 +10,15 @@ import os
 from dataclasses import dataclass
 
 from agent.hardware.errors import HardwareError
+from agent.hardware.health.types import GpuVitals
 from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.faults import Call
+from agent.hardware.simulated.health.vitals import vitals_of
 from agent.hardware.simulated.state import GpuState, InstanceState, State
 from agent.hardware.simulated.store import minted, with_gpu
-from agent.hardware.simulated.strikes import is_held
+from agent.hardware.simulated.strikes import faults_of, is_held
 from agent.hardware.types import (
     ComputeInstance,
     ComputeMode,
@@ -96,6 +98,11 @@ class SimulatedGpus:
         """Return the processes that are clients of a GPU."""
         with self.calls.of_gpu(Call.PROCESSES, gpu, "list the processes") as (card, state):
             return self.calls.store.clients.of(state.boots, card.minor)
+
+    def vitals(self, gpu: GpuUuid) -> GpuVitals:
+        """Return how a GPU is now."""
+        with self.calls.of_gpu(Call.VITALS, gpu, "read the vitals") as (card, state):
+            return vitals_of(card, faults_of(state))
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Request the mode and return whether it took effect or is pending. Raises: NotSupported, InUse.

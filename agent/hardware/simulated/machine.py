@@ -22,17 +22,21 @@ from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.errors import InvalidFault, NoMachine
 from agent.hardware.simulated.fabric import rules as fabric_rules
 from agent.hardware.simulated.fabric.manager import SimulatedFabric
-from agent.hardware.simulated.fault_text import missing_device, parse_fault
-from agent.hardware.simulated.faults import Fault, Held, Lost
+from agent.hardware.simulated.fault_text import missing_device, parse_injected
+from agent.hardware.simulated.faults import Fault, Held, Injected
 from agent.hardware.simulated.first_state import first_state
+from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, Raised
 from agent.hardware.simulated.gpus import SimulatedGpus
+from agent.hardware.simulated.health.events import SimulatedEvents
+from agent.hardware.simulated.health.limits import why_impossible
+from agent.hardware.simulated.health.raising import with_event, with_raised, with_trouble
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
 from agent.hardware.simulated.nics.binding import made
 from agent.hardware.simulated.nics.functions import with_function, with_vfs
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State, StateFile
 from agent.hardware.simulated.store import Store, boot_id, with_gpu
-from agent.hardware.simulated.strikes import faults_of, is_held, with_fault, without
+from agent.hardware.simulated.strikes import after_reset, faults_of, is_held, with_fault, without
 from agent.hardware.types import Bdf, GpuUuid
 
 Sleep = Callable[[float], None]
@@ -85,24 +89,48 @@ class SimulatedMachine:
         store.repair()
         return cls(store, sleep)
 
-    def inject(self, fault: Fault) -> None:
-        """Add a fault, unless it is present already.
+    def inject(self, *injected: Injected) -> None:
+        """Add faults, unless they are present already, and let the driver raise events: all or nothing.
 
-        Raises: InvalidFault if it has no text form, or the machine has no such GPU.
+        Raises: InvalidFault if one has no text form, the machine has no such device, or the device cannot
+                have it.
         """
-        fault = parse_fault(str(fault))
-        minors = [card.minor for card in self.node.cards]
-        missing = missing_device(fault, minors, range(len(self.node.nics)))
+        changes = [self._injecting(parse_injected(str(fault))) for fault in injected]
+
+        def decide(state: State) -> State:
+            for change in changes:
+                state = change(state)
+            return state
+
+        self._apply(decide)
+
+    def _injecting(self, fault: Injected) -> Callable[[State], State]:
+        cards = {card.minor: card for card in self.node.cards}
+        missing = missing_device(fault, cards, range(len(self.node.nics)))
         if missing is not None:
             raise InvalidFault(str(fault), f"node {self.node.name} has no {missing}")
-        self._apply(lambda state: replace(state, faults=with_fault(state.faults, fault)))
+        if not isinstance(fault, Raised | GpuTrouble):
+            return lambda state: replace(state, faults=with_fault(state.faults, fault))
+        if fault.gpu is None:
+            return lambda state: with_event(state, fault, None)
+        card = cards[fault.gpu]
+        reason = why_impossible(fault, card)
+        if reason:
+            raise InvalidFault(str(fault), reason)
+        if isinstance(fault, Raised):
+            return lambda state: with_raised(state, fault, card)
+        return lambda state: with_trouble(state, fault, card)
+
+    def events(self, has_ended: Callable[[], bool] = lambda: False) -> SimulatedEvents:
+        """Return what hears the events of the GPUs until the program ends; implements ``GpuEventSource``."""
+        return SimulatedEvents(self.gpus.calls, has_ended)
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the present faults, in the order in which they were injected."""
         return faults_of(self._store.read())
 
     def clear_faults(self) -> None:
-        """Remove all faults; RDMA devices that were late are there."""
+        """Remove all faults, those of GPUs' health too; RDMA devices that were late are there."""
 
         def decide(state: State) -> State:
             for bdf, function in tuple(state.functions.items()):
@@ -116,17 +144,17 @@ class SimulatedMachine:
 
         All instances are gone and the VFs are those of the node file, as new. An Ampere GPU keeps its MIG
         mode (a pending one takes effect), later models lose it. The fabric manager starts anew. Lost GPUs are
-        back, clients are gone; faults of calls and troubles of NICs stay. /run is empty, and the daemons of
+        back, clients are gone, and what a reset mends in GPUs is mended; faults of calls and troubles of NICs
+        stay. /run is empty, and the daemons of
         MPS have ended.
         """
         shutil.rmtree(self.root / "run", ignore_errors=True)
 
         def decide(state: State) -> tuple[State, str]:
             gpus = {card.uuid: rules.after_reboot(card, state.gpus[card.uuid]) for card in self.node.cards}
-            passing = (state_of(card.minor) for card in self.node.cards for state_of in (Lost, Held))
-            after = replace(
-                without(state, *passing), gpus=gpus, functions={}, quiet=(), boots=state.boots + 1
-            )
+            for card in self.node.cards:
+                state = without(after_reset(state, card.minor), Held(card.minor))
+            after = replace(state, gpus=gpus, functions={}, quiet=(), boots=state.boots + 1)
             for nic in self.node.nics:
                 after = with_vfs(after, nic, nic.form.vfs)
             after = replace(after, fabric=fabric_rules.restarted(self.node, after))
@@ -141,6 +169,7 @@ class SimulatedMachine:
     def reset_gpu(self, gpu: GpuUuid) -> None:
         """Reset a GPU from outside: a pending mode takes effect, instances are gone, a lost GPU is back.
 
+        Of the troubles of its health, those of the hardware itself stay.
         Raises: NotFound; InUse while a client holds the GPU.
         """
         card = self.gpus.calls.card(gpu, "reset")
@@ -148,7 +177,7 @@ class SimulatedMachine:
         def decide(state: State) -> State:
             if is_held(state, card.minor) or self._store.clients.of(state.boots, card.minor):
                 raise InUse("reset", str(card), "a client holds the GPU")
-            return with_gpu(without(state, Lost(card.minor)), gpu, rules.after_reset(state.gpus[gpu]))
+            return with_gpu(after_reset(state, card.minor), gpu, rules.after_reset(state.gpus[gpu]))
 
         self._apply(decide)
 

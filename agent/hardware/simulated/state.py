@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from agent.hardware.simulated.errors import NoMachine
+from agent.hardware.simulated.gpu_troubles.ring import Ring
 from agent.hardware.simulated.memory import Memory
 from agent.hardware.simulated.nic_state import FunctionState
 from agent.hardware.simulated.parts import Part
@@ -78,7 +79,7 @@ class State(Part, frozen=True):
            ``boots`` counts boots; ``minted`` counts all UUIDs ever made; ``gpus`` by UUID; ``vfs`` the
            enabled VFs by the PF's address; ``faults`` in their text form; ``functions`` by address those
            of NICs that are not as their driver first makes them; ``quiet`` the PFs whose new VFs get no
-           driver.
+           driver; ``events`` the last ones of the GPUs' driver.
     """
 
     source: str
@@ -93,6 +94,7 @@ class State(Part, frozen=True):
     functions: dict[str, FunctionState] = msgspec.field(default_factory=dict)
     quiet: tuple[str, ...] = ()
     fabric: FabricState = FabricState()
+    events: Ring = Ring()
 
 
 _STATES: Final = msgspec.json.Decoder(State)

@@ -30,7 +30,7 @@ from agent.hardware.simulated.pci_tree import render_pci
 from agent.hardware.simulated.state import GpuState, State, StateFile
 from agent.hardware.simulated.strikes import trouble
 
-_LAYOUT: Final = 5
+_LAYOUT: Final = 6
 """Raise this number when an unchanged state would be rendered differently."""
 
 _STAMP_BYTES: Final = 64

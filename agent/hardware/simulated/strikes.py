@@ -20,6 +20,7 @@ from agent.hardware.simulated.faults import (
     Slow,
     Strike,
 )
+from agent.hardware.simulated.gpu_troubles.faults import ONE_AT_A_TIME, GpuTrouble
 from agent.hardware.simulated.state import State
 
 
@@ -37,8 +38,14 @@ def faults_of(state: State) -> tuple[Fault, ...]:
 
 
 def with_fault(faults: tuple[str, ...], fault: Fault) -> tuple[str, ...]:
-    """Return the faults with this one added; a permanent fault is added only once."""
-    is_counted = not isinstance(fault, Lost | Held | NicFault | NoFabricManager) and fault.times is not None
+    """Return the faults with this one added; a permanent fault is added only once.
+
+    A trouble that a GPU can have only one of takes the place of the one before.
+    """
+    if isinstance(fault, GpuTrouble) and fault.kind in ONE_AT_A_TIME:
+        alike = f"{GpuTrouble(fault.gpu, fault.kind)}="
+        return (*(text for text in faults if not text.startswith(alike)), str(fault))
+    is_counted = isinstance(fault, Fail | Slow | Kill) and fault.times is not None
     return faults if str(fault) in faults and not is_counted else (*faults, str(fault))
 
 
@@ -85,7 +92,17 @@ def struck(state: State, call: Call, number: int | None) -> tuple[State, Blow]:
     return changed(state, faults=tuple(left)), blow
 
 
-def without(state: State, *states: Lost | Held) -> State:
+def after_reset(state: State, gpu: int) -> State:
+    """Return the state after a GPU was reset: it is back, and most troubles of its health are over."""
+    over = (
+        fault
+        for fault in faults_of(state)
+        if isinstance(fault, GpuTrouble) and fault.gpu == gpu and not fault.outlives_reset
+    )
+    return without(state, Lost(gpu), *over)
+
+
+def without(state: State, *states: Fault) -> State:
     """Return the state without these faults."""
     gone = {str(fault) for fault in states}
     return changed(state, faults=tuple(text for text in state.faults if text not in gone))

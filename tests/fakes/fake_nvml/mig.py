@@ -8,8 +8,8 @@ import pynvml
 
 from agent.hardware.ports import Gpus
 from agent.hardware.types import MIB, ComputeMode, GpuInstance, MigSpec, ModeChange, Placement
-from fake_nvml.boards import Boards
 from fake_nvml.c import Refused, c_function
+from fake_nvml.health import Health
 from fake_nvml.models import shipped_models
 
 STATUS = {
@@ -26,7 +26,7 @@ COMPUTE_MODES = (
 )
 
 
-class FakeLibrary(Boards):
+class FakeLibrary(Health):
     """The whole library.
 
     What the port does not know, NVML's constants and the compute profiles, comes from the shipped models.

@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, ExitStack
 from ctypes import c_uint, string_at
 from pathlib import Path
 from threading import Event
+from time import sleep
 from typing import Any
 
 import pynvml
@@ -29,6 +30,7 @@ from agent.hardware.types import GpuUuid
 from fake_nvml.c import Refused
 from fake_nvml.mig import FakeLibrary
 
+LOOK_S = 0.01
 Client = Callable[[GpuUuid], AbstractContextManager[None]]
 
 
@@ -66,6 +68,11 @@ class TroubledLibrary(FakeLibrary):
             return function(*arguments)
 
         return called
+
+    def wait_a_moment(self, longest_s: float) -> float:
+        """Wait as a driver does: this process has nothing else to do."""
+        sleep(min(LOOK_S, longest_s))
+        return longest_s - LOOK_S
 
     def _hang(self) -> None:
         fifo = os.open(self._troubles / "hung", os.O_WRONLY)

@@ -26,7 +26,8 @@ OF_THE_NODE = (
 )
 OF_A_GPU = tuple(
     name
-    for name in vars(FakeLibrary) | vars(FakeLibrary.__mro__[1])
+    for part in FakeLibrary.__mro__
+    for name in vars(part)
     if name.startswith("nvml") and "Get" in name and name not in OF_THE_NODE
 )
 """What is asked about one GPU, or about what was cut from it."""

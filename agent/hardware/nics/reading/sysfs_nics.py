@@ -13,8 +13,9 @@ from typing import Final, Self
 
 from agent.hardware import attributes
 from agent.hardware.errors import NotFound
+from agent.hardware.health.types import NicVitals
 from agent.hardware.interfaces import LINK_TYPES, Interfaces
-from agent.hardware.nics.reading import cards, host_network, iommu, rdma
+from agent.hardware.nics.reading import cards, host_network, iommu, rdma, vitals
 from agent.hardware.nics.types import (
     DriverBinding,
     IommuGroup,
@@ -104,6 +105,11 @@ class SysfsNics:
     def vfio_nodes(self, bdf: Bdf) -> VfioNodes:
         """Return the nodes for a function that has a VFIO driver. Raises: NotThereYet."""
         return iommu.vfio_nodes(self.root, bdf)
+
+    def nic_vitals(self, bdf: Bdf) -> NicVitals:
+        """Return how a NIC function is now. Raises: NotFound."""
+        self._folder(bdf)
+        return vitals.nic_vitals(self.root, bdf)
 
     def interfaces(self, bdf: Bdf) -> tuple[NetInterface, ...]:
         """Return the interfaces of a function in the reader's namespace, the preferred one first."""

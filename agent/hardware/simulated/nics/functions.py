@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from agent.hardware.nics.types import LinkState as VfLinkState
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.faults import NicTrouble
 from agent.hardware.simulated.nic_state import KERNEL_DRIVER, NEVER, FunctionState, LinkState
@@ -100,6 +101,21 @@ class Function:
             return None
         is_shared = trouble(state, self.nic.number, NicTrouble.SHARED_IOMMU)
         return _FIRST_GROUP + (self.nic.first_verbs if is_shared else self.number)
+
+    def has_carrier(self, state: State) -> bool:
+        """Whether its link has a carrier while it is up. A VF follows its PF unless its setting says more."""
+        setting = self.of(state).setting.link_state
+        if self.index is not None and setting != VfLinkState.AUTO:
+            return setting == VfLinkState.ENABLE
+        cable = trouble(state, self.nic.number, NicTrouble.LINK_DOWN)
+        return cable is None and (self.nic.form.link == "ethernet" or self._is_port_up(state))
+
+    def is_port_active(self, state: State) -> bool:
+        """Whether the port of its RDMA device is active: on Ethernet it needs the link's carrier."""
+        return self._is_port_up(state) and self.has_carrier(state)
+
+    def _is_port_up(self, state: State) -> bool:
+        return trouble(state, self.nic.number, NicTrouble.PORT_DOWN) is None
 
     def __str__(self) -> str:
         return f"PCI function {self.bdf}"

@@ -14,14 +14,14 @@ _RDMA_MAJOR: Final = 231
 _FIRST_UMAD, _FIRST_ISSM, _FIRST_VERBS = 0, 64, 192
 
 
-def render_rdma(files: Files, function: Function) -> None:
+def render_rdma(files: Files, function: Function, is_active: bool) -> None:
     """Create the RDMA device of a function."""
     nic = function.nic
     rdma = f"{function.folder}/infiniband/{function.rdma_device}"
     files.write(f"{rdma}/node_type", "1: CA\n")
     # All functions of a card report the card's GUID.
     files.write(f"{rdma}/sys_image_guid", f"{digest(nic.bdf.rpartition('.')[0], 8, ':', 2)}\n")
-    files.write(f"{rdma}/ports/1/state", "4: ACTIVE\n")
+    files.write(f"{rdma}/ports/1/state", "4: ACTIVE\n" if is_active else "1: DOWN\n")
     files.write(f"{rdma}/ports/1/link_layer", f"{_LAYER[nic.form.link]}\n")
     if nic.model.speed_gbps is not None:
         rate = f"{nic.model.speed_gbps} Gb/sec ({_LANES[nic.model.speed_gbps]})"

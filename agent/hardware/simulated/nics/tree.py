@@ -109,7 +109,10 @@ def _render(files: Files, before: View | None, view: View) -> None:
         _render_identity(files, function)
     _render_link(files, view, before)
     render_group(files, view, before)
-    (render_rdma if view.has_rdma else remove_rdma)(files, function)
+    if view.has_rdma:
+        render_rdma(files, function, view.is_port_active)
+    else:
+        remove_rdma(files, function)
     (render_vfio if view.is_vfio else remove_vfio)(files, function)
     files.write(f"{function.folder}/driver_override", f"{view.override or '(null)'}\n")
     render_binding(files, function.folder, view.driver, before.driver if before else None)
@@ -137,13 +140,18 @@ def _render_link(files: Files, view: View, before: View | None) -> None:
     nic, net = function.nic, f"{function.folder}/net/{link.name}"
     files.write(f"{net}/address", f"{link.mac}\n")
     files.write(f"{net}/type", f"{_ARPHRD[nic.form.link]}\n")
-    files.write(f"{net}/operstate", "up\n" if link.up else "down\n")
+    is_usable = link.up and view.has_carrier
+    files.write(f"{net}/operstate", "up\n" if is_usable else "down\n")
+    if link.up:
+        files.write(f"{net}/carrier", f"{int(view.has_carrier)}\n")
+    else:
+        files.remove(f"{net}/carrier")  # the kernel answers EINVAL
     files.write(f"{net}/mtu", f"{link.mtu}\n")
     files.write(f"{net}/ifindex", f"{function.link_index}\n")
     if function.index is None and nic.form.eswitch is not None:
         files.write(f"{net}/compat/devlink/mode", f"{nic.form.eswitch}\n")
     if nic.model.speed_gbps is not None:
-        files.write(f"{net}/speed", f"{nic.model.speed_gbps * 1000 if link.up else -1}\n")
+        files.write(f"{net}/speed", f"{nic.model.speed_gbps * 1000 if is_usable else -1}\n")
     files.link(f"{net}/device", function.folder)
     files.link(f"sys/class/net/{link.name}", net)
 

@@ -19,7 +19,8 @@ from agent.hardware.simulated.state import State
 class View:
     """What the files of one function show.
 
-    Shape: ``link`` None unless it is in the host's namespace; ``group`` its IOMMU group, None without one.
+    Shape: ``link`` None unless it is in the host's namespace; ``group`` its IOMMU group, None without one;
+           ``has_carrier`` of the link while it is up; ``is_port_active`` of the RDMA device's port.
     """
 
     function: Function
@@ -28,6 +29,8 @@ class View:
     link: LinkState | None
     has_rdma: bool
     group: int | None
+    has_carrier: bool = True
+    is_port_active: bool = True
 
     @property
     def is_vfio(self) -> bool:
@@ -50,6 +53,8 @@ def _view(function: Function, state: State) -> View:
         link if link is not None and link.namespace is None else None,
         own.driver == KERNEL_DRIVER and own.reads_left == 0,
         function.group(state),
+        function.has_carrier(state),
+        function.is_port_active(state),
     )
 
 
