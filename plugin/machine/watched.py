@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def watched(machine: Machine, calls: CallsInFlight) -> Machine:
-    """Return a machine whose calls are noted in ``calls``, but for the wait for events, which lasts by nature."""
+    """Return a machine whose calls are noted in ``calls``; waiting for events takes long and is none."""
 
     def port(found: T, whom: str, hung_after_s: float = HUNG_AFTER_S) -> T:
         return cast("T", _WatchedPort(found, whom, calls, hung_after_s))
