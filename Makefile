@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test fault-matrix explore check format proto claim-life metrics-page
+.PHONY: help demo test fault-matrix explore check format proto claim-life metrics-page doctor-page
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -15,6 +15,7 @@ help:
 	@echo "make proto   generate the Python code of proto/"
 	@echo "make claim-life     draw the life of a claim into docs/claim-life.md"
 	@echo "make metrics-page   write the programs' metrics into docs/metrics.md"
+	@echo "make doctor-page    write the findings of tangram doctor into docs/doctor.md"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make chaos          pods come and go while parts of such a cluster are killed; make chaos-node: without"
@@ -61,6 +62,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/python hack/proto.py --check
 	$(VENV)/bin/python hack/claim_life.py --check
 	$(VENV)/bin/python hack/metrics_page.py --check
+	$(VENV)/bin/python hack/doctor_page.py --check
 
 format: $(VENV)/.ready
 	$(VENV)/bin/ruff check --fix .
@@ -74,6 +76,9 @@ claim-life: $(VENV)/.ready
 
 metrics-page: $(VENV)/.ready
 	$(VENV)/bin/python hack/metrics_page.py
+
+doctor-page: $(VENV)/.ready
+	$(VENV)/bin/python hack/doctor_page.py
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
 .PHONY: bench-peer test-peer

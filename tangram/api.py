@@ -12,8 +12,10 @@ from threading import Event
 from typing import Any, Final
 
 from agent.api import COMPOSITE_SLICES
+from controller.pools import objects as pools
 from kube_api import (
     DEVICE_CLASSES,
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -31,6 +33,7 @@ from kube_api import (
     Unreadable,
     Upserted,
 )
+from tangram.doctor.finding import ObjectRef
 from tangram.errors import BadInput
 from tangram.program.streams import complain
 
@@ -40,12 +43,19 @@ _SHOWN: Final = (NODES, RESOURCE_SLICES, RESOURCE_CLAIMS, DEVICE_CLASSES, COMPOS
 _ACCOUNTS: Final = Resource.of("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 _BINDINGS: Final = Resource.of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings")
 _MEASURED: Final = (NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, _DAEMON_SETS, _ACCOUNTS, _BINDINGS)
-_RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED, _RESOURCE_CLASSES)}
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_POLICIES: Final = Resource.of(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+_POLICY_BINDINGS: Final = Resource.of(
+    _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
+)
+_POOLS: Final = Resource.of(pools.API_VERSION, pools.KIND, "multinodepools")
+_DIAGNOSED: Final = (EVENTS, _POLICIES, _POLICY_BINDINGS, _POOLS)
+_RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED, *_DIAGNOSED, _RESOURCE_CLASSES)}
 _POD_GROUPS: Final = tuple(
     Resource.of(version, "PodGroup", "podgroups", namespaced=True)
     for version in ("scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1")
 )
-_OPTIONAL: Final = (_RESOURCE_CLASSES, *_POD_GROUPS)  # a cluster need not know them
+_OPTIONAL: Final = (_RESOURCE_CLASSES, _POOLS, *_POD_GROUPS)  # a cluster need not know them
 _UNHURRIED: Final = Limits(calls_per_s=2000, burst=2000)  # so that a benchmark never waits for its own client
 
 
@@ -61,6 +71,11 @@ def connect(kubeconfig: Path | None, context: str | None) -> ReadCluster:
 def open_live(kubeconfig: Path | None, context: str | None) -> ChangedCluster:
     """Return the cluster of a kubeconfig, for measuring it; nothing is sent yet. Raises: BadInput."""
     return ChangedCluster(_api(kubeconfig, context, _UNHURRIED))
+
+
+def open_mendable(kubeconfig: Path | None, context: str | None) -> MendedCluster:
+    """Return the cluster of a kubeconfig, for single changes; nothing is sent yet. Raises: BadInput."""
+    return MendedCluster(_api(kubeconfig, context, Limits()))
 
 
 def _api(kubeconfig: Path | None, context: str | None, limits: Limits) -> KubeApi:
@@ -112,6 +127,28 @@ class ReadCluster:
         with _refusals():
             return self._api.get(_RESOURCES[kind], name, namespace).document
 
+    def text(self, path: str) -> str:
+        """Return the server's answer to a GET of a path."""
+        with _refusals():
+            return self._api.raw_get(path)
+
+
+class MendedCluster(ReadCluster):
+    """A cluster in which single objects are changed that are still as they were read."""
+
+    def delete_unchanged(self, found: ObjectRef) -> None:
+        """Delete an object that still has this UID and version."""
+        with _refusals():
+            self._api.delete(
+                _RESOURCES[found.kind], found.name, found.namespace or None, found.uid, found.version
+            )
+
+    def set_finalizers(self, found: ObjectRef, finalizers: tuple[str, ...]) -> None:
+        """Replace the finalizers of an object that still has this version."""
+        body = {"metadata": {"finalizers": list(finalizers), "resourceVersion": found.version}}
+        with _refusals():
+            self._api.patch(_RESOURCES[found.kind], found.name, body, found.namespace or None)
+
 
 class ChangedCluster(ReadCluster):
     """A cluster whose objects are created, watched and deleted."""
@@ -130,11 +167,6 @@ class ChangedCluster(ReadCluster):
         """Delete an object; it is no failure if there is none."""
         with _refusals(), suppress(NotFound):
             self._api.delete(_RESOURCES[kind], name, namespace or None)
-
-    def text(self, path: str) -> str:
-        """Return the server's answer to a GET of a path."""
-        with _refusals():
-            return self._api.raw_get(path)
 
     def changes(
         self, kind: str, stop: Event, fields: str = "", namespace: str = ""

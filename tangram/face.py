@@ -11,6 +11,7 @@ from tangram.errors import BadInput
 
 if TYPE_CHECKING:  # a command loads those that it uses
     from tangram.clusters import Connect
+    from tangram.doctor.ports import OpenMendable
     from tangram.live_cluster import OpenCluster
     from tangram.machines import Machines, Serve
     from tangram.program.output import Output
@@ -26,7 +27,7 @@ class Face:
     """The surroundings of a subcommand.
 
     ``serve`` runs the kubelet plugin while its block is open; ``connect`` finds a cluster to read, ``live``
-    one to be measured.
+    one to be measured, ``mend`` one in which single objects may be changed.
     """
 
     machines: Machines
@@ -34,6 +35,7 @@ class Face:
     serve: Serve
     connect: Connect
     live: OpenCluster
+    mend: OpenMendable
 
 
 Command = Callable[[argparse.Namespace, Face], int]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from tangram.machines import NodeSummary
 
 if TYPE_CHECKING:
+    from agent.hardware.machine_options import MachineOptions
+    from agent.hardware.open import ChosenMachine
     from agent.hardware.ports import Readers
     from agent.hardware.simulated import SimulatedMachine
 
@@ -50,6 +52,12 @@ class AllMachines:
         from agent.hardware.open import this_machine
 
         return this_machine()
+
+    def chosen(self, options: MachineOptions) -> ChosenMachine:
+        """Return the machine that the options of a node's programs name; nothing is opened yet."""
+        from agent.hardware.open import ChosenMachine
+
+        return ChosenMachine.of(options)
 
 
 class Simulated:

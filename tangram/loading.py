@@ -19,12 +19,25 @@ if TYPE_CHECKING:
     from plugin.kubelet.server import Running
     from plugin.options import Options
     from tangram.clusters import ClusterReader
+    from tangram.doctor.ports import MendableCluster
     from tangram.face import Face, Subparsers
     from tangram.live_cluster import LiveCluster
 
 
 _SUBCOMMANDS: Final = frozenset(
-    ("allocate", "bench", "classes", "conformance", "demo", "explain", "node", "pending", "show", "validate")
+    (
+        "allocate",
+        "bench",
+        "classes",
+        "conformance",
+        "demo",
+        "doctor",
+        "explain",
+        "node",
+        "pending",
+        "show",
+        "validate",
+    )
 )
 
 
@@ -74,13 +87,20 @@ def open_live(kubeconfig: Path | None, context: str | None) -> LiveCluster:
     return opened(kubeconfig, context)
 
 
+def open_mendable(kubeconfig: Path | None, context: str | None) -> MendableCluster:
+    """Return the cluster of a kubeconfig, for single changes; nothing is sent yet. Raises: BadInput."""
+    from tangram.api import open_mendable as opened
+
+    return opened(kubeconfig, context)
+
+
 def face() -> Face:
     """Return the surroundings of a subcommand."""
     from tangram.face import Face
     from tangram.hardware import AllMachines
     from tangram.program.output import Output
 
-    return Face(AllMachines(), Output(), serve, connect, open_live)
+    return Face(AllMachines(), Output(), serve, connect, open_live, open_mendable)
 
 
 def is_expected(error: Exception) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from agent.hardware.machine_options import MachineOptions
     from agent.hardware.ports import Machine, Readers
     from plugin.options import Options
 
@@ -58,6 +59,19 @@ class SimulatedNode(Protocol):
         ...
 
 
+class Chosen(Protocol):
+    """A machine that options name, not opened yet."""
+
+    @property
+    def node_name(self) -> str | None:
+        """Return the node name of a simulated machine, None for this machine."""
+        ...
+
+    def opened(self) -> AbstractContextManager[Machine]:
+        """Open the machine while the block runs."""
+        ...
+
+
 class Serve(Protocol):
     """Runs the kubelet plugin."""
 
@@ -87,4 +101,8 @@ class Machines(Protocol):
 
     def real(self) -> Readers:
         """Return the machine that this process runs on, to be read only."""
+        ...
+
+    def chosen(self, options: MachineOptions) -> Chosen:
+        """Return the machine that the options of a node's programs name."""
         ...

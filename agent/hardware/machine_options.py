@@ -34,15 +34,18 @@ class MachineOptions:
         require(self.driver_root.is_absolute(), "--driver-root", self.driver_root, "must be absolute")
 
 
-def add_options(parser: ArgumentParser) -> None:
-    """Add ``--simulated``, ``--machine``, ``--host-root`` and ``--driver-root``."""
-    add = parser.add_argument
+def add_options(parser: ArgumentParser, *, is_made: bool = True) -> None:
+    """Add ``--simulated``, ``--machine``, ``--host-root`` and ``--driver-root``.
+
+    Shape: ``is_made`` whether the program makes a simulated machine that is missing.
+    """
+    add, made = parser.add_argument, ", made if missing" if is_made else ""
     add("--simulated", metavar="NODE", help="a shipped machine or a node file instead of this machine")
     add(
         "--machine",
         type=Path,
         metavar="DIR",
-        help="folder of the simulated machine, made if missing; in a pod: mounted at its own path",
+        help=f"folder of the simulated machine{made}; in a pod: mounted at its own path",
     )
     host_root = "where the host's file system is mounted here; default: %(default)s"
     add("--host-root", type=Path, default=Path("/"), metavar="DIR", help=host_root)

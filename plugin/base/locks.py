@@ -181,6 +181,24 @@ class Locks:
             raise StorageFailed("open", f"lock file {self.path}", error.strerror or str(error)) from error
 
 
+def is_held(path: Path, name: str) -> bool:
+    """Whether anybody holds a lock of a file now. Nothing is changed. Raises: StorageFailed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StorageFailed("open", f"lock file {path}", error.strerror or str(error)) from error
+    try:
+        question = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _byte(name), 1, 0)
+        answer: tuple[int, ...] = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, question))
+        return answer[0] != fcntl.F_UNLCK
+    except OSError as error:
+        raise StorageFailed("ask for", f"locks of {path}", error.strerror or str(error)) from error
+    finally:
+        os.close(descriptor)
+
+
 def _byte(name: str) -> int:
     """Return the byte of a name, from a 62-bit hash: two names with one byte are not to be expected."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") % _LAST_BYTE

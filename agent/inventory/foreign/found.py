@@ -52,11 +52,12 @@ class FoundForeign:
             more = f" or of {len(others)} more" if others else ""
             act = f"it may be held by a record that cannot be read, of claim {first}{more} ({_RELEASE})"
         else:
-            found, act = of_no_claim(what), f"who made it destroys it ({self._command})"
+            found, act = of_no_claim(what), f"who made it destroys it ({self.command})"
         return f"{gpu_name(self.gpu.number)}: {found}; {act}"
 
     @property
-    def _command(self) -> str:
+    def command(self) -> str:
+        """Return what destroys it, for who made it."""
         instance = self.what.instance
         at = f"nvidia-smi mig -i {self.gpu.bdf} -gi {instance.gi_id}"
         if self.what.compute is not None:

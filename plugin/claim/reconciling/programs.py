@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 
 from agent.hardware.clients.ports import Client
 from agent.hardware.mps.ports import daemon_name
+from agent.hardware.ports import Machine
 from agent.hardware.types import GpuUuid
 from plugin.claim.quarantine.census import Census
 from plugin.claim.record import Record
@@ -50,19 +51,19 @@ def programs_on(steps: ClaimSteps, uid: ClaimUid, boot_id: str) -> str:
     snapshot = steps.node.snapshot
     found = []
     for gpu in sorted(given_up(steps.store.census(), uid, boot_id, snapshot.gpus.keys())):
-        users = tuple(_users(steps, gpu))
+        users = tuple(users_of(steps.machine, gpu))
         if users:
             found.append(f"{snapshot.text_of(LockTarget(GPU, gpu))}: {clients_text(users)}")
     return "; ".join(found)
 
 
-def _users(steps: ClaimSteps, gpu: GpuUuid) -> Iterator[Client]:
+def users_of(machine: Machine, gpu: GpuUuid) -> Iterator[Client]:
     """Yield the programs on a GPU, without this driver's own and the server of its MPS daemon.
 
     The server stays after its last program has ended. The driver lists the programs beside it.
     """
-    running = steps.machine.clients.running_on(gpu).found
-    daemon = steps.machine.mps.process(daemon_name(gpu)) if running else None
+    running = machine.clients.running_on(gpu).found
+    daemon = machine.mps.process(daemon_name(gpu)) if running else None
     for one in running:
         if not one.steps_aside and (daemon is None or one.parent != daemon):
             yield one
