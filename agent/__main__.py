@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
-from agent.api import Cluster
+from agent.api import Cluster, metrics_review
 from agent.hardware.errors import GivenUp, HardwareError
 from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
@@ -232,12 +232,16 @@ def _serve(
     if options.metrics is None and options.probe_socket is None:
         return
     from daemon import status_server  # noqa: PLC0415 - only a program that serves loads a server
+    from daemon.protection import protection_of  # noqa: PLC0415
     from daemon.status.control import CHANGES, control_of  # noqa: PLC0415
 
     answers = status_server.answers_of(metrics, agent.idle_s, lambda: agent.is_ready, _UNREADY)
     if options.metrics is not None:
-        address = (options.metrics.host, options.metrics.port)
-        opened.enter_context(status_server.served_when_free(address, answers))
+        address = (options.metrics.address.host, options.metrics.address.port)
+        is_asked = options.metrics.is_authorized
+        review = metrics_review(options.kubeconfig, options.context) if is_asked else None
+        protection = protection_of(options.metrics, review)
+        opened.enter_context(status_server.served_when_free(address, answers, protection=protection))
     if options.probe_socket is not None:
         more = {**answers, **control_of(status)}
         opened.enter_context(status_server.serving_probes(options.probe_socket, more, CHANGES))

@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeVar
 
 from agent.publishing import errors
 from agent.publishing.ports import Heard, Interrupted, WatchMessage
+from daemon.authorization import Access, Review, Unreviewed
 from kube_api import (
     NODES,
     RESOURCE_SLICES,
@@ -27,6 +28,7 @@ from kube_api import (
     Invalid,
     KubeApi,
     KubeApiError,
+    Limits,
     NotFound,
     Object,
     Regarding,
@@ -34,6 +36,7 @@ from kube_api import (
     Store,
     Unavailable,
     Unreadable,
+    is_allowed,
 )
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec import composite
@@ -42,6 +45,7 @@ from scheduler_core.model.ownership import OWNER, POOL_LABEL
 from scheduler_core.publishing.documents import Document, has_fields, name_of
 
 COMPOSITE_SLICES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
+_REVIEWS: Final = Limits(calls_per_s=5.0, burst=10, call_timeout_s=5.0, attempts=1)
 _log = logging.getLogger("agent")
 _Answer = TypeVar("_Answer")
 
@@ -298,3 +302,24 @@ def _translated(error: KubeApiError) -> errors.ServerError:
             return errors.Unreachable(str(error), retry_after_s)
         case _:
             return errors.ServerError(str(error))
+
+
+def metrics_review(kubeconfig: Path | None, context: str | None) -> Review:
+    """Return what asks the API server whether a caller may read the metrics. Raises: ServerError.
+
+    It has a client of its own, with a small pace: strangers who guess tokens slow nothing else.
+    """
+    api = _asked(
+        lambda: KubeApi.connect(kubeconfig, context, user_agent="tangram-agent/metrics", limits=_REVIEWS)
+    )
+
+    def review(token: str, path: str) -> Access:
+        try:
+            allowed = is_allowed(api, token, path)
+        except KubeApiError as error:
+            raise Unreviewed(str(error)) from error
+        if allowed is None:
+            return Access.UNKNOWN
+        return Access.ALLOWED if allowed else Access.FORBIDDEN
+
+    return review

@@ -22,10 +22,10 @@ from agent.inventory.modes import GpuModes
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 from agent.inventory.vfs.rules import VfRules
-from daemon import logs
-from daemon.address import Address
+from daemon import logs, metrics_options
 from daemon.command_line import require
 from daemon.logs import LogOptions
+from daemon.metrics_options import MetricsOptions
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DRIVER_RULE, is_driver
 
@@ -68,7 +68,7 @@ class Options:
     kubeconfig: Path | None = None
     context: str | None = None
     machine: MachineOptions = field(default_factory=MachineOptions)
-    metrics: Address | None = None
+    metrics: MetricsOptions | None = None
     probe_socket: Path | None = None
     resync_s: float = 300.0
     composite: bool = True
@@ -99,7 +99,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         kubeconfig=given.kubeconfig,
         context=given.context,
         machine=machine_options.read_options(given),
-        metrics=Address.given("--metrics-address", given.metrics_address),
+        metrics=metrics_options.read_options(given),
         probe_socket=given.probe_socket,
         resync_s=given.resync,
         composite=not given.no_composite,
@@ -148,8 +148,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_listening(made: argparse.ArgumentParser) -> None:
-    address = "serve /metrics, /healthz and /readyz at this address; default: nowhere"
-    made.add_argument("--metrics-address", metavar="HOST:PORT", help=address)
+    metrics_options.add_options(made, "/metrics, /healthz and /readyz")
     probe_socket = "serve the same on this unix socket, for probes of this agent and no other on the host"
     made.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
     logs.add_options(made)

@@ -9,11 +9,13 @@ So a kubelet's probe asks over a unix socket in a folder of the pod, where only 
 from __future__ import annotations
 
 import logging
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from random import random
@@ -22,12 +24,14 @@ from socketserver import ThreadingMixIn, UnixStreamServer
 from types import MappingProxyType
 from typing import Any, Final
 
+from daemon.authorization import Access, Authorization
 from daemon.backoff import Backoff
 from daemon.connections import LONGEST_S, Connections
 from daemon.metrics import Registry
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 _LONGEST_CHANGE: Final = 64  # bytes
+METRICS_PATH: Final = "/metrics"
 _STUCK_S: Final = 300.0  # long, because one slow device must not get the program killed
 _ENDS_S: Final = 5.0
 _TAKEN: Final = (
@@ -48,6 +52,22 @@ Changes = Mapping[str, Callable[[str], Answer]]
 _NO_CHANGES: Final[Changes] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How an address is protected.
+
+    Shape: ``context`` returns the TLS settings for a new connection, None while there are none; itself None
+           for plain HTTP. ``authorization`` judges who asks for metrics, None where everybody may.
+    """
+
+    context: Callable[[], ssl.SSLContext | None] | None = None
+    authorization: Authorization | None = None
+
+
+OPEN: Final = Protection()
+"""For whoever reaches the address."""
+
+
 def answers_of(
     metrics: Registry,
     idle_s: Callable[[], float],
@@ -60,7 +80,7 @@ def answers_of(
     Units: ``idle_s`` seconds since the program's loop last made a turn.
     """
     return {
-        "/metrics": lambda: (200, metrics.text()),
+        METRICS_PATH: lambda: (200, metrics.text()),
         "/healthz": lambda: (200, "ok\n") if idle_s() < _STUCK_S else (500, f"stuck for {idle_s():.0f} s\n"),
         "/readyz": lambda: (200, "ok\n") if is_ready() else (503, f"{unready}\n"),
     }
@@ -100,14 +120,31 @@ class _AddressServer(_Bounded, HTTPServer):
     changes = _NO_CHANGES
     allow_reuse_port = True  # during a rolling update two pods share the host's address for a moment
 
-    def __init__(self, address: tuple[str, int], answers: Answers) -> None:
+    def __init__(self, address: tuple[str, int], answers: Answers, protection: Protection = OPEN) -> None:
         self.answers = answers
+        self.protection = protection
         self.connections = Connections(time.monotonic)
         self.address_family = AF_INET6 if ":" in address[0] else AF_INET
         super().__init__(address, _Handler)
 
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection; the thread that serves it makes the handshake. Raises: OSError."""
+        plain, address = super().get_request()
+        if self.protection.context is None:
+            return plain, address
+        try:
+            context = self.protection.context()
+            if context is None:
+                raise OSError("there is no certificate yet")
+            return context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
+        except BaseException:
+            plain.close()
+            raise
+
 
 class _SocketServer(_Bounded, UnixStreamServer):
+    protection = OPEN
+
     def __init__(self, path: Path, answers: Answers, changes: Changes) -> None:
         self.answers = answers
         self.changes = changes
@@ -122,9 +159,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer one request."""
         self.server.connections.answering(self.connection)
-        answers = self.server.answers
-        answer = answers.get(self.path.partition("?")[0])
-        self._reply(answer() if answer else (404, f"known paths are {', '.join(sorted(answers))}\n"))
+        answers, path = self.server.answers, self.path.partition("?")[0]
+        access = self._access(path)
+        if access is not Access.ALLOWED:
+            self._reply(access.value, is_unknown=access is Access.UNKNOWN)
+        elif path in answers:
+            self._reply(answers[path]())
+        else:
+            self._reply((404, f"known paths are {', '.join(sorted(answers))}\n"))
 
     def do_PUT(self) -> None:
         """Change what a path names to the text that is sent."""
@@ -137,30 +179,43 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._reply(change(self.rfile.read(int(length)).decode(errors="replace").strip()))
 
-    def _reply(self, answer: Answer) -> None:
+    def _reply(self, answer: Answer, *, is_unknown: bool = False) -> None:
         status, text = answer
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", _PLAIN)
+        if is_unknown:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _access(self, path: str) -> Access:
+        """Judge the caller; whether a program is well and ready is no secret."""
+        judge = self.server.protection.authorization
+        if judge is None or path != METRICS_PATH:
+            return Access.ALLOWED
+        return judge.of(self.headers.get("Authorization"), path)
 
     def log_message(self, *_: object) -> None:
         """Log nothing: probes come every few seconds."""
 
 
 @contextmanager
-def serving(address: tuple[str, int], answers: Answers) -> Iterator[int]:
+def serving(address: tuple[str, int], answers: Answers, protection: Protection = OPEN) -> Iterator[int]:
     """Serve on an address while the block runs, and hand out the port. Raises: OSError if it is in use."""
-    server = _AddressServer(address, answers)
+    server = _AddressServer(address, answers, protection)
     with _running(server):
         yield server.server_address[1]
 
 
 @contextmanager
 def served_when_free(
-    address: tuple[str, int], answers: Answers, pause: Callable[[float], object] | None = None
+    address: tuple[str, int],
+    answers: Answers,
+    pause: Callable[[float], object] | None = None,
+    *,
+    protection: Protection = OPEN,
 ) -> Iterator[None]:
     """Serve on an address while the block runs. While it cannot be had, it is logged and tried again.
 
@@ -168,7 +223,7 @@ def served_when_free(
     Shape: ``pause`` waits between two attempts; None for the time itself. Units: seconds.
     """
     ended = threading.Event()
-    work = (address, answers, ended, pause or ended.wait)
+    work = (address, answers, protection, ended, pause or ended.wait)
     thread = threading.Thread(target=_serve_when_free, args=work, name="metrics", daemon=True)
     thread.start()
     try:
@@ -179,12 +234,16 @@ def served_when_free(
 
 
 def _serve_when_free(
-    address: tuple[str, int], answers: Answers, ended: threading.Event, pause: Callable[[float], object]
+    address: tuple[str, int],
+    answers: Answers,
+    protection: Protection,
+    ended: threading.Event,
+    pause: Callable[[float], object],
 ) -> None:
     shown, told, backoff = f"{address[0] or '*'}:{address[1]}", "", _RETRIES
     while not ended.is_set():
         try:
-            with serving(address, answers):
+            with serving(address, answers, protection):
                 if told:
                     _log.info("metrics are served on %s now", shown)
                 ended.wait()

@@ -4,6 +4,7 @@ Configuration, credentials and connections come from the ``kubernetes`` package.
 so fields that this program does not know are written back as they were read.
 """
 
+from kube_api.access import is_allowed
 from kube_api.api import KubeApi
 from kube_api.errors import (
     AlreadyExists,
@@ -86,4 +87,5 @@ __all__ = [
     "Upserted",
     "WatchEvent",
     "Withheld",
+    "is_allowed",
 ]

@@ -36,7 +36,7 @@ from daemon.status.commands import COMMANDS, run_control
 from daemon.status.last_errors import LastErrors
 from daemon.status.on_signal import log_on_signal
 from plugin.answering import Where, answered
-from plugin.api import ClusterClaims, NoApiServer
+from plugin.api import ClusterClaims, NoApiServer, metrics_review
 from plugin.arguments import RELEASE, parser, release_parser
 from plugin.assembly import assemble
 from plugin.base.errors import NotQuarantined, PluginError
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         handler = log_to_standard_error(LogOptions.of(arguments), node_name)
         handler.addFilter(DeferLines(handler))
         options = _options(arguments, chosen, node_name)
-        where = Where.of(arguments)
+        where = Where.of(arguments, metrics_review)
         cluster = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
     except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)

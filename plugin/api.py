@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from agent.inventory.numbers.kept import NumbersUnknown
+from daemon.authorization import Access, Review, Unreviewed
 from kube_api import (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -22,6 +23,7 @@ from kube_api import (
     EventWriter,
     Invalid,
     KubeApi,
+    KubeApiError,
     Limits,
     NotConfigured,
     NotFound,
@@ -29,6 +31,7 @@ from kube_api import (
     PatchKind,
     Regarding,
     Unavailable,
+    is_allowed,
 )
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable, ReportFailed
 from plugin.options import Options
@@ -40,6 +43,7 @@ from scheduler_core.model.ownership import MULTI_NODE, POOL_LABEL
 
 # The kubelet waits 45 s for a call and then calls again by itself, so an early failure is better.
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
+_REVIEWS: Final = Limits(calls_per_s=5.0, burst=10, call_timeout_s=5.0, attempts=1)
 _RETRIED: Final = "it is retried; if it persists, check the API server and the network to it"
 _MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
 _PARAMETERS: Final = b'"opaque"'
@@ -274,3 +278,25 @@ def _reason(error: ApiError) -> str:
     """Return why a call failed, without what the plugin's own message already says."""
     answer = f" ({error.status} {error.reason})" if error.status else ""
     return f"{error.message or type(error).__name__}{answer}"
+
+
+def metrics_review(kubeconfig: Path | None) -> Review:
+    """Return what asks the API server whether a caller may read the metrics. Raises: NoApiServer.
+
+    It has a client of its own, with a small pace: strangers who guess tokens slow nothing else.
+    """
+    try:
+        api = KubeApi.connect(kubeconfig, user_agent="tangram-plugin/metrics", limits=_REVIEWS)
+    except NotConfigured as error:
+        raise NoApiServer(str(error)) from error
+
+    def review(token: str, path: str) -> Access:
+        try:
+            allowed = is_allowed(api, token, path)
+        except KubeApiError as error:
+            raise Unreviewed(str(error)) from error
+        if allowed is None:
+            return Access.UNKNOWN
+        return Access.ALLOWED if allowed else Access.FORBIDDEN
+
+    return review

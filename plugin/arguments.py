@@ -12,7 +12,7 @@ from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
-from daemon import logs
+from daemon import logs, metrics_options
 from plugin.options import GRACE_S
 
 _EXAMPLES: Final = """examples:
@@ -66,8 +66,7 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(found)
     _add_names(found)
     _add_places(found)
-    address = "serve /metrics and /healthz at this address; default: nowhere"
-    found.add_argument("--metrics-address", metavar="HOST:PORT", help=address)
+    metrics_options.add_options(found, "/metrics and /healthz")
     probe_socket = "answer /healthz on this unix socket, for a liveness probe of this plugin"
     found.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
     logs.add_options(found)

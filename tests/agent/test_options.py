@@ -28,7 +28,9 @@ def test_the_defaults_are_those_of_a_daemonset():
     ],
 )
 def test_an_address_is_read_as_people_write_it(text, address):
-    assert read_options(["--metrics-address", text]).metrics == address
+    found = read_options(["--metrics-address", text, "--metrics-authorization", "none"])
+
+    assert found.metrics.address == address
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 
 from controller.certificates.life import Life
 from controller.certificates.making import key_pem_of, new_authority, new_leaf, pem_of
-from controller.certificates.serving import tls_settings
 from controller.webhook.server import WebhookServer, serving
+from daemon.tls import tls_settings
 from tangram.bench.reviews.clients import HOST
 
 

@@ -11,7 +11,8 @@ import pytest
 from kept_certificates import key_lines
 from webhook_clients import Client, a_review, a_webhook, authority, pair, trusting
 
-from controller.certificates.serving import MountedCertificate, Unusable, WatchedCertificate, tls_settings
+from controller.certificates.serving import MountedCertificate, WatchedCertificate
+from daemon.tls import Unusable, tls_settings
 
 SIGNER = authority()
 CERTIFICATE, KEY = pair(SIGNER)

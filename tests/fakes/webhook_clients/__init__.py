@@ -15,11 +15,11 @@ from typing import Any
 
 from controller.certificates.life import Life
 from controller.certificates.making import Signer, key_pem_of, new_authority, new_leaf, pem_of
-from controller.certificates.serving import tls_settings
 from controller.certificates.stored import Stored, data_of
 from controller.webhook.connections import Bounds
 from controller.webhook.handler import Review
 from controller.webhook.server import WebhookServer, serving
+from daemon.tls import tls_settings
 
 HOST = "localhost"
 LIFE = Life()
