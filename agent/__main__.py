@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,7 @@ from agent.publishing.telling.withholding import Withholding
 from agent.state import KNOWN, AgentState
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
 from daemon.logs import log_to_standard_error
+from daemon.oldest_server import OldestServer
 from daemon.signals import on_end
 from daemon.status.commands import COMMANDS, run_control
 from daemon.status.last_errors import LastErrors
@@ -117,15 +119,20 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
         hear=_heard(metrics, node_events),
     )
 
-    def end() -> None:
-        agent.stop()
-        chosen.interruption.come()  # a discovery that waits for the driver ends, too
+    server = OldestServer(cluster.refusal, partial(metrics.set, "server_unsupported"), time.sleep)
+    on_end(lambda: _end(server, agent, chosen))
+    status = _state(options, agent, publications, errors, chosen).status
+    log_on_signal(status)
+    _serve(options, metrics, (agent, server), status, opened)
+    server.begin()
+    if server.passes():
+        agent.run()
 
-    on_end(end)
-    state = _state(options, agent, publications, errors, chosen)
-    log_on_signal(state.status)
-    _serve(options, metrics, agent, state.status, opened)
-    agent.run()
+
+def _end(server: OldestServer, agent: Agent, chosen: ChosenMachine) -> None:
+    server.stop()
+    agent.stop()
+    chosen.interruption.come()  # a discovery that waits for the driver ends, too
 
 
 def _state(
@@ -227,7 +234,11 @@ def _publications(
 
 
 def _serve(
-    options: Options, metrics: Metrics, agent: Agent, status: Callable[[], Status], opened: ExitStack
+    options: Options,
+    metrics: Metrics,
+    asked: tuple[Agent, OldestServer],
+    status: Callable[[], Status],
+    opened: ExitStack,
 ) -> None:
     if options.metrics is None and options.probe_socket is None:
         return
@@ -235,7 +246,12 @@ def _serve(
     from daemon.protection import protection_of  # noqa: PLC0415
     from daemon.status.control import CHANGES, control_of  # noqa: PLC0415
 
-    answers = status_server.answers_of(metrics, agent.idle_s, lambda: agent.is_ready, _UNREADY)
+    agent, server = asked
+
+    def idle_s() -> float:
+        return 0.0 if server.is_refused else agent.idle_s()  # a restart would help nobody
+
+    answers = status_server.answers_of(metrics, idle_s, lambda: agent.is_ready, _UNREADY)
     if options.metrics is not None:
         address = (options.metrics.address.host, options.metrics.address.port)
         is_asked = options.metrics.is_authorized

@@ -15,6 +15,7 @@ from typing import Any, Final, Self, TypeVar
 from agent.publishing import errors
 from agent.publishing.ports import Heard, Interrupted, WatchMessage
 from daemon.authorization import Access, Review, Unreviewed
+from daemon.oldest_server import refusal
 from kube_api import (
     NODES,
     RESOURCE_SLICES,
@@ -64,6 +65,12 @@ class Cluster:
     def close(self) -> None:
         """Close the connections."""
         self._api.close()
+
+    def refusal(self) -> str:
+        """Return why this server cannot be used, empty where it can. Raises: ServerError."""
+        if _asked(lambda: self._api.serves(RESOURCE_SLICES)):
+            return ""
+        return refusal(_asked(self._api.server_version))
 
     def resource_slices(self, driver: str, node: str) -> ApiSliceStore:
         """Return the ResourceSlices of a driver on a node."""

@@ -17,6 +17,7 @@ from controller.model.pods import PodRef
 from controller.plan.documents import REASON
 from controller.pools_api import MULTI_NODE_POOLS
 from controller.run.ports import Document, Why, WriteFailed
+from daemon.oldest_server import refusal
 from kube_api import (
     DEVICE_CLASSES,
     NODES,
@@ -155,6 +156,10 @@ class Cluster:
         except KubeApiError as error:
             raise Unreachable(str(error)) from error
         return cls(api, driver)
+
+    def refusal(self) -> str:
+        """Return why this server cannot be used, empty where it can. Raises: KubeApiError."""
+        return "" if self._reading.serves(RESOURCE_SLICES) else refusal(self._reading.server_version())
 
     def guard(self, may_write: Callable[[], bool]) -> None:
         """Ask before each piece of a write, from now on, whether this process may write."""

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from ssl import SSLContext
 from threading import Event, Thread
 from typing import Final, TextIO
@@ -40,6 +41,7 @@ from controller.state.cluster_seen import ClusterSeen
 from controller.status import ControllerState
 from controller.webhook.review import review
 from controller.webhook.server import WebhookServer
+from daemon.oldest_server import OldestServer
 from daemon.status.last_errors import LastErrors
 
 NAME: Final = "tangram-controller"
@@ -60,6 +62,8 @@ class Program:
         self._errors, self._began_at = LastErrors.kept_from_now_on(), time.monotonic()
         self._cluster = Cluster.connect(options.kubeconfig, options.context, options.driver_name)
         opened.callback(self._cluster.close)
+        measure = partial(self._metrics.set, "server_unsupported")
+        self._server = OldestServer(self._cluster.refusal, measure, time.sleep)
         self._elector = self._election()
         self._cluster.guard(self._elector.may_write)
         self._pools: PoolLoop | None = None
@@ -92,13 +96,20 @@ class Program:
             began_at=self._began_at,
         )
 
+    def _idle_s(self) -> float:
+        return 0.0 if self._server.is_refused else self._loop.idle_s()  # a restart would help nobody
+
     def stop(self) -> None:
         """End ``run`` soon. May be called from a signal handler."""
+        self._server.stop()
         self._loop.stop()
 
     def run(self) -> None:
         """Serve, take part in the election and decide while leading, until ``stop`` is called."""
         self._serve()
+        self._server.begin()
+        if not self._server.passes():
+            return
         self._webhook()
         election = Thread(target=self._elector.run, args=(self._ended,), name="election", daemon=True)
         election.start()
@@ -215,7 +226,7 @@ class Program:
         from daemon.status.control import CHANGES, control_of  # noqa: PLC0415
 
         loop = self._loop
-        answers = status_server.answers_of(self._metrics, loop.idle_s, lambda: loop.is_ready, _UNREADY)
+        answers = status_server.answers_of(self._metrics, self._idle_s, lambda: loop.is_ready, _UNREADY)
         if options.metrics is not None:
             address = (options.metrics.host, options.metrics.port)
             self._opened.enter_context(status_server.served_when_free(address, answers))

@@ -10,6 +10,9 @@ from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
 PREFIX: Final = "tangram_controller_"
 DEFINITIONS: Final[Mapping[str, Definition]] = {
     "build_info": BUILD_INFO,
+    "server_unsupported": Definition(
+        "gauge", "1 while the API server is too old: it does not serve resource.k8s.io/v1; else 0."
+    ),
     "waiting_pods": Definition("gauge", "Pods that wait for devices, by why.", ("why",)),
     "pods_in_flight": Definition("gauge", "Pods whose allocation is being written."),
     "owned_nodes": Definition("gauge", "Nodes whose devices the controller allocates."),

@@ -19,7 +19,7 @@ from kube_api.caller import Caller
 from kube_api.calls import Call, Selection, on_object, once
 from kube_api.decoding import read_object, read_text
 from kube_api.documents import ask_deletion, ask_document, ask_object, ask_stored
-from kube_api.errors import Conflict
+from kube_api.errors import Conflict, NotFound
 from kube_api.listing import list_all
 from kube_api.objects import Listing, Object, Unreadable, on_top_of
 from kube_api.pacing import Clock, Limits, Random, Sleep, TokenBucket
@@ -260,6 +260,15 @@ class KubeApi:
         call = Call(attempted="read", method="GET", path="/version", name="/version")
         document = ask_document(self._caller, call)
         return str(document.get("gitVersion", ""))
+
+    def serves(self, resource: Resource) -> bool:
+        """Whether the server has a kind in this version of its group. Raises: ApiError."""
+        path = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
+        try:
+            document = ask_document(self._caller, Call(attempted="read", method="GET", path=path, name=path))
+        except NotFound:
+            return False
+        return any(one.get("name") == resource.plural for one in document.get("resources") or ())
 
     def raw_get(self, path: str) -> str:
         """Return the server's answer for ``path``, such as ``/readyz``, as text. Raises: ApiError."""

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from agent.inventory.vfs.option import read_vf_rules
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
 from daemon.logs import LogOptions, log_to_standard_error
+from daemon.oldest_server import OldestServer
 from daemon.signals import EndSignal
 from daemon.status.commands import COMMANDS, run_control
 from daemon.status.last_errors import LastErrors
@@ -168,6 +170,8 @@ def _serve(
                 unwritten = reports.unwritten
                 reports.begin()
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
+                measure = partial(metrics.set, "server_unsupported")
+                OldestServer(cluster.refusal, measure, time.sleep).begin()
         state = _state(driver, options, calls, errors, chosen, unwritten=unwritten)
         log_on_signal(state.status)
         answers = answered(where, options.dra_socket, driver, calls, state.status)

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from agent.inventory.numbers.kept import NumbersUnknown
 from daemon.authorization import Access, Review, Unreviewed
+from daemon.oldest_server import NEEDED_API, refusal
 from kube_api import (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -45,6 +46,10 @@ from scheduler_core.model.ownership import MULTI_NODE, POOL_LABEL
 _LIMITS: Final = Limits(read_timeout_s=10.0, attempts=2, longest_delay_s=1.0, longest_retry_after_s=2.0)
 _REVIEWS: Final = Limits(calls_per_s=5.0, burst=10, call_timeout_s=5.0, attempts=1)
 _RETRIED: Final = "it is retried; if it persists, check the API server and the network to it"
+_NOT_SERVED: Final = f"the API server does not serve {NEEDED_API}"
+_UPGRADE: Final = (
+    "the administrator upgrades the control plane to Kubernetes 1.34 or newer, or turns this API on"
+)
 _MANAGER_SIZE: Final = 128  # characters; the API server refuses longer names of field managers
 _PARAMETERS: Final = b'"opaque"'
 _ALLOCATION: Final = "status.allocation"
@@ -81,6 +86,10 @@ class ClusterClaims:
         """Write the events that wait."""
         self.events.close()
 
+    def refusal(self) -> str:
+        """Return why this server cannot be used, empty where it can. Raises: ApiError."""
+        return "" if self.api.serves(RESOURCE_CLAIMS) else refusal(self.api.server_version())
+
     def warm_up(self) -> None:
         """Open a connection before the first claim comes, and log the version or what is wrong."""
         try:
@@ -93,6 +102,8 @@ class ClusterClaims:
         try:
             found = self.api.get(RESOURCE_CLAIMS, ref.name, ref.namespace, meanwhile)
         except NotFound as error:
+            if error.is_kind_missing:
+                raise ClaimUnreadable("read", f"claim {ref}", _NOT_SERVED, _UPGRADE) from error
             raise ClaimUnusable("read", f"claim {ref}", "the API server has no claim of that name") from error
         except Unavailable as error:
             raise ClaimUnreadable("read", f"claim {ref}", _reason(error), _RETRIED) from error

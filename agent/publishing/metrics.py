@@ -11,6 +11,9 @@ PREFIX: Final = "tangram_agent_"
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 DEFINITIONS: Final[Mapping[str, Definition]] = {
     "build_info": BUILD_INFO,
+    "server_unsupported": Definition(
+        "gauge", "1 while the API server is too old: it does not serve resource.k8s.io/v1; else 0."
+    ),
     "slices": Definition("gauge", "Slices of this node that the API server holds, by kind.", ("kind",)),
     "slice_bytes": Definition("gauge", "Length of these slices as JSON, by kind.", ("kind",)),
     "slice_devices": Definition("gauge", "Devices in these slices, by kind of slice.", ("kind",)),

@@ -20,6 +20,9 @@ DEVICE_LABELS: Final = (
 )  # fmt: skip
 DEFINITIONS: Final[Mapping[str, Definition]] = {
     "build_info": BUILD_INFO,
+    "server_unsupported": Definition(
+        "gauge", "1 while the API server is too old: it does not serve resource.k8s.io/v1; else 0."
+    ),
     "device_info": Definition(
         "gauge",
         "1 for each device of a prepared claim and each pod that has the claim. `gpu_uuid` and "

@@ -21,6 +21,7 @@ from scripted_api import Reply, Request, Script, serving, write_kubeconfig
 
 from agent.__main__ import main
 from agent.probe import main as probe
+from daemon.status.asking import ask
 
 KINDS = {
     "nodes": "NodeList",
@@ -28,10 +29,16 @@ KINDS = {
     "compositeresourceslices": "CompositeResourceSliceList",
 }
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+OLD = "v1.33.2"
 
 
 class Cluster:
-    """A server with one node that stores whatever it is sent. Shape: ``written`` the slices, as they come."""
+    """A server with one node that stores whatever it is sent.
+
+    Shape: ``written`` the slices, as they come; ``version`` one before 1.34 serves no slices.
+    """
+
+    version = "v1.36.2"
 
     def __init__(self, server: Script, folder: Path) -> None:
         self.written: SimpleQueue[dict[str, Any]] = SimpleQueue()
@@ -59,6 +66,12 @@ class Cluster:
             return Reply(stored, 201 if request.method == "POST" else 200)
         if "watch" in request.query:
             return Reply(b"")
+        if request.path == "/version":
+            return Reply({"gitVersion": self.version})
+        if request.path.startswith("/apis/resource.k8s.io") and self.version == OLD:
+            return Reply(b"404 page not found\n", 404)
+        if request.path == "/apis/resource.k8s.io/v1":
+            return Reply({"kind": "APIResourceList", "resources": [{"name": "resourceslices"}]})
         node = {"metadata": {"name": "node-1", "uid": "uid-of-node", "resourceVersion": "1"}}
         if request.path == "/api/v1/nodes/node-1":
             return Reply(node)
@@ -73,6 +86,13 @@ class Cluster:
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     for server in serving(Script()):
         yield Cluster(server, tmp_path)
+
+
+@pytest.fixture
+def old_cluster(cluster: Cluster) -> Cluster:
+    """The same of a version that does not serve the API."""
+    cluster.version = OLD
+    return cluster
 
 
 @pytest.fixture
@@ -177,4 +197,24 @@ def test_a_running_agent_says_what_it_knows_over_its_socket_and_in_its_log(
     assert max(map(len, page.splitlines())) <= 80
     assert any("the level of the log is error now, it was info" in line for line in log)
     assert any("the status of this program:" in line for line in log)
+    assert agent.returncode == 0
+
+
+def test_an_agent_at_an_older_server_says_once_what_it_needs_and_is_not_ready(
+    old_cluster: Cluster, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    agent, probed = start(), str(tmp_path / "agent.sock")
+    told = next(line for line in agent.stderr or () if " ERROR " in line)
+
+    metrics = ask(probed, "/metrics")[1]
+    health, readiness = ask(probed, "/healthz")[0], ask(probed, "/readyz")[0]
+    agent.send_signal(signal.SIGTERM)
+    _, rest = agent.communicate(timeout=60)
+
+    assert "the API server is Kubernetes v1.33.2 and does not serve resource.k8s.io/v1" in told
+    assert "Kubernetes 1.34 or newer is needed" in told
+    assert "\ntangram_agent_server_unsupported 1.0\n" in metrics
+    assert (health, readiness) == (200, 503)
+    assert "resource" not in rest
+    assert old_cluster.written.empty()
     assert agent.returncode == 0

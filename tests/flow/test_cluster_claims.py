@@ -182,6 +182,18 @@ def test_a_claim_that_is_gone_is_refused_and_can_be_unprepared(site: Any, cluste
     assert site.leftovers() == []
 
 
+def test_a_server_that_does_not_serve_claims_is_named_with_the_version_that_is_needed(
+    site: Any, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.server, "answer", lambda *_: (404, {"message": "page not found"}))
+
+    error = cluster.kubelet.prepare(CLAIM)["u1"].error
+
+    assert "the API server does not serve resource.k8s.io/v1" in error
+    assert "the administrator upgrades the control plane to Kubernetes 1.34 or newer" in error
+    assert site.leftovers() == []
+
+
 def test_without_any_way_to_a_server_the_plugin_says_what_it_looked_for(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -271,6 +271,25 @@ def test_the_server_says_its_version_and_whether_it_is_ready(api: KubeApi, serve
     assert server.said == ["GET /version", "GET /readyz"]
 
 
+def test_whether_a_kind_is_served_is_known_from_the_discovery_of_its_version(
+    api: KubeApi, server: Script
+) -> None:
+    server.answers(
+        Reply({"kind": "APIResourceList", "resources": [{"name": "resourceclaims"}]}),
+        Reply({"kind": "APIResourceList", "resources": []}),
+        Reply(b"404 page not found\n", 404),
+        Reply({"kind": "APIResourceList", "resources": [{"name": "nodes"}]}),
+    )
+
+    assert [api.serves(one) for one in (RESOURCE_CLAIMS, RESOURCE_CLAIMS, RESOURCE_CLAIMS, NODES)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert server.said == ["GET /apis/resource.k8s.io/v1"] * 3 + ["GET /api/v1"]
+
+
 def test_an_api_server_below_a_path_is_asked_below_it(
     connect: Callable[..., KubeApi], server: Script
 ) -> None:
