@@ -119,7 +119,7 @@ PLUGIN_HANGS: Final = Kind(
     name="plugin-hangs",
     title="The plugin does not answer",
     why="the kubelet's calls wait, so pods with devices can neither start nor end",
-    todo="look at the plugin's log for a call that hangs, then start the plugin again",
+    todo="look for a call that hangs in the plugin's status or log, then start the plugin again",
 )
 PLUGIN_NOT_REGISTERED: Final = Kind(
     name="plugin-not-registered",
@@ -143,7 +143,7 @@ LOCK_HELD: Final = Kind(
     name="lock-held",
     title="A lock of the plugin has been held all the time that this command looked",
     why="calls for the claim or the device of this lock wait, and are refused in the end",
-    todo="look at what the holder does; a call into hardware that hangs is in the plugin's log",
+    todo="look at what the holder does; the plugin's status tells locks and calls that hang",
 )
 
 SERVER_TOO_OLD: Final = Kind(

@@ -63,7 +63,7 @@ def _of_record(facts: NodeFacts, record: Record) -> Iterator[Finding]:
                 object=record.uid,
                 problem=f"{name} is half {half}; it has {devices}",
                 since=_time(since),
-                remedies=show,
+                remedies=("tangram plugin status", *show),
             )
     else:
         yield from _of_completed(facts, record, name)

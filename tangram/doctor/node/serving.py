@@ -25,7 +25,7 @@ def serving_findings(facts: NodeFacts) -> Iterator[Finding]:
             kind=kinds.LOCK_HELD,
             object=lock.name,
             problem=f"the lock of {lock.name} is held{holders}",
-            remedies=(f"fuser --verbose {serving.lock_file}",),
+            remedies=("tangram plugin status", f"fuser --verbose {serving.lock_file}"),
         )
 
 
@@ -50,7 +50,7 @@ def _of_sockets(facts: NodeFacts) -> Iterator[Finding]:
                 kind=kinds.PLUGIN_HANGS,
                 object=socket.path.name,
                 problem=socket.problem.strip(),
-                remedies=(f"fuser --verbose {socket.path}",),
+                remedies=("tangram plugin status", f"fuser --verbose {socket.path}"),
             )
     if serving.sockets and not any(one.is_registered for one in serving.sockets):
         yield Finding(
