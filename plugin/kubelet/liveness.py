@@ -21,9 +21,12 @@ from plugin.claim.driver import Driver
 _LONGEST_S: Final = 5.0
 
 
-def liveness_of(dra_socket: Path) -> Answers:
-    """Return what a plugin answers a probe: ``/healthz``."""
-    return {"/healthz": lambda: _asked(dra_socket)}
+def liveness_of(dra_socket: Path, longest_s: float = _LONGEST_S) -> Answers:
+    """Return what a plugin answers a probe: ``/healthz``.
+
+    Units: ``longest_s`` how many seconds its own answer is waited for.
+    """
+    return {"/healthz": lambda: _asked(dra_socket, longest_s)}
 
 
 def answers_of(dra_socket: Path, driver: Driver, calls: CallsInFlight) -> Answers:
@@ -36,11 +39,11 @@ def answers_of(dra_socket: Path, driver: Driver, calls: CallsInFlight) -> Answer
     return {"/metrics": metrics, **liveness_of(dra_socket)}
 
 
-def _asked(dra_socket: Path) -> Answer:
+def _asked(dra_socket: Path, longest_s: float) -> Answer:
     with grpc.insecure_channel(f"unix:{dra_socket}") as channel:
         try:
             v1_grpc.DRAPluginStub(channel).NodePrepareResources(
-                v1.NodePrepareResourcesRequest(), timeout=_LONGEST_S
+                v1.NodePrepareResourcesRequest(), timeout=longest_s
             )
         except grpc.RpcError as error:
             why = error.details() or error.code()

@@ -30,6 +30,7 @@ from plugin.kubelet import sockets
 from plugin.kubelet.dra_grpc import DraV1, DraV1Beta1
 from plugin.kubelet.dra_service import Service
 from plugin.kubelet.endpoint import Endpoint, refuse_taken, serve
+from plugin.kubelet.health_service import add_health
 from plugin.kubelet.health_streams import POLL_S, HealthStreams
 from plugin.kubelet.paths import PluginPaths
 from plugin.kubelet.registration import RegistrationServicer
@@ -39,6 +40,8 @@ from plugin.telling.ports import ClaimObserver, NoObserver
 # Enough that calls which wait for one slow GPU never take the last thread from those for other GPUs.
 _WORKERS: Final = 64
 _REGISTRATION_WORKERS: Final = 2
+_DRA: Final = tuple(f"k8s.io.kubelet.pkg.apis.dra.{version}.DRAPlugin" for version in ("v1", "v1beta1"))
+_REGISTRATION: Final = "pluginregistration.Registration"
 # gRPC does not measure the bandwidth: its pings would go back and forth just when a call begins.
 _OPTIONS: Final = (("grpc.http2.bdp_probe", 0),)
 _FOLDER_MODE: Final = 0o750
@@ -201,10 +204,12 @@ def _dra_server(service: Service, streams: HealthStreams) -> grpc.Server:
     v1_grpc.add_DRAPluginServicer_to_server(newest, server)
     v1beta1_grpc.add_DRAPluginServicer_to_server(DraV1Beta1(newest), server)
     streams.add_to(server)
+    add_health(server, _DRA)
     return server
 
 
 def _registration_server(paths: PluginPaths) -> grpc.Server:
     server = grpc.server(ThreadPoolExecutor(_REGISTRATION_WORKERS, thread_name_prefix="registration"))
     registration_grpc.add_RegistrationServicer_to_server(RegistrationServicer(paths), server)
+    add_health(server, (_REGISTRATION,))
     return server

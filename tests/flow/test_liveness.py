@@ -10,13 +10,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 
+import grpc
 import pytest
 import yaml
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from plugin._pb.dra_v1 import api_pb2 as v1
 from plugin.arguments import parser
+from plugin.base.errors import ClaimUnreadable
 from plugin.kubelet.liveness import liveness_of
+from plugin.kubelet.server import _WORKERS, start
 from plugin.probe import main
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +38,71 @@ def test_a_plugin_whose_socket_answers_nothing_is_not(site: Any) -> None:
 
     assert status == 500
     assert text.startswith(f"{site.options.dra_socket} does not answer: ")
+
+
+class Hanging:
+    """A reader of claims whose calls hang until the test is over."""
+
+    def __init__(self) -> None:
+        self.hang, self.go_on = Semaphore(0), Event()
+
+    def read(self, _ref: Any, _meanwhile: Any) -> Any:
+        self.hang.release()
+        self.go_on.wait()
+        raise ClaimUnreadable("read", "claim", "the test is over", "nobody acts")
+
+    def members(self, _driver: str, _pool: str) -> Any:
+        raise AssertionError("no claim was read")
+
+
+def test_a_plugin_all_of_whose_workers_hang_is_not_alive_and_its_health_service_does_not_answer(
+    site: Any, kubelet_of: Callable[..., Any]
+) -> None:
+    claims, options = Hanging(), site.options
+    with (
+        start(site.driver(), claims, options),
+        grpc.insecure_channel(f"unix:{options.dra_socket}") as channel,
+    ):
+        kubelet = kubelet_of(site)
+        healthy = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60)
+        stub = kubelet.dra()
+        calls = [
+            stub.NodePrepareResources.future(
+                v1.NodePrepareResourcesRequest(claims=[v1.Claim(namespace="d", name=f"c{n}", uid=f"u{n}")])
+            )
+            for n in range(_WORKERS)
+        ]
+        for _ in calls:
+            assert claims.hang.acquire(timeout=60)
+
+        status, text = liveness_of(options.dra_socket, 0.5)["/healthz"]()
+        with pytest.raises(grpc.RpcError) as silent:
+            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=0.5)
+        claims.go_on.set()
+        for call in calls:
+            call.result()
+        alive = liveness_of(options.dra_socket)["/healthz"]()
+
+    assert healthy.status == health_pb2.HealthCheckResponse.SERVING
+    assert (status, text) == (500, f"{options.dra_socket} does not answer: Deadline Exceeded\n")
+    assert silent.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert alive == (200, "ok\n")
+
+
+@pytest.mark.parametrize("service", ["", "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"])
+def test_grpcs_health_service_says_that_the_dra_socket_serves(site: Any, service: str) -> None:
+    with site.start(), grpc.insecure_channel(f"unix:{site.options.dra_socket}") as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=service))
+
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+@pytest.mark.parametrize("service", ["", "pluginregistration.Registration"])
+def test_grpcs_health_service_says_that_the_registration_socket_serves(site: Any, service: str) -> None:
+    with site.start(), grpc.insecure_channel(f"unix:{site.options.registration_socket}") as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=service))
+
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a driver")
