@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics import MetricWrapperBase
 
@@ -54,15 +54,14 @@ class Registry:
 
     def __init__(self, prefix: str, definitions: Mapping[str, Definition]) -> None:
         self._lock = threading.Lock()
-        self._shown = CollectorRegistry(auto_describe=False)
-        self._waiting: set[str] = set()
         self._metrics: dict[str, Any] = {}
+        self._shown: set[str] = set()
+        self._texts: dict[str, str] = {}  # of metrics that have not changed since
+        self._replaced: dict[str, dict[Labels, float]] = {}
         for name, definition in definitions.items():
             self._metrics[name] = _made(full_name(prefix, name, definition), definition)
-            if definition.kind == "gauge":  # it says nothing before it has a value
-                self._waiting.add(name)
-            else:
-                self._shown.register(self._metrics[name])
+            if definition.kind != "gauge":  # which says nothing before it has a value
+                self._shown.add(name)
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
@@ -99,20 +98,29 @@ class Registry:
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
         """Replace all series of a gauge, whatever its labels. Shape: labels by name."""
         with self._lock:
+            if self._replaced.get(name) == values:
+                return
             self._metrics[name].clear()
+            self._texts.pop(name, None)
             for labels, value in values.items():
                 self._series(name, dict(labels)).set(value)
+            self._replaced[name] = dict(values)
 
     def text(self) -> str:
         """Return every metric that has a value, in Prometheus's text form."""
         with self._lock:
-            return generate_latest(self._shown).decode()
+            return "".join(self._text_of(name) for name in self._metrics if name in self._shown)
+
+    def _text_of(self, name: str) -> str:
+        if name not in self._texts:
+            self._texts[name] = generate_latest(self._metrics[name]).decode()
+        return self._texts[name]
 
     def _series(self, name: str, labels: Mapping[str, str]) -> Any:
         metric = self._metrics[name]
-        if name in self._waiting:
-            self._waiting.discard(name)
-            self._shown.register(metric)
+        self._shown.add(name)
+        self._texts.pop(name, None)
+        self._replaced.pop(name, None)
         return metric.labels(**labels) if labels else metric
 
 

@@ -111,3 +111,30 @@ def test_a_label_value_never_breaks_its_line(value: str) -> None:
     assert len(lines) == 4
     quoted = lines[2].removeprefix('test_writes_total{kind="').removesuffix('"} 1.0')
     assert re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), quoted) == value
+
+
+def test_what_changes_after_a_page_is_on_the_next_one(metrics: Registry) -> None:
+    metrics.only("form", "form", {"separate": 1.0})
+    metrics.count("looks_total")
+    metrics.observe("seconds", 0.5, of="prepare")
+    before = metrics.text()
+
+    metrics.only("form", "form", {"separate": 1.0})
+    assert metrics.text() == before
+    metrics.only("form", "form", {"separate": 1.0, "fixed": 0.0})
+    metrics.count("looks_total")
+    metrics.observe("seconds", 0.5, of="prepare")
+
+    text = metrics.text()
+    assert 'test_form{form="fixed"} 0.0\n' in text
+    assert "\ntest_looks_total 2.0\n" in text
+    assert 'test_seconds_count{of="prepare"} 2.0\n' in text
+
+
+def test_a_gauge_that_was_set_between_two_equal_replacements_is_replaced(metrics: Registry) -> None:
+    metrics.only("form", "form", {"separate": 1.0})
+    metrics.set("form", 5.0, form="separate")
+
+    metrics.only("form", "form", {"separate": 1.0})
+
+    assert 'test_form{form="separate"} 1.0\n' in metrics.text()

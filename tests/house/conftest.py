@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "hack"))  # the developers' programs are no package
 
 
 @pytest.fixture(scope="session")

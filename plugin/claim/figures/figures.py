@@ -28,6 +28,7 @@ class Figures:
         self.pods = PodsOfClaims()
         self._steps = steps
         self._metrics = metrics
+        self._measured: object = None
 
     def refresh(self) -> None:
         """Measure; where the records cannot be read, what was measured last stays."""
@@ -37,7 +38,11 @@ class Figures:
             _log.debug("claims are not measured: %s", error)
 
     def measure(self, census: Census, boot_id: str) -> None:
-        """Set what follows from all records at one moment."""
+        """Set what follows from all records at one moment; what has not changed is not looked at again."""
+        seen = census, boot_id, self.pods.changes, self._steps.node.last
+        if seen == self._measured:
+            return
+        self._measured = seen
         states = Counter(str(record.state) for record in census.records)
         states[_QUARANTINED] = len(census.quarantined)
         self._metrics.only("claims", "state", states)

@@ -12,10 +12,14 @@ from scheduler_core.model.claim import ClaimUid
 
 
 class PodsOfClaims:
-    """The names of the pods of each claim; they are in the claim's namespace. Safe between threads."""
+    """The names of the pods of each claim; they are in the claim's namespace. Safe between threads.
+
+    Shape: ``changes`` counts what was noted, so that nobody looks at all of it again without need.
+    """
 
     def __init__(self) -> None:
         self._known: dict[ClaimUid, tuple[str, ...]] = {}
+        self.changes = 0
 
     def note(self, uid: ClaimUid, claim: Mapping[str, Any] | None) -> None:
         """Note what was just read of a claim. Shape: as the API has it, None where there is none.
@@ -24,6 +28,7 @@ class PodsOfClaims:
         """
         is_it = _part(claim, "metadata").get("uid") == uid
         self._known[uid] = pods_of(claim) if is_it else ()
+        self.changes += 1
 
     def knows(self, uid: ClaimUid) -> bool:
         """Whether the claim was read."""
