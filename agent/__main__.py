@@ -6,6 +6,7 @@ nothing made). ``status`` or ``log-level`` as the first argument asks a running 
 
 from __future__ import annotations
 
+import logging
 import random
 import sys
 import time
@@ -26,11 +27,12 @@ from agent.inventory.foreign.finder import ForeignFinder
 from agent.inventory.foreign.record_folder import RecordFolder
 from agent.inventory.model import LinkedGpus
 from agent.inventory.numbers.in_slices import witnesses_in
-from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown
+from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown, ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, Witness
 from agent.inventory.table_files import BadTable, read_table
 from agent.looks import Looks
+from agent.once import remarks_of, slices_of, write
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
 from agent.publishing.forms import Found
@@ -56,9 +58,11 @@ from daemon.status.commands import COMMANDS, run_control
 from daemon.status.last_errors import LastErrors
 from daemon.status.on_signal import log_on_signal
 from daemon.status.page import Status
+from scheduler_core.base.errors import CannotProject
 from scheduler_core.publishing.documents import Document
 
 _PROGRAM: Final = "tangram agent"
+_log = logging.getLogger("agent")
 PROBE_SOCKET: Final = Path("/run/tangram/agent.sock")
 """Where the manifests have it."""
 _UNREADY: Final = "nothing is published yet"
@@ -80,10 +84,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         linked = read_table(options.partitions, options.partition_policy)
         with ExitStack() as opened:
-            _run(options, linked, errors, opened)
+            if options.once is not None:
+                _write_once(options, linked, options.once, opened)
+            else:
+                _run(options, linked, errors, opened)
     except (BadTable, SimulationError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
-    except (HardwareError, ServerError, OSError) as error:
+    except (HardwareError, ServerError, CannotProject, OSError) as error:
         return refuse(_PROGRAM, error, FAILED)
     return DONE
 
@@ -127,6 +134,24 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     server.begin()
     if server.passes():
         agent.run()
+
+
+def _write_once(options: Options, linked: LinkedGpus | None, output: str, opened: ExitStack) -> None:
+    """Read the machine once and write its slices; nothing on the node is changed."""
+    chosen = ChosenMachine.of(options.machine)
+    readers = opened.enter_context(chosen.opened()).readers
+    on_end(chosen.interruption.come)
+    folder = folder_of(options.kubelet_dir, options.driver_name, options.machine.folder)
+    numbering = ReadNumbers(NumberFile(folder, options.node_name))
+    records = RecordFolder.of(options.kubelet_dir, options.driver_name)
+    looks = Looks(options, linked, dict, ForeignFinder(readers.gpus, records.read))
+    read = discover(readers, options.node_name, numbering)
+    if chosen.interruption.has_come:
+        raise GivenUp("read the machine", "this node", "a signal came")
+    found = looks.found(read)
+    for remark in remarks_of(found.devices):
+        _log.warning("%s", remark)
+    write(slices_of(found, composite=options.composite), output, sys.stdout)
 
 
 def _end(server: OldestServer, agent: Agent, chosen: ChosenMachine) -> None:

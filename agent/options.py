@@ -22,6 +22,7 @@ from agent.inventory.modes import GpuModes
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 from agent.inventory.vfs.rules import VfRules
+from agent.once import STDOUT
 from daemon import logs, metrics_options
 from daemon.command_line import require
 from daemon.logs import LogOptions
@@ -32,6 +33,8 @@ from scheduler_core.model.names import DRIVER_RULE, is_driver
 _EXAMPLES: Final = """examples:
   in a DaemonSet, with the service account of its pod:
     tangram agent --node-name $(NODE_NAME) --metrics-address 127.0.0.1:9464
+  on a node, to see what would be published; nothing is changed:
+    tangram agent --once --host-root /host
   outside a cluster, for a simulated machine and an existing Node object:
     tangram agent --kubeconfig ~/.kube/config --node-name node-a \\
                   --simulated dgx-a100 --machine /tmp/t/machine
@@ -40,7 +43,7 @@ The slices stay when the agent ends: running and new pods do not need the agent.
 with their Node object.
 
 exit status:
-  0  it published until SIGTERM or SIGINT
+  0  it published until SIGTERM or SIGINT, or wrote the slices (--once)
   1  it could not start: no API server was found, or the machine could not be opened
   2  wrong options; nothing was created
 """
@@ -59,6 +62,7 @@ class Options:
            plugin's records are;
            ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
            have, None where nobody makes any.
+           ``once`` where the slices of one look are written, ``-`` for standard output, None to publish them.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
     """
@@ -81,6 +85,7 @@ class Options:
     multus_resource: str | None = None
     kubelet_dir: Path = Path("/var/lib/kubelet")
     log: LogOptions = field(default_factory=LogOptions)
+    once: str | None = None
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -93,6 +98,8 @@ class Options:
 def read_options(argv: Sequence[str] | None) -> Options:
     """Read a command line. Raises: InvalidOption; SystemExit after --help and for unknown options."""
     given = parser().parse_args(argv)
+    has_use = given.once or given.output is None
+    require(has_use, "--output", given.output, "is for --once")
     return Options(
         driver_name=given.driver_name,
         node_name=given.node_name or socket.gethostname().lower(),
@@ -112,6 +119,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         multus_resource=multus.read_multus_resource(given.multus_resource),
         kubelet_dir=given.kubelet_dir.absolute(),
         log=LogOptions.of(given),
+        once=given.output or STDOUT if given.once else None,
     )
 
 
@@ -152,3 +160,12 @@ def _add_listening(made: argparse.ArgumentParser) -> None:
     probe_socket = "serve the same on this unix socket, for probes of this agent and no other on the host"
     made.add_argument("--probe-socket", type=Path, metavar="FILE", help=probe_socket)
     logs.add_options(made)
+    once = (
+        "read the machine once, write the slices and end; no API server is asked, so what only it knows is "
+        "missing: owner, allocator, pools of several nodes, what it accepts"
+    )
+    made.add_argument("--once", action="store_true", help=once)
+    output = (
+        "with --once: an empty or new folder for a file of each slice; - for standard output, the default"
+    )
+    made.add_argument("--output", metavar="DIR", help=output)
