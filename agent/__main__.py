@@ -119,7 +119,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
         publications=publications,
         node=cluster.own_node(options.node_name),
         gpus_of_pools=gpus_of_pools,
-        machine_events=(chosen.events(),),
+        machine_events=chosen.events(),
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,

@@ -25,6 +25,7 @@ from agent.hardware.mps.shared_memory import MountedMemory, PlainFolder
 from agent.hardware.nics.functions import SysfsFunctions
 from agent.hardware.nics.interfaces import MovableInterfaces
 from agent.hardware.nics.kernel import AttributeFiles, NetworkKernel
+from agent.hardware.nics.link_events import LinkEvents
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.nics.reading.devlink import eswitch_mode
 from agent.hardware.nics.reading.sysfs_nics import SysfsNics
@@ -110,11 +111,12 @@ class ChosenMachine:
             self.interruption.come()  # before a session is closed, nobody waits in it
             gpus.close()
 
-    def events(self) -> Events:
-        """Return the source of reports that the machine may have changed."""
+    def events(self) -> tuple[Events, ...]:
+        """Return the sources of reports that the machine may have changed, each for a thread of its own."""
         if self.options.folder is not None:
-            return StateChanges(self.options.folder)
-        return Uevents(self.options.host_root / "run/udev/control")
+            return (StateChanges(self.options.folder),)
+        host = self.options.host_root
+        return Uevents(host / "run/udev/control"), LinkEvents(host)
 
 
 def simulated_hardware(

@@ -68,7 +68,8 @@ def test_a_change_of_a_simulated_machine_is_an_event(simulated: MachineOptions) 
         else:
             ended.set()
 
-    chosen.events().listen(hear, ended)
+    (events,) = chosen.events()
+    events.listen(hear, ended)
 
     assert len(heard) == 2
 
