@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.hardware.driver_root import DriverRoot
+from agent.hardware.errors import NotSupported
 from agent.hardware.simulated.gpu_models import gpu_models, load_model
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import MIB
@@ -26,6 +27,25 @@ def model_of(gpu):
 
 def test_every_gpu_can_be_read(nvml, gpus) -> None:
     assert gpus == nvml.gpus()
+
+
+def test_the_vitals_of_every_gpu_can_be_read_and_those_of_memory_are_numbers(nvml, gpus) -> None:
+    for gpu in gpus:
+        vitals = nvml.vitals(gpu.uuid)
+
+        assert vitals.gpu == gpu.uuid
+        assert vitals.uncorrectable_ecc is None or vitals.uncorrectable_ecc >= 0
+        assert not set(vitals.links_active) & set(vitals.links_down)
+
+
+def test_every_gpu_is_registered_for_events_and_waiting_for_them_ends(nvml, gpus) -> None:
+    for gpu in gpus:
+        try:
+            nvml.watch_events(gpu.uuid)
+        except NotSupported as error:
+            pytest.skip(f"GPU {gpu.uuid} reports no events: {error.reason}")
+
+    assert all(event.gpu in {gpu.uuid for gpu in gpus} for event in nvml.wait_events(0.1))
 
 
 def test_sysfs_knows_every_gpu(gpus) -> None:

@@ -20,5 +20,10 @@ if "agent.hardware.nvml_process.child" in sys.orig_argv and "FAKE_NVML_NODE" in 
         load_node(os.environ["FAKE_NVML_NODE"]), Path(os.environ["FAKE_NVML_MACHINE"])
     )
     troubles = Path(os.environ["FAKE_NVML_TROUBLES"])
-    pynvml.nvmlLib = TroubledLibrary(machine.gpus, troubles, machine.client)
+    if "FAKE_NVML_STORM" in os.environ:
+        from fake_nvml.storm import StormLibrary
+
+        pynvml.nvmlLib = StormLibrary(machine.gpus, int(os.environ["FAKE_NVML_STORM"]))
+    else:
+        pynvml.nvmlLib = TroubledLibrary(machine.gpus, troubles, machine.client)
     adapter._load = lambda library: None
