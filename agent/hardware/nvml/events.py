@@ -7,7 +7,7 @@ where the driver's library is, and a moment is waited for more of them before th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from ctypes import c_void_p, cast
 from dataclasses import replace
@@ -25,6 +25,7 @@ Away = Callable[[], AbstractContextManager[None]]
 
 COLLECTED_S: Final = 0.05
 """How long more events are collected after the first one."""
+_PAUSE_S: Final = 0.005
 MOST_KINDS: Final = 256
 """More different events than GPUs raise at once; an answer with so many is told at once."""
 _LONGEST_S: Final = 3600.0
@@ -41,10 +42,13 @@ _NODE: Final = "this node"
 
 
 class EventSet:
-    """NVML's event set. One thread waits at a time. Units: ``clock`` seconds."""
+    """NVML's event set. One thread waits at a time. Units: ``clock`` and ``sleep`` seconds."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         self._clock = clock
+        self._sleep = sleep
         self._set: Any = None
         self._gpus: dict[int | None, GpuUuid] = {}
 
@@ -88,22 +92,25 @@ class EventSet:
 
         The next call meets the error again, unless it was for once: what was heard before is not lost.
         """
+        found = {_key(first): (first, 1)}
         until = self._clock() + COLLECTED_S
+        with suppress(HardwareError):
+            while len(found) < MOST_KINDS and self._clock() < until:
+                data = self._next(0)
+                if data is None:
+                    self._sleep(_PAUSE_S)  # far fewer wake-ups than events, and few events lie in the driver
+                    continue
+                key = _key(data)
+                found[key] = data, found[key][1] + 1 if key in found else 1
+        return self._counted(found.values())
+
+    def _counted(self, found: Iterable[tuple[Any, int]]) -> tuple[GpuEvent, ...]:
         times: dict[GpuEvent, int] = {}
-        data = first
-        while data is not None:
+        for data, count in found:
             event = self._event(data)
             if event is not None:
-                times[event] = times.get(event, 0) + 1
-            left_s = until - self._clock()
-            data = self._following(left_s) if left_s > 0 and len(times) < MOST_KINDS else None
+                times[event] = times.get(event, 0) + count
         return tuple(replace(event, times=count) for event, count in times.items())
-
-    def _following(self, longest_s: float) -> Any:
-        try:
-            return self._next(longest_s)
-        except HardwareError:
-            return None
 
     def _next(self, longest_s: float) -> Any:
         """Return the next event, None where none comes in time."""
@@ -140,6 +147,12 @@ class EventSet:
                 if uuid in self._gpus.values():
                     self._gpus[address] = uuid
         return self._gpus.get(address)
+
+
+def _key(data: Any) -> tuple[int | None, ...]:
+    """Return what tells an event from others. An event is made of it only once: a storm has thousands."""
+    instance = data.gpuInstanceId, data.computeInstanceId
+    return (_address(data.device), data.eventType, data.eventData, *instance)
 
 
 def _address(device: Any) -> int | None:

@@ -20,7 +20,7 @@ class StormLibrary(FakeLibrary):
     def __init__(self, gpus: Any, per_second: int) -> None:
         super().__init__(gpus)
         self._every_s = 1 / per_second
-        self._uuids = [gpu.uuid for gpu in gpus.gpus()]
+        self._devices = [self._handle(pynvml.c_nvmlDevice_t, "gpu", gpu.uuid) for gpu in gpus.gpus()]
         self._next_at = time.monotonic()
         self.raised = 0
 
@@ -32,9 +32,8 @@ class StormLibrary(FakeLibrary):
             raise Refused(pynvml.NVML_ERROR_TIMEOUT)
         time.sleep(max(0.0, self._next_at - now))
         self._next_at += self._every_s
-        uuid = self._uuids[self.raised % len(self._uuids)]
-        data._obj.device = self._handle(type(data._obj.device), "gpu", uuid)
+        data._obj.device = self._devices[self.raised % len(self._devices)]
         data._obj.eventType = pynvml.nvmlEventTypeXidCriticalError
-        data._obj.eventData = XIDS[self.raised // len(self._uuids) % len(XIDS)]
+        data._obj.eventData = XIDS[self.raised // len(self._devices) % len(XIDS)]
         data._obj.gpuInstanceId = data._obj.computeInstanceId = WHOLE_GPU
         self.raised += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 from nvml_machine import NvmlMachine
@@ -11,6 +12,7 @@ from agent.hardware.errors import HardwareFault
 from agent.hardware.health.ports import GpuEventSource
 from agent.hardware.late import LateGpus
 from agent.hardware.nvml import Nvml
+from agent.hardware.nvml.events import COLLECTED_S, EventSet
 from agent.hardware.nvml_process.late_events import LateEvents
 from agent.hardware.nvml_process.process import Interruption
 from agent.hardware.nvml_process.session import NvmlProcesses
@@ -23,9 +25,14 @@ LONG_S = 3600.0
 
 
 class Session(Nvml):
-    """An open NVML in this process, as what opens sessions sees it."""
+    """An open NVML in this process, as what opens sessions sees it. It collects for ten looks at a clock."""
 
     has_ended = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        looks = count()
+        self._events = EventSet(clock=lambda: next(looks) * COLLECTED_S / 10, sleep=lambda _: None)
 
 
 @pytest.fixture(scope="module")
