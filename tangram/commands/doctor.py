@@ -22,7 +22,7 @@ from tangram.doctor.cluster.patient import ClusterPatient
 from tangram.doctor.finding import Finding
 from tangram.doctor.looking import Patient, findings_of, to_mend
 from tangram.doctor.node.patient import NodePatient
-from tangram.doctor.told import json_of, text_of, value_of
+from tangram.doctor.told import json_of, json_of_fix, text_of
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.options import add_driver_name, checked_node_name, host_name
@@ -112,7 +112,7 @@ def _fix(patient: Patient, options: Namespace, face: Face, findings: tuple[Findi
         except (BadInput, PluginError, HardwareError) as error:
             return _unreachable(f"cannot fix {finding.id}: {error}")
     if options.json:
-        face.out.json({**patient.scope, "fix": value_of(finding), "dryRun": options.dry_run, "done": done})
+        face.out.json(json_of_fix(finding, patient.scope, done, is_dry_run=options.dry_run))
     else:
         face.out.text(f"{finding.id}: {done}")
     return DONE

@@ -42,6 +42,13 @@ def json_of(findings: Sequence[Finding], scope: Mapping[str, Any]) -> Mapping[st
     return {"schema": SCHEMA, **scope, "healthy": not findings, "findings": listed}
 
 
+def json_of_fix(
+    finding: Finding, scope: Mapping[str, Any], done: str, *, is_dry_run: bool
+) -> Mapping[str, Any]:
+    """Return what a fix did, or would do, for scripts."""
+    return {"schema": SCHEMA, **scope, "fixed": value_of(finding), "dryRun": is_dry_run, "done": done}
+
+
 def value_of(finding: Finding) -> Mapping[str, Any]:
     """Return one finding for scripts. Shape: ``since`` and ``fix`` null where there is none."""
     return {

@@ -92,6 +92,16 @@ def test_a_dry_run_says_what_the_fix_would_do_and_changes_nothing(site: Any, run
     assert run().status == 1
 
 
+def test_scripts_learn_what_a_fix_would_do(site: Any, run: Run) -> None:
+    spoil(site)
+
+    found = run("--fix", "record-quarantined/u1", "--dry-run", "--json").json
+
+    assert (found["schema"], found["scope"]) == ("tangram.dev/doctor/v1", "node")
+    assert (found["fixed"]["id"], found["dryRun"]) == ("record-quarantined/u1", True)
+    assert found["done"] == "would release claim u1"
+
+
 def test_the_fix_releases_the_one_claim_that_it_names(site: Any, run: Run) -> None:
     spoil(site)
 
