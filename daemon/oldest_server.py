@@ -83,12 +83,12 @@ class OldestServer:
             if not self.is_refused:
                 self._may_go_on.put(True)
             return _UNKNOWN_S
-        if why and not self.is_refused:
-            _log.error("%s; it is asked again every %.0f s", why, _AGAIN_S)
-        elif self.is_refused and not why:
-            _log.info("the API server serves %s now", NEEDED_API)
-        self.is_refused = bool(why)
+        was_refused, self.is_refused = self.is_refused, bool(why)
         self._measure(float(self.is_refused))
+        if why and not was_refused:
+            _log.error("%s; it is asked again every %.0f s", why, _AGAIN_S)
+        elif was_refused and not why:
+            _log.info("the API server serves %s now", NEEDED_API)
         if why:
             return _AGAIN_S
         self._may_go_on.put(True)
