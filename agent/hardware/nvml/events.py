@@ -25,7 +25,7 @@ Away = Callable[[], AbstractContextManager[None]]
 
 COLLECTED_S: Final = 0.05
 """How long more events are collected after the first one."""
-_PAUSE_S: Final = 0.005
+_PAUSE_S: Final = 0.01
 MOST_KINDS: Final = 256
 """More different events than GPUs raise at once; an answer with so many is told at once."""
 _LONGEST_S: Final = 3600.0
