@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test fault-matrix explore check format proto claim-life metrics-page doctor-page
+.PHONY: help demo test fault-matrix explore check format proto claim-life metrics-page dashboard-picture doctor-page
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -14,6 +14,7 @@ help:
 	@echo "make format  format and mend what the linter can"
 	@echo "make proto   generate the Python code of proto/"
 	@echo "make claim-life     draw the life of a claim into docs/claim-life.md"
+	@echo "make dashboard-picture  draw the Grafana dashboard, with sample values, into docs/dashboard.svg"
 	@echo "make metrics-page   write the programs' metrics into docs/metrics.md"
 	@echo "make doctor-page    write the findings of tangram doctor into docs/doctor.md"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
@@ -62,6 +63,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/python hack/proto.py --check
 	$(VENV)/bin/python hack/claim_life.py --check
 	$(VENV)/bin/python hack/metrics_page.py --check
+	$(VENV)/bin/python hack/dashboard_picture.py --check
 	$(VENV)/bin/python hack/doctor_page.py --check
 
 format: $(VENV)/.ready
@@ -73,6 +75,9 @@ proto: $(VENV)/.ready
 
 claim-life: $(VENV)/.ready
 	$(VENV)/bin/python hack/claim_life.py
+
+dashboard-picture: $(VENV)/.ready
+	$(VENV)/bin/python hack/dashboard_picture.py
 
 metrics-page: $(VENV)/.ready
 	$(VENV)/bin/python hack/metrics_page.py

@@ -54,6 +54,7 @@ class Registry:
 
     def __init__(self, prefix: str, definitions: Mapping[str, Definition]) -> None:
         self._lock = threading.Lock()
+        self._definitions = definitions
         self._metrics: dict[str, Any] = {}
         self._shown: set[str] = set()
         self._texts: dict[str, str] = {}  # of metrics that have not changed since
@@ -100,16 +101,26 @@ class Registry:
         with self._lock:
             if self._replaced.get(name) == values:
                 return
-            self._metrics[name].clear()
-            self._texts.pop(name, None)
+            before = self._replaced.get(name)
+            if before is None:  # nothing is known of its series
+                self._metrics[name].clear()
+                self._texts.pop(name, None)
+                before = {}
+            for labels in before.keys() - values.keys():
+                self._metrics[name].remove(*self._in_order(name, dict(labels)))
+                self._texts.pop(name, None)
             for labels, value in values.items():
-                self._series(name, dict(labels)).set(value)
+                if before.get(labels) != value:
+                    self._series(name, dict(labels)).set(value)
             self._replaced[name] = dict(values)
 
     def text(self) -> str:
         """Return every metric that has a value, in Prometheus's text form."""
         with self._lock:
             return "".join(self._text_of(name) for name in self._metrics if name in self._shown)
+
+    def _in_order(self, name: str, labels: Mapping[str, str]) -> list[str]:
+        return [labels[label] for label in self._definitions[name].labels]
 
     def _text_of(self, name: str) -> str:
         if name not in self._texts:
