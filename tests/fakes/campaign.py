@@ -14,8 +14,11 @@ TREES = int(os.environ.get("TANGRAM_TREES", "60"))
 ROUND = min(TREES, 1000)
 """How many of them a round tries. What hypothesis remembers of each one would fill the memory otherwise."""
 
-in_rounds = pytest.mark.parametrize("before", range(0, TREES, ROUND))
-"""A property that is tried in rounds. Shape: ``before`` counts the machines of the rounds before."""
+in_rounds = pytest.mark.parametrize("before", range(0, TREES, ROUND), scope="module")
+"""A property that is tried in rounds, one property after the other in each.
+
+Shape: ``before`` counts the machines of the rounds before.
+"""
 
 
 class Progress:
