@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from agent.health.facts import facts_of
+from agent.health.state import Facts
 from agent.inventory.describer import Describer
 from agent.inventory.foreign.found import FoundForeign
 from agent.inventory.foreign.overlap import Overlaps
@@ -19,6 +21,10 @@ from agent.publishing.links_seen import LinksSeen
 from agent.publishing.patience import Patience
 
 
+def _nobody_hears(_: Facts) -> None:
+    return
+
+
 def _nothing_foreign(_: Inventory) -> Sequence[FoundForeign]:
     return ()
 
@@ -27,7 +33,7 @@ class Looks:
     """The looks of one agent. For one thread.
 
     Shape: ``pools`` returns which GPUs belong to which pool, ``foreign`` the MIG instances of a node that
-           no claim explains.
+           no claim explains; ``hear`` is told what each look says of the health of devices.
     """
 
     def __init__(
@@ -36,11 +42,13 @@ class Looks:
         linked: LinkedGpus | None,
         pools: Callable[[], Mapping[int, str]],
         foreign: Callable[[Inventory], Sequence[FoundForeign]] = _nothing_foreign,
+        hear: Callable[[Facts], None] = _nobody_hears,
     ) -> None:
         self._options = options
         self._linked = linked
         self._pools = pools
         self._foreign = foreign
+        self._hear = hear
         self._overlaps = Overlaps()
         self._describer = Describer(options.driver_name)
         self._seen = LinksSeen()
@@ -59,5 +67,6 @@ class Looks:
             vfs=options.vfs,
             pools_of_gpus=self._pools(),
         )
+        self._hear(facts_of(inventory))
         devices = self._describer.devices(inventory)
         return Found.of(inventory, devices, self._overlaps.of(devices, self._foreign(inventory)))

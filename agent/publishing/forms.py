@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from agent.hardware.types import GpuInstance
+from agent.health.findings import Findings
+from agent.health.tainted import tainting, with_health
 from agent.inventory.foreign.found import NOTHING, InTheWay
 from agent.inventory.model import Inventory, NodeDevices
 from agent.inventory.numbers.unlisted import with_unlisted
@@ -76,7 +78,8 @@ class Found:
     """The result of one discovery, as the publisher needs it.
 
     Shape: ``allocator`` is the value of the Node's label that says who allocates the devices, empty for none;
-           ``is_whole`` whether everything on the node could be read; ``in_the_way`` the foreign instances.
+           ``is_whole`` whether everything on the node could be read; ``in_the_way`` the foreign instances;
+           ``health`` what is wrong with devices, by their composite names and those of unlisted GPUs.
     """
 
     devices: NodeDevices
@@ -84,6 +87,7 @@ class Found:
     allocator: str = ""
     is_whole: bool = True
     in_the_way: InTheWay = NOTHING
+    health: Findings = field(default_factory=dict)
 
     @classmethod
     def of(cls, inventory: Inventory, devices: NodeDevices, in_the_way: InTheWay = NOTHING) -> Found:
@@ -116,17 +120,20 @@ def packed_documents(
 
 def _with_taints(pool: Pool, found: Found) -> Pool:
     """Return the pool with what nobody can have: where the server drops its taints, that is not published."""
-    return with_unlisted(with_foreign(pool, found.devices, found.in_the_way), found.devices.unlisted)
+    pool = with_unlisted(with_foreign(pool, found.devices, found.in_the_way), found.devices.unlisted)
+    return with_health(pool, found.devices, found.health)
 
 
 def _marked(pool: Pool, found: Found, verdict: Verdict) -> Pool:
     """Return the pool with the taints for its allocator and for what cannot be read.
 
     Where the server drops taints nothing is withheld: a claim for what cannot be read waits at its node.
+    A device that its health keeps pods from says enough.
     """
     if TAINTS in verdict.lost:
         return pool
-    return marked(with_unreadable(pool, found.devices.remembered), found.allocator)
+    unread = found.devices.remembered - tainting(found.health).keys()
+    return marked(with_unreadable(pool, unread), found.allocator)
 
 
 @dataclass(frozen=True, slots=True)

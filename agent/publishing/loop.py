@@ -27,6 +27,7 @@ _log = logging.getLogger("agent.publishing")
 _TURN_S: Final = 10.0  # the longest sleep, so that the health probe sees the loop turn
 _DISCOVERIES: Final = Throttle(first=0.5, most=10.0, calm=30.0)
 _REPEAT_DISCOVERY_S: Final = 5.0
+_SETTLING_S: Final = 0.15  # after a change of health: what comes in one moment is one write
 _FIRST_LOOK_AGAIN_S: Final = 1.0  # after one that could not read everything; then ever later
 _DISCOVERY_BACKOFF: Final = Backoff(first=1.0, most=60.0)  # after an unexpected error
 
@@ -56,6 +57,11 @@ class PoolsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthChanged:
+    """Something else may be wrong with devices."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchBroken:
     """A watch broke; the server may have restarted. Units: ``retry_in_s`` seconds."""
 
@@ -68,7 +74,7 @@ class Stop:
     """The loop shall end."""
 
 
-Message = MachineChanged | SlicesChanged | NodeChanged | PoolsChanged | WatchBroken | Stop
+Message = MachineChanged | SlicesChanged | NodeChanged | PoolsChanged | HealthChanged | WatchBroken | Stop
 
 
 class Agent:
@@ -77,7 +83,8 @@ class Agent:
     Shape: ``hear`` is called with what each discovery found. Nothing is published before ``node`` has said
            who allocates the devices: a start must not take the mark off devices that the controller owns.
            Nothing is discovered before it is known which GPUs belong to ``gpus_of_pools``: a start must not
-           offer these.
+           offer these. ``judge`` adds to a discovery what is wrong with its devices; ``threads`` are started
+           after the first discovery, each with the event that ends it.
     Units: ``resync_s`` seconds between discoveries without an event, where everything could be read.
     """
 
@@ -93,6 +100,8 @@ class Agent:
         clocks: Clocks,
         resync_s: float,
         hear: Callable[[Found], None] = lambda _: None,
+        judge: Callable[[Found], Found] = lambda found: found,
+        threads: Sequence[Callable[[threading.Event], None]] = (),
     ) -> None:
         self._discover = discover
         self._publications = tuple(publications)
@@ -103,6 +112,8 @@ class Agent:
         self._clocks = clocks
         self._resync_s = resync_s
         self._hear_found = hear
+        self._judge = judge
+        self._threads = tuple(threads)
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         self._ended = threading.Event()
         self._found: Found | None = None
@@ -119,6 +130,10 @@ class Agent:
     def stop(self) -> None:
         """End ``run`` soon. May be called from a signal handler."""
         self._inbox.put(Stop())
+
+    def health_changed(self) -> None:
+        """Judge the devices anew soon. May be called from any thread."""
+        self._inbox.put(HealthChanged())
 
     @property
     def is_ready(self) -> bool:
@@ -151,7 +166,7 @@ class Agent:
             if not self._surprise and not self._publications[0].is_surprised:
                 self._well_at = now
             self._turn(now)
-            if self._found and self._machine_events:
+            if self._found and (self._machine_events or self._threads):
                 self._listen()  # after the first discovery: the libraries for it load slowly
             is_running = self._hear_all()
         self._ended.set()
@@ -219,7 +234,7 @@ class Agent:
         allocator = self._node.allocator
         if self._found is None or allocator is None:
             return
-        self._wanted = replace(self._found, allocator=allocator)
+        self._wanted = replace(self._judge(self._found), allocator=allocator)
         for publication in self._publications:
             publication.discovered(now, is_new=is_new)
 
@@ -260,6 +275,8 @@ class Agent:
                     self._discovery_due = min(self._discovery_due, self._discoveries.due(now))
             case NodeChanged():
                 self._want(now, is_new=True)
+            case HealthChanged():
+                self._want(now + _SETTLING_S, is_new=True)
             case WatchBroken(publication=publication, retry_in_s=retry_in_s):
                 publication.doubt()
                 publication.want(now + retry_in_s)
@@ -300,6 +317,9 @@ class Agent:
         for machine_events in self._machine_events:
             self._start(partial(listen, machine_events, self._heard, self._ended, self._resync_s))
         self._machine_events = ()
+        for work in self._threads:
+            self._start(partial(work, self._ended))
+        self._threads = ()
 
     def _heard(self, what: str) -> None:
         self._metrics.count("machine_events_total")

@@ -42,6 +42,11 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
         "Devices that are not offered because they cannot be prepared, by type and reason.",
         ("kind", "reason"),
     ),
+    "unhealthy_devices": Definition(
+        "gauge",
+        "Devices with which something is wrong, by cause and by what follows: note, no-new-pods or evict.",
+        ("cause", "severity"),
+    ),
     "unlisted_gpus": Definition(
         "gauge",
         "GPUs that PCI shows and the driver does not list, by reason. No claim can have them.",

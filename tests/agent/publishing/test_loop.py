@@ -379,3 +379,23 @@ def test_writes_are_timed_and_slices_are_measured():
     assert 'tangram_agent_slice_devices{kind="ResourceSlice"} 2.0\n' in text
     assert 'tangram_agent_devices{state="offered",type="other"} 2.0\n' in text
     assert re.search(r'tangram_agent_slice_bytes\{kind="ResourceSlice"\} \d{3}\.0\n', text)
+
+
+def test_devices_are_judged_anew_when_their_health_changed():
+    site = Site(Failing(0, FOUND), Failing(0, pool_of(["a"])), resync_s=1e12, ends_when_stored=False)
+    stored, judged_after = [], []
+
+    def judge(found):
+        if stored:
+            judged_after.append(found)
+            site.stop()
+        return found
+
+    def store():
+        stored.append(True)
+        site.agent.health_changed()
+
+    site.agent._judge, site.store._stored = judge, store
+    site.run()
+
+    assert judged_after
