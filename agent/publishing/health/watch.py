@@ -88,11 +88,15 @@ class HealthWatch:
                 self._kept.hear(Told(gpus=self._gpus(gpus), nics=self._nics(nics)))
             except Exception:  # noqa: BLE001 - the outermost loop of a thread
                 _log.exception("unexpected error while reading the health of devices; please report this")
-            with self._wake:
-                if not self._is_urgent and not ended.is_set():
-                    self._wait(self._wake, _PERIOD_S)
-                    # Where nobody woke it the time is over.
-                    self._is_all_urgent |= not (self._is_urgent or ended.is_set())
+            self._rest(ended)
+
+    def _rest(self, ended: Event) -> None:
+        """Wait for something urgent; where nothing came in time, all devices are due."""
+        with self._wake:
+            if not self._is_urgent and not ended.is_set():
+                self._wait(self._wake, _PERIOD_S)
+        with self._wake:
+            self._is_all_urgent |= not (self._is_urgent or ended.is_set())
 
     @property
     def _is_urgent(self) -> bool:

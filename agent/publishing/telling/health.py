@@ -16,6 +16,7 @@ from agent.health.findings import Finding, Findings
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
+from daemon.metrics import Labels
 from scheduler_core.model.device import DeviceName
 
 _log = logging.getLogger("agent.health")
@@ -43,7 +44,7 @@ class HealthTold:
         """Tell what changed since the last judgement."""
         health = found.health
         counts = Counter((str(one.cause), str(one.severity)) for own in health.values() for one in own)
-        series = {
+        series: dict[Labels, float] = {
             (("cause", cause), ("severity", severity)): float(count)
             for (cause, severity), count in counts.items()
         }
