@@ -22,6 +22,9 @@ from agent.hardware.errors import GivenUp, HardwareError
 from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Readers
 from agent.hardware.reuse import ReuseUnchanged
+from agent.health import state_file
+from agent.health.rules import HealthRules
+from agent.health.state import Facts
 from agent.inventory import discover
 from agent.inventory.foreign.finder import ForeignFinder
 from agent.inventory.foreign.record_folder import RecordFolder
@@ -36,6 +39,9 @@ from agent.once import remarks_of, slices_of, write
 from agent.options import Options, read_options
 from agent.publishing.errors import ServerError
 from agent.publishing.forms import Found
+from agent.publishing.health.judge import HealthJudge
+from agent.publishing.health.kept import HealthClocks, KeptHealth
+from agent.publishing.health.watch import HealthSources, HealthWatch
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import GpusOfPools, NodeEvents
@@ -44,6 +50,7 @@ from agent.publishing.sources import CompositeSource, V1Source
 from agent.publishing.telling.counting import CountedEvents, read_gpus
 from agent.publishing.telling.foreign_instances import ForeignInstances
 from agent.publishing.telling.foreign_writes import ForeignWrites
+from agent.publishing.telling.health import HealthTold
 from agent.publishing.telling.ownership import Ownership
 from agent.publishing.telling.taken_names import TakenNames
 from agent.publishing.telling.unlisted import Unlisted
@@ -105,6 +112,14 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     node_events = CountedEvents(written, metrics)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     publications = _publications(options, cluster, metrics, clocks, node_events)
+    kept = _kept_health(options, machine.boot.boot_id(), clocks, node_events)
+    opened.callback(kept.close)
+    watch = HealthWatch(HealthSources(machine.gpu_events, machine.readers.gpus, machine.readers.nics), kept)
+
+    def hear_facts(facts: Facts) -> None:
+        kept.look(facts)
+        watch.hasten_nics()
+
     agent = Agent(
         discover=_discovery(
             machine.readers.reusing(ReuseUnchanged(clocks.monotonic)),
@@ -115,6 +130,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
             interruption=chosen.interruption,
             metrics=metrics,
             clock=clocks.monotonic,
+            hear_facts=hear_facts,
         ),
         publications=publications,
         node=cluster.own_node(options.node_name),
@@ -124,7 +140,10 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
         clocks=clocks,
         resync_s=options.resync_s,
         hear=_heard(metrics, node_events),
+        judge=HealthJudge(kept, HealthTold(metrics, node_events).judged),
+        threads=(watch.hear_events, watch.read, kept.keep_writing),
     )
+    kept.changed = agent.health_changed
 
     server = OldestServer(cluster.refusal, partial(metrics.set, "server_unsupported"), time.sleep)
     on_end(lambda: _end(server, agent, chosen))
@@ -179,6 +198,15 @@ def _state(
     )
 
 
+def _kept_health(options: Options, boot_id: str, clocks: Clocks, node_events: NodeEvents) -> KeptHealth:
+    """Return what is known of the health of devices, with what an earlier process knew."""
+    folder = state_file.folder_of(options.kubelet_dir, options.driver_name, options.machine.folder)
+    file = state_file.StateFile(folder, options.node_name)
+    kept = KeptHealth(file, HealthRules(), HealthClocks(clocks.monotonic, clocks.wall), node_events.warn)
+    kept.load(boot_id)
+    return kept
+
+
 def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:
     """Return what tells people of devices that no claim can have."""
     withholding, unlisted = Withholding(metrics, node_events), Unlisted(metrics, node_events)
@@ -203,10 +231,11 @@ def _discovery(
     interruption: Interruption,
     metrics: Metrics,
     clock: Callable[[], float],
+    hear_facts: Callable[[Facts], None],
 ) -> Callable[[], Found]:
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
     foreign = ForeignFinder(readers.gpus, records.read)
-    looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign)
+    looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign, hear_facts)
 
     def found() -> Found:
         with metrics.timed("discovery_seconds", clock):

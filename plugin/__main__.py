@@ -42,13 +42,15 @@ from plugin.api import ClusterClaims, NoApiServer, metrics_review
 from plugin.arguments import RELEASE, parser, release_parser
 from plugin.assembly import assemble
 from plugin.base.errors import NotQuarantined, PluginError
-from plugin.base.folders import made, refuse_unwritable
+from plugin.base.folders import made, open_to_agent, refuse_unwritable
 from plugin.base.in_flight import CallsInFlight
 from plugin.base.metrics import Metrics
 from plugin.cdi.folder import CdiFolder
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.driver import Driver
+from plugin.claim.reconciling.claim_health import LOOK_S
 from plugin.claim.record_store import RecordStore
+from plugin.claim.repeated import repeated
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
 from plugin.release import run_release
@@ -169,9 +171,12 @@ def _serve(
                 running = start(driver, cluster, options, reports, finder=cluster)
                 unwritten = reports.unwritten
                 reports.begin()
+                look = partial(driver.claim_health.look, reports.unhealthy)
+                opened.enter_context(repeated("health of claims", LOOK_S, look))
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
                 measure = partial(metrics.set, "server_unsupported")
                 OldestServer(cluster.refusal, measure, time.sleep).begin()
+        open_to_agent(options.health_dir)
         state = _state(driver, options, calls, errors, chosen, unwritten=unwritten)
         log_on_signal(state.status)
         answers = answered(where, options.dra_socket, driver, calls, state.status)
@@ -195,7 +200,15 @@ def _reports(cluster: ClusterClaims, options: Options, driver: Driver) -> Report
     """Return the writer of claim statuses; it first writes those of all recorded claims."""
     store = _store(options)
     missing = driver.sight.missing.of
-    reports = Reports(store, cluster, cluster, time.monotonic, time.time, missing=missing)
+    reports = Reports(
+        store,
+        cluster,
+        cluster,
+        time.monotonic,
+        time.time,
+        missing=missing,
+        unhealthy=driver.claim_health.of,
+    )
     reports.all_again()
     return reports
 

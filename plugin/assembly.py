@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.hardware.ports import Machine
+from agent.health.state_file import StateFile
 from agent.inventory.numbers import in_slices
 from agent.inventory.numbers.kept import KeptNumbers
 from agent.inventory.numbers.number_file import NumberFile
@@ -26,6 +27,7 @@ from plugin.claim.record_store import RecordStore
 from plugin.claim.steps import ClaimSteps
 from plugin.kinds.numbers import witnesses_in
 from plugin.kinds.setup import DeviceSetup
+from plugin.machine.known_health import KnownHealth
 from plugin.machine.libraries import RememberedFiles
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.mig.made import MadeModes
@@ -69,6 +71,7 @@ def assemble(
         budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         vf_rules=options.vfs,
         metrics=metrics,
+        known_health=KnownHealth(StateFile(options.health_dir, options.node_name), machine.gpus),
     )
 
 

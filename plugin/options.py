@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from agent.health import state_file
 from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.number_file import folder_of
@@ -134,6 +135,11 @@ class Options:
     def gpu_numbers_dir(self) -> Path:
         """Return the folder of the numbers of the GPUs, which the agent uses too."""
         return folder_of(self.kubelet_dir, self.driver_name, self.machine_dir)
+
+    @property
+    def health_dir(self) -> Path:
+        """Return the folder where the agent keeps what is wrong with devices."""
+        return state_file.folder_of(self.kubelet_dir, self.driver_name, self.machine_dir)
 
     @property
     def lock_file(self) -> Path:

@@ -25,6 +25,11 @@ Identity = tuple[int, int, int] | None
 """What tells one version of the file from another; None where there is no file."""
 
 
+def folder_of(kubelet_dir: Path, driver: str, machine: Path | None) -> Path:
+    """Return the folder that agent and plugin share: in the plugin's own, or in a simulated machine's."""
+    return (kubelet_dir / "plugins" / driver if machine is None else machine) / FOLDER
+
+
 class NotKept(Exception):
     """The file can be neither read nor written now; the text says which file, and why."""
 

@@ -17,6 +17,7 @@ from plugin.base.errors import StorageFailed
 
 # The kubelet and container runtimes watch some of the folders and ignore names that begin with a dot.
 _PROBE: Final = ".tangram-probe-"
+_OPEN_MODE: Final = 0o1777
 
 
 def refuse_unwritable(folders: Iterable[Path]) -> None:
@@ -65,3 +66,13 @@ def _make(folder: Path, mode: int, fresh: list[Path]) -> None:
 def _existing(folder: Path) -> Path:
     """Return the folder, or its nearest parent that exists."""
     return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def open_to_agent(folder: Path) -> None:
+    """Make a folder in which the agent, which is not root, can write. Where that fails the agent tells of it.
+
+    The kubelet keeps everybody else out of the folder above it.
+    """
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(_OPEN_MODE)

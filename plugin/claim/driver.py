@@ -39,6 +39,7 @@ from plugin.claim.ports import ClaimFinder, LookObserver
 from plugin.claim.preparation import Plan, Preparation
 from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.reconciling.at_start import repair_at_start
+from plugin.claim.reconciling.claim_health import ClaimHealth
 from plugin.claim.reconciling.looks import Looks
 from plugin.claim.reconciling.reconciling import Reconciling
 from plugin.claim.reconciling.repairer import PARKED, Repairer
@@ -51,6 +52,7 @@ from plugin.claim.steps import LOST, ClaimSteps
 from plugin.claim.vfs.keeper import VfKeeper
 from plugin.claim.vfs.keeping import VfKeeping
 from plugin.kinds.health import HealthReader
+from plugin.machine.known_health import KnownHealth
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.mps_daemons import MpsDaemons
 from plugin.machine.namespaces import PodNamespace
@@ -73,6 +75,7 @@ class Driver:
         budgets: Budgets,
         vf_rules: VfRules | None = None,
         metrics: Metrics | None = None,
+        known_health: KnownHealth | None = None,
     ) -> None:
         machine, store = steps.machine, steps.store
         daemons = MpsDaemons(machine.mps, machine.gpus)
@@ -83,7 +86,8 @@ class Driver:
         self.figures = Figures(steps, self.metrics)
         self.parked = ParkedClaims(store=store, node=steps.node, settle=self._settle_if_free)
         self.sight = Sight(steps, budgets.clock, self.figures.pods)
-        self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons))
+        self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons), known_health)
+        self.claim_health = ClaimHealth(store, self.health)
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
         self.mode_care = ModeCare(modes=steps.mig_modes, node=steps.node, store=store, locks=locks)
         self.vf_keeper = VfKeeper(

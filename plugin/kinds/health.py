@@ -6,14 +6,17 @@ not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Readers
+from agent.health.findings import Finding, Findings
+from agent.health.state_file import Identity
 from agent.inventory.published import PublishedDevice
 from plugin.kinds.registry import KINDS
+from plugin.machine.known_health import KnownHealth
 from plugin.machine.node import Node
 from plugin.machine.seen import SeenHardware
 from scheduler_core.model.device import DeviceName
@@ -29,7 +32,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceHealth:
-    """One device. Shape: ``message`` empty where it is healthy."""
+    """One device. Shape: ``message`` says what is wrong; a healthy device may have one, too."""
 
     pool: str
     device: str
@@ -40,16 +43,32 @@ class DeviceHealth:
 class HealthReader:
     """Reads the health of one node's devices.
 
-    Shape: ``gone`` says why devices lack a program that they need, by name.
+    Shape: ``gone`` says why devices lack a program that they need, by name; ``known_health`` what the agent
+           heard of them.
     """
 
-    def __init__(self, readers: Readers, node: Node, gone: Callable[[], Mapping[str, str]] = dict) -> None:
+    def __init__(
+        self,
+        readers: Readers,
+        node: Node,
+        gone: Callable[[], Mapping[str, str]] = dict,
+        known_health: KnownHealth | None = None,
+    ) -> None:
         self._readers = readers
         self._node = node
         self._gone = gone
+        self._known_health = known_health or KnownHealth(None, readers.gpus)
         self._known: dict[DeviceName, PublishedDevice] = {}
         self.last: tuple[DeviceHealth, ...] = ()
         """What was read last; empty while nobody asks."""
+
+    def news(self) -> Identity:
+        """Return another value whenever the agent has heard something new: it is time to read."""
+        return self._known_health.identity()
+
+    def findings(self) -> Findings:
+        """Return what the agent's rules find wrong with devices, of all that were ever described."""
+        return self._known_health.findings(self._all_known())
 
     def read(self) -> tuple[DeviceHealth, ...]:
         """Return every device that was ever described, in the order in which they appeared."""
@@ -57,19 +76,28 @@ class HealthReader:
         return found
 
     def _read(self) -> tuple[DeviceHealth, ...]:
-        known, pool = self._known, self._node.name
+        known: Mapping[DeviceName, PublishedDevice] = self._known
+        pool = self._node.name
         try:
-            known = known | dict(self._node.snapshot.devices.by_name)
-            self._known = known  # several streams may read at once, so a dictionary is never changed
+            known = self._all_known()
             seen = SeenHardware.on(self._readers)
         except HardwareError as error:
             return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in known)
-        gone = self._gone()
-        return tuple(_judged(pool, name, device, seen, gone) for name, device in known.items())
+        gone, found = self._gone(), self._known_health.findings(known)
+        why = {
+            name: KINDS.of_published(device).why_ill(device, seen) or gone.get(name, "")
+            for name, device in known.items()
+        }
+        return tuple(_judged(pool, name, why[name], found.get(name, ())) for name in known)
+
+    def _all_known(self) -> Mapping[DeviceName, PublishedDevice]:
+        """Return the devices that were ever described. Raises: HardwareError."""
+        # Several streams may read at once, so a dictionary is never changed.
+        self._known = {**self._known, **self._node.snapshot.devices.by_name}
+        return self._known
 
 
-def _judged(
-    pool: str, name: DeviceName, device: PublishedDevice, seen: SeenHardware, gone: Mapping[str, str]
-) -> DeviceHealth:
-    why = KINDS.of_published(device).why_ill(device, seen) or gone.get(name, "")
-    return DeviceHealth(pool, str(name), Health.UNHEALTHY if why else Health.HEALTHY, why)
+def _judged(pool: str, name: DeviceName, why: str, found: Sequence[Finding]) -> DeviceHealth:
+    is_ill = bool(why) or any(one.keeps_pods_away for one in found)
+    message = "; ".join([*([why] if why else []), *map(str, found)])
+    return DeviceHealth(pool, str(name), Health.UNHEALTHY if is_ill else Health.HEALTHY, message)

@@ -22,6 +22,7 @@ from plugin._pb.dra_health_v1alpha1 import api_pb2_grpc as v1alpha1_grpc
 from plugin.kinds.health import DeviceHealth, Health, HealthReader
 
 POLL_S: Final = 5.0
+_NEWS_S: Final = 0.25  # between two looks for news, which cost one call of the kernel
 _REPEAT_S: Final = 20.0
 _STALE_S: Final = 60
 _MESSAGE_LENGTH: Final = 1024
@@ -82,12 +83,19 @@ class HealthStreams:
         told: tuple[DeviceHealth, ...] | None = None
         told_at = 0.0
         while not over.is_set():
+            news = self._reader.news()
             found = self._reader.read()
             now = self._clock()
             if found != told or now - told_at >= _REPEAT_S:
                 told, told_at = found, now
                 yield found
-            over.wait(self._poll_s)
+            self._wait_for_news(over, news)
+
+    def _wait_for_news(self, over: Event, news: object) -> None:
+        """Wait until the machine is to be read again: the time is over, or the agent has heard something."""
+        left_s = self._poll_s
+        while not over.wait(min(_NEWS_S, left_s)) and left_s > _NEWS_S and self._reader.news() == news:
+            left_s -= _NEWS_S
 
 
 class _Method:

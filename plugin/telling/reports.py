@@ -17,6 +17,7 @@ from daemon.backoff import Backoff
 from daemon.log_fields import log_about
 from plugin.base.errors import PluginError, ReportFailed
 from plugin.claim.quarantine.quarantined import Quarantined
+from plugin.claim.reconciling.claim_health import Unhealthy
 from plugin.claim.record_store import RecordStore
 from plugin.telling.ports import ClaimEvents, ClaimWriter
 from plugin.telling.status import Failure, Missing, device_statuses, failure_statuses
@@ -33,6 +34,7 @@ _REASONS: Final = {"prepare": "PrepareFailed", "unprepare": "UnprepareFailed", "
 _UNBELIEVED: Final = "RecordUnusable"
 _MISSING: Final = "DeviceMissing"
 _IN_USE: Final = "DeviceInUse"
+_UNHEALTHY: Final = "DeviceUnhealthy"
 _log = logging.getLogger(__name__)
 
 
@@ -49,10 +51,15 @@ def _nothing_missing(_uid: ClaimUid) -> Mapping[str, str]:
     return {}
 
 
+def _all_well(_uid: ClaimUid) -> Mapping[str, Unhealthy]:
+    return {}
+
+
 class Reports:
     """The ``ClaimObserver`` that writes to the API server, on a thread between ``begin`` and ``close``.
 
-    Shape: ``missing`` says why devices of a prepared claim are not there any more, by name.
+    Shape: ``missing`` says why devices of a prepared claim are not there any more, by name; ``unhealthy``
+           which of them are not well.
     Units: ``clock`` counts seconds, ``wall`` seconds since 1970.
     """
 
@@ -65,6 +72,7 @@ class Reports:
         wall: Callable[[], float],
         *,
         missing: Callable[[ClaimUid], Mapping[str, str]] = _nothing_missing,
+        unhealthy: Callable[[ClaimUid], Mapping[str, Unhealthy]] = _all_well,
     ) -> None:
         self._store = store
         self._claims = claims
@@ -75,6 +83,7 @@ class Reports:
         self._due: dict[ClaimUid, _Due] = {}
         self._failures: dict[ClaimUid, Failure] = {}
         self._missing = missing
+        self._unhealthy = unhealthy
         self._missing_since_s: dict[ClaimUid, float] = {}
         self._wake = Event()
         self._is_over = False
@@ -126,6 +135,17 @@ class Reports:
         self._events.warn(ref, uid, _MISSING, why)
         with self._changing:
             self._missing_since_s.setdefault(uid, self._wall())
+            self._put(uid, ref)
+        self._wake.set()
+
+    def unhealthy(self, uid: ClaimUid, ref: ClaimRef, why: str) -> None:
+        """Have the claim's status written anew, and an event on it where devices are not well.
+
+        Shape: ``why`` is empty where all of them are well again.
+        """
+        if why:
+            self._events.warn(ref, uid, _UNHEALTHY, why)
+        with self._changing:
             self._put(uid, ref)
         self._wake.set()
 
@@ -193,7 +213,7 @@ class Reports:
             since_s = self._missing_since_s.get(uid, self._wall())
         if failure:
             return failure_statuses(failure)
-        return device_statuses(*self._store.peek(uid), Missing(why, since_s))
+        return device_statuses(*self._store.peek(uid), Missing(why, since_s), self._unhealthy(uid))
 
     def _write(self, uid: ClaimUid, due: _Due) -> None:
         with log_about(namespace=due.ref.namespace, claim=due.ref.name, uid=uid):

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 
+from plugin.claim.reconciling.claim_health import Unhealthy
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
@@ -20,6 +22,7 @@ from scheduler_core.model.ownership import MULTI_NODE
 
 _MESSAGE: Final = 1024
 """The longest message of a condition, in characters. The API accepts 32 times as much."""
+_ALL_WELL: Final[Mapping[str, Unhealthy]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,23 @@ class Missing:
 
 
 def device_statuses(
-    record: Record | None, completed_at_s: float, missing: Missing | None = None
+    record: Record | None,
+    completed_at_s: float,
+    missing: Missing | None = None,
+    unhealthy: Mapping[str, Unhealthy] = _ALL_WELL,
 ) -> tuple[dict[str, Any], ...]:
     """Return the entries of a claim: none unless it is prepared.
 
     A device of several nodes has none: there is one entry for it, and every node would say another thing.
+    Shape: ``unhealthy`` by the device's name.
     Units: ``completed_at_s`` seconds since 1970.
     """
     if record is None or record.state is not State.COMPLETED:
         return ()
     told = (device for device in record.devices if not device.pool.startswith(MULTI_NODE))
-    return tuple(_status(record.driver, device, _ready(device, completed_at_s, missing)) for device in told)
+    return tuple(
+        _status(record.driver, device, _ready(device, completed_at_s, missing, unhealthy)) for device in told
+    )
 
 
 def failure_statuses(failure: Failure) -> tuple[dict[str, Any], ...]:
@@ -90,9 +99,13 @@ def _not_ready(reason: str, text: str, since_s: float) -> dict[str, str]:
     }
 
 
-def _ready(device: Claimed, completed_at_s: float, missing: Missing | None) -> dict[str, str]:
+def _ready(
+    device: Claimed, completed_at_s: float, missing: Missing | None, unhealthy: Mapping[str, Unhealthy]
+) -> dict[str, str]:
     if missing is not None and device.device in missing.why:
         return _not_ready("DeviceMissing", missing.why[device.device], missing.since_s)
+    if ill := unhealthy.get(device.device):
+        return _not_ready("DeviceUnhealthy", ill.why, ill.since_s)
     return {
         "type": "Ready",
         "status": "True",

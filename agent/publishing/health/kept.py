@@ -23,6 +23,8 @@ SETTLING_S: Final = 0.1
 """How long something new is not written yet: what comes in one moment is one write."""
 _GAP_S: Final = 0.5  # between two writes
 _COUNTS_S: Final = 60.0  # between writes of counts and times alone
+_RETRY_S: Final = 5.0
+_PATIENCE: Final = 2  # failures in a row: at first the plugin may not have made the folder yet
 _NOT_KEPT: Final = "HealthNotKept"
 _REBUILT: Final = "HealthFileDamaged"
 _log = logging.getLogger("agent.health")
@@ -64,7 +66,7 @@ class KeptHealth:
         self._facts = Facts()
         self._due = inf
         self._written_at = -inf
-        self._is_failing = False
+        self._failures = 0
 
     @property
     def state(self) -> HealthState:
@@ -124,9 +126,9 @@ class KeptHealth:
                 self._file.replace(self._state)
             except NotKept as error:
                 self._failed(error)
-                self._due = now + _COUNTS_S
+                self._due = now + (_RETRY_S if self._failures < _PATIENCE else _COUNTS_S)
             else:
-                self._is_failing = False
+                self._failures = 0
         return self._due - now
 
     def close(self) -> None:
@@ -164,10 +166,10 @@ class KeptHealth:
     def _failed(self, error: NotKept) -> None:
         act = "until the operator sees to it, a restart of the agent forgets what is wrong with devices"
         text = f"the health of devices is not kept: {error}; {act}"
-        if not self._is_failing:
+        self._failures += 1
+        if self._failures == _PATIENCE:
             _log.error("%s", text)
             self._tell(_NOT_KEPT, text)
-        self._is_failing = True
 
 
 def _gist(state: HealthState) -> dict[object, str]:

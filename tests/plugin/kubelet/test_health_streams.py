@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from health_writer import Agent
 
 from plugin.kinds.health import HealthReader
 from plugin.kubelet.health_streams import HealthStreams
@@ -56,3 +57,16 @@ def test_a_stream_ends_when_its_caller_hangs_up_or_the_server_stops(streams: Hea
     assert ended_by_caller == []
     assert list(other) == []
     assert list(streams.reports(Caller())) == []  # type: ignore[arg-type]
+
+
+def test_a_stream_reads_anew_as_soon_as_the_agent_has_heard_something(bench: Any, clock: Any) -> None:
+    agent = Agent(bench)
+    streams = HealthStreams(bench.driver.health, clock, poll_s=3600.0)
+    lists = streams.reports(Caller())  # type: ignore[arg-type]
+    first = next(lists)
+    agent.xid(79)
+
+    second = next(lists)
+
+    changed = {new.device for old, new in zip(first, second, strict=True) if old != new}
+    assert changed == {one.device for one in first if one.device.startswith("gpu-0")}
