@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test fault-matrix explore check format proto claim-life metrics-page dashboard-picture doctor-page
+.PHONY: help demo test fault-matrix explore check format proto claim-life health-causes metrics-page dashboard-picture doctor-page
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -62,6 +62,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python hack/proto.py --check
 	$(VENV)/bin/python hack/claim_life.py --check
+	$(VENV)/bin/python hack/health_causes.py --check
 	$(VENV)/bin/python hack/metrics_page.py --check
 	$(VENV)/bin/python hack/dashboard_picture.py --check
 	$(VENV)/bin/python hack/doctor_page.py --check
@@ -78,6 +79,9 @@ claim-life: $(VENV)/.ready
 
 dashboard-picture: $(VENV)/.ready
 	$(VENV)/bin/python hack/dashboard_picture.py
+
+health-causes: $(VENV)/.ready
+	$(VENV)/bin/python hack/health_causes.py
 
 metrics-page: $(VENV)/.ready
 	$(VENV)/bin/python hack/metrics_page.py
