@@ -1,4 +1,4 @@
-"""Draw the causes that keep pods from devices into ``docs/health.md``, from the table that agent and plugin use.
+"""Draw what can be wrong with devices into ``docs/health.md``, from the table that agent and plugin use.
 
 ``hack/health_causes.py`` writes what stands between the two markers of the page; ``--check`` changes nothing
 and fails where the page says something else.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from health_causes import BEGIN, END, PAGE, main, with_causes
 
 from agent.health.causes import Cause
-from health_causes import BEGIN, END, PAGE, main, with_causes
 
 
 def test_the_page_is_as_the_table_has_it() -> None:
