@@ -19,6 +19,8 @@ from agent.health.state import GpuReading, NoAnswer, Told
 from agent.publishing.health.kept import KeptHealth
 
 _WAIT_S: Final = 1.0  # for events
+_EVENTS_GAP_S: Final = 0.02  # between events and the next ones: what comes meanwhile is counted together
+_READING_GAP_S: Final = 0.2  # between two readings, however often something is urgent
 _RETRY_S: Final = 5.0
 _PERIOD_S: Final = 10.0  # between readings of all devices
 _EVERY_VF: Final = 6  # of so many readings one reads VFs too
@@ -71,8 +73,11 @@ class HealthWatch:
         """Wait for events until ``ended``."""
         while not ended.is_set():
             try:
-                self._hear(self._sources.events.wait(_WAIT_S))
+                heard = self._sources.events.wait(_WAIT_S)
+                self._hear(heard)
                 self._trouble = ""
+                if heard.events:
+                    ended.wait(_EVENTS_GAP_S)
             except HardwareError as error:
                 self._tell_trouble(error)
                 ended.wait(_RETRY_S)
@@ -88,6 +93,7 @@ class HealthWatch:
                 self._kept.hear(Told(gpus=self._gpus(gpus), nics=self._nics(nics)))
             except Exception:  # noqa: BLE001 - the outermost loop of a thread
                 _log.exception("unexpected error while reading the health of devices; please report this")
+            ended.wait(_READING_GAP_S)
             self._rest(ended)
 
     def _rest(self, ended: Event) -> None:

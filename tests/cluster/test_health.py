@@ -1,0 +1,192 @@
+"""A GPU that fails is told, kept from new pods, and used again once it is reset; a lost one is given up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from cluster_support import Document, eventually, pod, running
+from launcher.client import ClusterControl
+from plugin_support import PluginSite
+
+from agent.hardware.simulated import parse_injected
+from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, KubeApi, NotFound
+
+NODE_FILE = "a100x2"
+SELECTED = 'device.attributes["{driver}"].type == "gpu"'
+
+
+class Site:
+    """An agent and a plugin of one driver on one simulated machine."""
+
+    def __init__(self, plugin: PluginSite, namespace: str) -> None:
+        self.plugin, self.api, self.namespace = plugin, plugin.api, namespace
+        self.agent: subprocess.Popen[str] | None = None
+        self.log = plugin.folder / "agent.log"
+
+    def start(self) -> None:
+        """Start both, and wait until the devices are published."""
+        plugin = self.plugin
+        selector = {"cel": {"expression": f'device.driver == "{plugin.driver}"'}}
+        body = {"metadata": {"name": plugin.device_class}, "spec": {"selectors": [selector]}}
+        self.api.create(DEVICE_CLASSES, body)
+        plugin.start()
+        arguments = [
+            *(sys.executable, "-m", "agent", "--driver-name", plugin.driver, "--node-name", plugin.node),
+            *("--kubeconfig", str(plugin.kubeconfig), "--simulated", plugin.node_file),
+            *("--machine", str(plugin.machine_dir), "--no-composite"),
+        ]
+        with self.log.open("w") as said:
+            self.agent = subprocess.Popen(
+                plugin.control.on_node(plugin.node, arguments), stderr=said, stdout=said, text=True
+            )
+        eventually(self.devices, f"devices are published: {self.log}", 60.0)
+
+    def close(self) -> None:
+        """End both, and remove what was published."""
+        if self.agent is not None:
+            self.agent.terminate()
+            self.agent.wait(60)
+        for slice_ in self.slices():
+            self.plugin._delete(RESOURCE_SLICES, slice_["metadata"]["name"])
+        self.plugin._delete(DEVICE_CLASSES, self.plugin.device_class)
+
+    def slices(self) -> list[Document]:
+        found = self.api.list(RESOURCE_SLICES).items
+        return [one.document for one in found if one.document["spec"]["driver"] == self.plugin.driver]
+
+    def devices(self) -> dict[str, Document]:
+        return {one["name"]: one for each in self.slices() for one in each["spec"].get("devices", ())}
+
+    def taints(self, device: str) -> list[tuple[str, str]]:
+        found = self.devices()[device].get("taints", ())
+        return [(one["key"], one["effect"]) for one in found if one["key"].startswith("health.")]
+
+    def run(self, name: str) -> str:
+        """Run a pod with a whole GPU and return the GPU's device."""
+        self.create(name)
+        running(self.api, name, self.namespace)
+        return self.device_of(name)
+
+    def create(self, name: str) -> None:
+        expression = SELECTED.format(driver=self.plugin.driver)
+        wanted = {
+            "deviceClassName": self.plugin.device_class,
+            "selectors": [{"cel": {"expression": expression}}],
+        }
+        requests = [{"name": "gpu", "exactly": wanted}]
+        claim = {"metadata": {"name": name}, "spec": {"devices": {"requests": requests}}}
+        self.api.create(RESOURCE_CLAIMS, claim, self.namespace)
+        command = ("sh", "-c", "exec sleep 100000")
+        self.api.create(PODS, pod(name, command=command, claims={"gpu": name}), self.namespace)
+
+    def device_of(self, claim: str) -> str:
+        found = self.api.get(RESOURCE_CLAIMS, claim, self.namespace).document
+        return str(found["status"]["allocation"]["devices"]["results"][0]["device"])
+
+    def condition(self, claim: str) -> Document:
+        (told,) = self.plugin.status_devices(self.namespace, claim)
+        return dict(told["conditions"][0])
+
+    def health_in_pod(self, name: str) -> list[Document]:
+        status = self.api.get(PODS, name, self.namespace).document["status"]
+        return [
+            one
+            for container in status.get("containerStatuses", ())
+            for each in container.get("allocatedResourcesStatus", ())
+            for one in each.get("resources", ())
+        ]
+
+    def inject(self, fault: str) -> float:
+        """Let a fault happen and return when."""
+        at_s = time.monotonic()
+        self.plugin.machine.inject(parse_injected(fault))
+        return at_s
+
+    def is_gone(self, name: str) -> bool:
+        try:
+            self.api.get(PODS, name, self.namespace)
+        except NotFound:
+            return True
+        return False
+
+    def delete(self, name: str) -> None:
+        if not self.is_gone(name):
+            self.plugin.delete_pod(self.namespace, name)
+        self.plugin._delete(RESOURCE_CLAIMS, name, self.namespace)
+
+
+@pytest.fixture
+def site(
+    api: KubeApi, control: ClusterControl, kubeconfig: Path, node: str, namespace: str
+) -> Iterator[Site]:
+    """A driver of its own on the node, with an agent and a plugin."""
+    with TemporaryDirectory(prefix="tg-", dir="/var/tmp") as folder:
+        driver = f"h{uuid.uuid4().hex[:6]}.tangram.dev"
+        plugin = PluginSite(api, control, kubeconfig, node, driver, Path(folder), NODE_FILE)
+        found = Site(plugin, namespace)
+        try:
+            found.start()
+            yield found
+        finally:
+            found.close()
+            plugin.close()
+
+
+def test_pods_leave_a_lost_gpu_new_ones_get_another_and_after_a_reset_it_is_used_again(
+    site: Site, record_property: Callable[[str, object], None]
+) -> None:
+    device = site.run("first")
+    minor = int(device.removeprefix("gpu-"))
+    other = f"gpu-{1 - minor}"
+
+    began_s = site.inject(f"gpu-{minor}:xid=79")
+    taint = ("health.tangram.dev/gpu-lost", "NoExecute")
+    eventually(lambda: site.taints(device) == [taint], "the lost GPU has a taint")
+    record_property("event_to_taint_s", time.monotonic() - began_s)
+    assert site.taints(other) == []
+    eventually(lambda: site.is_gone("first"), "the pod on the lost GPU is evicted", 60.0)
+    site.delete("first")
+
+    assert site.run("second") == other
+
+    uuids = [gpu.uuid for gpu in site.plugin.machine.gpus.gpus()]
+    site.plugin.machine.reset_gpu(uuids[minor])
+    eventually(lambda: site.taints(device) == [], "the GPU is well again", 30.0)
+    assert site.run("third") == device
+    site.delete("second")
+    site.delete("third")
+
+
+def test_a_pod_on_a_gpu_with_an_error_goes_on_and_is_told(
+    site: Site, record_property: Callable[[str, object], None]
+) -> None:
+    device = site.run("p")
+    minor = int(device.removeprefix("gpu-"))
+    assert site.condition("p")["status"] == "True"
+
+    began_s = site.inject(f"gpu-{minor}:xid=119")
+    eventually(lambda: bool(site.taints(device)), "the GPU has a taint")
+    record_property("event_to_taint_s", time.monotonic() - began_s)
+    eventually(lambda: site.condition("p")["reason"] == "DeviceUnhealthy", "the claim says so")
+    record_property("event_to_claim_s", time.monotonic() - began_s)
+    eventually(
+        lambda: any(one["health"] == "Unhealthy" for one in site.health_in_pod("p")), "the pod says so"
+    )
+    record_property("event_to_pod_s", time.monotonic() - began_s)
+
+    assert site.taints(device) == [("health.tangram.dev/xid-reset", "NoSchedule")]
+    assert "XID 119" in site.condition("p")["message"]
+    running(site.api, "p", site.namespace)
+    site.inject(f"gpu-{minor}:recovery=gpu-reset")
+    eventually(lambda: len(site.taints(device)) == 2, "the driver asks for a reset, too")
+    site.delete("p")
+    uuids = [gpu.uuid for gpu in site.plugin.machine.gpus.gpus()]
+    site.plugin.machine.reset_gpu(uuids[minor])
+    eventually(lambda: site.taints(device) == [], "the GPU is well again", 30.0)
