@@ -20,7 +20,7 @@ import daemon.early_end  # noqa: F401 - first, since what follows takes long to 
 from agent.api import Cluster, metrics_review
 from agent.hardware.errors import GivenUp, HardwareError
 from agent.hardware.open import ChosenMachine, Interruption, SimulationError
-from agent.hardware.ports import Readers
+from agent.hardware.ports import Machine, Readers
 from agent.hardware.reuse import ReuseUnchanged
 from agent.health import state_file
 from agent.health.rules import HealthRules
@@ -108,18 +108,10 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     cluster = Cluster.connect(options.kubeconfig, options.context)
     opened.callback(cluster.close)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
-    written = opened.enter_context(closing(cluster.events_of(options.node_name)))
-    node_events = CountedEvents(written, metrics)
+    node_events = _node_events(options, cluster, metrics, opened)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
     publications = _publications(options, cluster, metrics, clocks, node_events)
-    kept = _kept_health(options, machine.boot.boot_id(), clocks, node_events)
-    opened.callback(kept.close)
-    watch = HealthWatch(HealthSources(machine.gpu_events, machine.readers.gpus, machine.readers.nics), kept)
-
-    def hear_facts(facts: Facts) -> None:
-        kept.look(facts)
-        watch.hasten_nics()
-
+    kept, watch = _health(options, machine, clocks, node_events, opened)
     agent = Agent(
         discover=_discovery(
             machine.readers.reusing(ReuseUnchanged(clocks.monotonic)),
@@ -130,7 +122,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
             interruption=chosen.interruption,
             metrics=metrics,
             clock=clocks.monotonic,
-            hear_facts=hear_facts,
+            hear_facts=partial(_hear_facts, kept, watch),
         ),
         publications=publications,
         node=cluster.own_node(options.node_name),
@@ -144,12 +136,21 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
         threads=(watch.hear_events, watch.read, kept.keep_writing),
     )
     kept.changed = agent.health_changed
-
     server = OldestServer(cluster.refusal, partial(metrics.set, "server_unsupported"), time.sleep)
     on_end(lambda: _end(server, agent, chosen))
     status = _state(options, agent, publications, errors, chosen).status
     log_on_signal(status)
     _serve(options, metrics, (agent, server), status, opened)
+    _publish(server, agent)
+
+
+def _node_events(options: Options, cluster: Cluster, metrics: Metrics, opened: ExitStack) -> NodeEvents:
+    written = opened.enter_context(closing(cluster.events_of(options.node_name)))
+    return CountedEvents(written, metrics)
+
+
+def _publish(server: OldestServer, agent: Agent) -> None:
+    """Publish until the end, once the API server is known to be new enough."""
     server.begin()
     if server.passes():
         agent.run()
@@ -198,13 +199,22 @@ def _state(
     )
 
 
-def _kept_health(options: Options, boot_id: str, clocks: Clocks, node_events: NodeEvents) -> KeptHealth:
-    """Return what is known of the health of devices, with what an earlier process knew."""
+def _hear_facts(kept: KeptHealth, watch: HealthWatch, facts: Facts) -> None:
+    kept.look(facts)
+    watch.hasten_nics()
+
+
+def _health(
+    options: Options, machine: Machine, clocks: Clocks, node_events: NodeEvents, opened: ExitStack
+) -> tuple[KeptHealth, HealthWatch]:
+    """Return what is known of the health of devices, also by an earlier process, and who hears of it."""
     folder = state_file.folder_of(options.kubelet_dir, options.driver_name, options.machine.folder)
     file = state_file.StateFile(folder, options.node_name)
     kept = KeptHealth(file, HealthRules(), HealthClocks(clocks.monotonic, clocks.wall), node_events.warn)
-    kept.load(boot_id)
-    return kept
+    kept.load(machine.boot.boot_id())
+    opened.callback(kept.close)
+    sources = HealthSources(machine.gpu_events, machine.readers.gpus, machine.readers.nics)
+    return kept, HealthWatch(sources, kept)
 
 
 def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]:

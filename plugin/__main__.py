@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -171,12 +171,10 @@ def _serve(
                 running = start(driver, cluster, options, reports, finder=cluster)
                 unwritten = reports.unwritten
                 reports.begin()
-                look = partial(driver.claim_health.look, reports.unhealthy)
-                opened.enter_context(repeated("health of claims", LOOK_S, look))
+                opened.enter_context(_health_told(driver, reports, options))
                 threading.Thread(target=cluster.warm_up, name="warm-up", daemon=True).start()
                 measure = partial(metrics.set, "server_unsupported")
                 OldestServer(cluster.refusal, measure, time.sleep).begin()
-        open_to_agent(options.health_dir)
         state = _state(driver, options, calls, errors, chosen, unwritten=unwritten)
         log_on_signal(state.status)
         answers = answered(where, options.dra_socket, driver, calls, state.status)
@@ -184,6 +182,13 @@ def _serve(
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             ended.wait()
+
+
+def _health_told(driver: Driver, reports: Reports, options: Options) -> AbstractContextManager[None]:
+    """Tell the users of claims what the agent hears of their devices, while a block runs."""
+    open_to_agent(options.health_dir)
+    look = partial(driver.claim_health.look, reports.unhealthy)
+    return repeated("health of claims", LOOK_S, look)
 
 
 @contextmanager

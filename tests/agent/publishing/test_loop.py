@@ -391,11 +391,8 @@ def test_devices_are_judged_anew_when_their_health_changed():
             site.stop()
         return found
 
-    def store():
-        stored.append(True)
-        site.agent.health_changed()
-
-    site.agent._judge, site.store._stored = judge, store
+    site.agent._judge = judge
+    site.store._stored = lambda: (stored.append(True), site.agent.health_changed())
     site.run()
 
     assert judged_after
