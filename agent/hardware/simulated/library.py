@@ -5,7 +5,7 @@ Takes a name or path; returns a checked ``NodeFile``.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -59,8 +59,12 @@ def _bounded(path: Path) -> bytes:
     return data
 
 
+@lru_cache(maxsize=16)
 def parse_node(source: str, text: str) -> NodeFile:
-    """Return the machine that a text describes. Raises: InvalidNodeFile."""
+    """Return the machine that a text describes. Raises: InvalidNodeFile.
+
+    Each process that attaches to a machine reads the machine's text anew; a text is parsed once.
+    """
     node = described(source, text)
     first_state(node)
     return node

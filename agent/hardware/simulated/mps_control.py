@@ -1,6 +1,7 @@
 """The program ``nvidia-cuda-mps-control`` of a simulated machine: its text is what the machine's tree has.
 
-It uses nothing but Python's own library. With ``-d`` or ``-f`` it becomes a daemon, else it sends the
+It uses nothing but Python's own library, and of that only what starts fast: it is started for each command.
+With ``-d`` or ``-f`` it becomes a daemon, else it sends the
 commands of its standard input to one and prints the answers. Files, sockets and refusals are those of
 NVIDIA's program: a second daemon in a folder is refused; the file with the process number goes when the
 daemon ends, and the sockets stay. No CUDA program can use it, so it starts no server.
@@ -9,14 +10,15 @@ Source: nvidia-cuda-mps-control(1); listings of the pipe folder of drivers 535 t
 
 from __future__ import annotations
 
+import _socket  # to load socket takes longer than all that most commands do
 import fcntl
 import os
-import select
-import signal
-import socket
 import sys
 import time
-from pathlib import Path
+
+TYPE_CHECKING = False  # as typing's, which takes long to load, too
+if TYPE_CHECKING:
+    import socket
 
 _PID_FILE = "nvidia-cuda-mps-control.pid"
 _LOOK_S = 0.5
@@ -26,33 +28,37 @@ _ANSWER_BYTES = 4096
 class Daemon:
     """The daemon of one folder. Shape: ``limits`` by device, as they were given."""
 
-    def __init__(self, pipe: Path, log: Path) -> None:
+    def __init__(self, pipe: str, log: str) -> None:
         self.pipe = pipe
-        self.log = log / "control.log"
+        self.log = f"{log}/control.log"
         self.percentage = 100.0
         self.limits: dict[str, str] = {}
 
     def serve(self) -> None:
         """Answer until it is told to quit, or its folder is gone with the simulated machine."""
+        import select  # noqa: PLC0415 - only the daemon needs them, and it starts once
+        import signal  # noqa: PLC0415
+
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        pid_file = self.pipe / _PID_FILE
-        pid_file.write_text(f"{os.getpid()}\n")
+        pid_file = f"{self.pipe}/{_PID_FILE}"
+        with open(pid_file, "w") as file:
+            file.write(f"{os.getpid()}\n")
         try:
-            listening = [_listening(self.pipe / name) for name in ("control_privileged", "control")]
-            (self.pipe / "control").chmod(0o666)
+            listening = [_listening(f"{self.pipe}/{name}") for name in ("control_privileged", "control")]
+            os.chmod(f"{self.pipe}/control", 0o666)  # noqa: S103 - as NVIDIA's: for all users
             self.note(f"Starting control daemon using socket {self.pipe}/control")
-            while pid_file.exists():
+            while os.path.exists(pid_file):
                 for found in select.select(listening, [], [], _LOOK_S)[0]:
                     if not self._answer(found):
                         return
         finally:
             self.note("Exit")
-            pid_file.unlink(missing_ok=True)
+            _remove(pid_file)
 
     def note(self, text: str) -> None:
         """Add a line to the log, if its folder is still there."""
         try:
-            with self.log.open("a") as file:
+            with open(self.log, "a") as file:
                 file.write(f"[{time.strftime('%Y-%m-%d %H:%M:%S')} Control {os.getpid()}] {text}\n")
         except OSError:
             return
@@ -92,8 +98,8 @@ class Daemon:
 
 def main(arguments: list[str]) -> int:
     """Do what the arguments say and return the exit status."""
-    pipe = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"))  # noqa: S108 - NVIDIA's default
-    log = Path(os.environ.get("CUDA_MPS_LOG_DIRECTORY", "/var/log/nvidia-mps"))
+    pipe = os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")  # noqa: S108 - NVIDIA's default
+    log = os.environ.get("CUDA_MPS_LOG_DIRECTORY", "/var/log/nvidia-mps")
     match arguments:
         case ["-d"]:
             return _begun(pipe, log, in_background=True)
@@ -105,11 +111,12 @@ def main(arguments: list[str]) -> int:
             return _print("usage: nvidia-cuda-mps-control [-d | -f]", 1)
 
 
-def _begun(pipe: Path, log: Path, *, in_background: bool) -> int:
+def _begun(pipe: str, log: str, *, in_background: bool) -> int:
     try:
         for folder in (pipe, log):
-            folder.mkdir(exist_ok=True)
-        lock = os.open(pipe / "control_lock", os.O_CREAT | os.O_RDWR, 0o666)
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
+        lock = os.open(f"{pipe}/control_lock", os.O_CREAT | os.O_RDWR, 0o666)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return _print("An instance of this daemon is already running", 1)
@@ -128,27 +135,38 @@ def _begun(pipe: Path, log: Path, *, in_background: bool) -> int:
     return 0
 
 
-def _asked(pipe: Path, commands: list[str]) -> int:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        try:
-            connection.connect(str(pipe / "control"))
-            for command in filter(None, map(str.strip, commands)):
-                connection.send(command.encode())
-                answer = connection.recv(_ANSWER_BYTES).decode()
-                if answer.startswith("!"):
-                    return _print(answer[1:], 1)
-                sys.stdout.write(answer.strip() + "\n" if answer.strip() else "")
-        except OSError:
-            return _print("Cannot find MPS control daemon process", 1)
+def _asked(pipe: str, commands: list[str]) -> int:
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(f"{pipe}/control")
+        for command in filter(None, map(str.strip, commands)):
+            connection.send(command.encode())
+            answer = connection.recv(_ANSWER_BYTES).decode()
+            if answer.startswith("!"):
+                return _print(answer[1:], 1)
+            sys.stdout.write(answer.strip() + "\n" if answer.strip() else "")
+    except OSError:
+        return _print("Cannot find MPS control daemon process", 1)
+    finally:
+        connection.close()
     return 0
 
 
-def _listening(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)
+def _listening(path: str) -> socket.socket:
+    import socket  # noqa: PLC0415
+
+    _remove(path)
     found = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    found.bind(str(path))
+    found.bind(path)
     found.listen()
     return found
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
 
 
 def _is_percentage(text: str) -> bool:

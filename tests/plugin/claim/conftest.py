@@ -16,12 +16,20 @@ from typing import Any
 import devices_of_kinds
 import pytest
 from devices_of_kinds import example_of
+from kept_descriptions import describe_once
 
 from plugin.kinds.table import AnyKind
+from plugin.machine import node
 
 PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
 FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 Dies = Callable[[str, AnyKind, int], str]
+
+
+@pytest.fixture(autouse=True)
+def descriptions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Describe equal nodes once: these tests start the plugin again and again on the same few."""
+    monkeypatch.setattr(node, "describe", describe_once)
 
 
 @dataclass
@@ -61,14 +69,14 @@ def bench_of_kind(
     clean_machines: CleanMachines, used_folder: Path, linked_bench_in: Callable[..., Any], kind: AnyKind
 ) -> Iterator[Any]:
     """The machine of the program: one that has the example of the kind."""
-    node = example_of(kind).node
-    found = linked_bench_in(used_folder, node=node)
+    name = example_of(kind).node
+    found = linked_bench_in(used_folder, node=name)
     yield found
     if not (found.leftovers() or found.simulated.faults()):
-        clean_machines.by_node[node] = used_folder
+        clean_machines.by_node[name] = used_folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def program() -> Iterator[subprocess.Popen[str]]:
     paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
     with subprocess.Popen(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import devices_of_kinds
 import fault_matrix
 import pytest
 from devices_of_kinds import NETDEV, example_of
@@ -20,8 +19,6 @@ from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
 
-PROGRAM = Path(__file__).parent / "programs" / "dying_driver.py"
-FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 FUNCTIONS = {NetdevVfKind: Bdf("0000:19:00.2"), NetdevNicKind: Bdf("0000:19:00.0")}
 IN_PODS = [kind for kind in KINDS.preparable if type(kind) in FUNCTIONS]
 BRINGING, LEAVING = points(fault_matrix.BROUGHT_IN), points(fault_matrix.BROUGHT_BACK)

@@ -8,11 +8,12 @@ wanted, or ``+vfs`` where the device is a VF that is made for the claim. A proce
 line of the answer is how that ended and the name of its last step: 0 alone when the deed has fewer steps. A
 step is a file half written, written but not in place, in place, about to be removed, removed, or a part half
 appended, appended, or a change of the machine about to be made, made. One program for many deeds, because
-starting an interpreter takes longer than all.
+starting an interpreter takes longer than all; it knows the machine before it makes the copy that dies.
 """
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from devices_of_kinds import EXAMPLES, ON_DEMAND, STATIC, VF_ON_DEMAND, allocated_device, told
+from kept_descriptions import keep_descriptions
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
@@ -35,6 +37,7 @@ from plugin.assembly import assemble
 from plugin.base import files
 from plugin.claim.reconciling.standing import ASK_S
 from plugin.machine.namespaces import PodNamespace
+from plugin.machine.node import Node
 from plugin.options import Options
 from plugin.telling.ports import NoObserver
 from scheduler_core.frontends.partitions.table import table_of
@@ -146,10 +149,8 @@ class Steps:
         os.unlink = watched_unlink  # type: ignore[assignment]
 
 
-def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], None]) -> None:
-    simulated = SimulatedMachine.attach(folder / "machine")
-    node = simulated.node.name
-    options = Options(
+def options_of(folder: Path, deed: str, node: str) -> Options:
+    return Options(
         driver_name="tangram.dev",
         node_name=node,
         kubelet_dir=folder / "kubelet",
@@ -161,6 +162,12 @@ def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], Non
         vfs=STATIC if deed == "keep" else ON_DEMAND if deed.endswith("+vfs") else None,
         split=SplitGpus(),
     )
+
+
+def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], None]) -> None:
+    simulated = SimulatedMachine.attach(folder / "machine")
+    node = simulated.node.name
+    options = options_of(folder, deed, node)
     deed, _, _ = deed.partition("+")
     steps = Steps(options, step, tell)
     simulated.kernel = steps.watched_kernel(simulated.kernel)
@@ -191,7 +198,30 @@ def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], Non
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
 
 
+SEEN: set[tuple[str, str]] = set()
+
+
+def know(folder: Path, deed: str, kind: str) -> None:
+    """Parse and describe the machine, the first time, so that not each copy does that anew."""
+    if (deed, kind) in SEEN:
+        return
+    SEEN.add((deed, kind))
+    simulated = SimulatedMachine.attach(folder / "machine")
+    options = options_of(folder, deed, simulated.node.name)
+    Node(
+        simulated_hardware(simulated).readers,
+        options.node_name,
+        options.driver_name,
+        options.linked,
+        options.modes,
+        imex_channels=options.imex_channels,
+        vfs=options.vfs,
+        split=options.split,
+    ).read_again()
+
+
 def end_of(folder: str, deed: str, kind: str, step: str) -> str:
+    know(Path(folder), deed, kind)
     heard, say = os.pipe()
     child = os.fork()
     if child:
@@ -211,6 +241,9 @@ def end_of(folder: str, deed: str, kind: str, step: str) -> str:
     os._exit(0)
 
 
+# A look for garbage would touch, and so copy, all memory that copies share with this process.
+gc.disable()
+keep_descriptions()
 for line in sys.stdin:
     sys.stdout.write(f"{end_of(*line.split())}\n")
     sys.stdout.flush()

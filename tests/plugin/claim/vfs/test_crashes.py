@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import devices_of_kinds
 import fault_matrix
 import pytest
 from devices_of_kinds import (
@@ -29,8 +23,6 @@ from plugin.claim.plan import PreparedDevice
 from plugin.kinds.kind import PreparableKind
 from plugin.kinds.table import AnyKind
 
-PROGRAM = Path(__file__).parents[1] / "programs" / "dying_driver.py"
-FAKES = str(Path(devices_of_kinds.__file__).parents[1])
 PREPARING, UNDOING = points(fault_matrix.VFS_MADE), points(fault_matrix.VFS_REMOVED)
 ALL_PREPARING, ALL_UNDOING = dict(PREPARING), dict(UNDOING)
 """The last step of each kind."""
@@ -43,34 +35,10 @@ def named(value: object) -> str | None:
     return type(value).__name__ if isinstance(value, PreparableKind) else None
 
 
-@pytest.fixture(scope="module")
-def program() -> Iterator[subprocess.Popen[str]]:
-    paths = [FAKES, *filter(None, [os.environ.get("PYTHONPATH")])]
-    with subprocess.Popen(
-        [sys.executable, PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    ) as running:
-        yield running
-
-
 @pytest.fixture
-def dies(program: subprocess.Popen[str], folder: Path) -> Dies:
-    """Do a deed that is killed at a step; return the step's name, empty where the deed had fewer steps."""
-
-    def run(deed: str, step: int, kind: AnyKind = VF_KINDS[0]) -> str:
-        assert program.stdin is not None
-        assert program.stdout is not None
-        program.stdin.write(f"{folder} {deed} {type(kind).__name__} {step}\n")
-        program.stdin.flush()
-        status, _, name = program.stdout.readline().strip().partition(" ")
-        assert int(status) in {0, -signal.SIGKILL}
-        assert bool(name) == (status != "0")
-        return name
-
-    return run
+def dies(dies: Callable[[str, AnyKind, int], str]) -> Dies:
+    """As everywhere, of one of the kinds."""
+    return lambda deed, step, kind=VF_KINDS[0]: dies(deed, kind, step)
 
 
 def prepare(bench: Any, kind: AnyKind) -> Any:
