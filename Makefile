@@ -3,6 +3,10 @@
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
+# Programs and tests keep their byte code, also where images of containers say otherwise: without it each process
+# of the tests compiles all that it imports, and pytest all tests (docs/decisions/0101-time-of-the-tests.md).
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help:
 	@echo "make demo    the main job on a simulated DGX A100, station by station"

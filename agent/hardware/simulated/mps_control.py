@@ -1,10 +1,10 @@
 """The program ``nvidia-cuda-mps-control`` of a simulated machine: its text is what the machine's tree has.
 
-It uses nothing but Python's own library, and of that only what starts fast: it is started for each command.
-With ``-d`` or ``-f`` it becomes a daemon, else it sends the
-commands of its standard input to one and prints the answers. Files, sockets and refusals are those of
-NVIDIA's program: a second daemon in a folder is refused; the file with the process number goes when the
-daemon ends, and the sockets stay. No CUDA program can use it, so it starts no server.
+It uses nothing but Python's own library, and of that only what loads fast, since each command starts it anew.
+With ``-d`` or ``-f`` it becomes a daemon, else it sends the commands of its standard input to one and prints
+the answers. Files, sockets and refusals are those of NVIDIA's program: a second daemon in a folder is
+refused; the file with the process number goes when the daemon ends, and the sockets stay. No CUDA program can
+use it, so it starts no server.
 Source: nvidia-cuda-mps-control(1); listings of the pipe folder of drivers 535 to 580.
 """
 
