@@ -37,6 +37,9 @@ from agent.inventory.table_files import BadTable, read_table
 from agent.looks import Looks
 from agent.once import remarks_of, slices_of, write
 from agent.options import Options, read_options
+from agent.policy.files import BadPolicy
+from agent.policy.following import FollowedPolicy, PolicyEvents
+from agent.policy.start import begin_policy
 from agent.publishing.errors import ServerError
 from agent.publishing.forms import Found
 from agent.publishing.health.judge import HealthJudge
@@ -52,6 +55,7 @@ from agent.publishing.telling.foreign_instances import ForeignInstances
 from agent.publishing.telling.foreign_writes import ForeignWrites
 from agent.publishing.telling.health import HealthTold
 from agent.publishing.telling.ownership import Ownership
+from agent.publishing.telling.policy import PolicyTold
 from agent.publishing.telling.taken_names import TakenNames
 from agent.publishing.telling.unlisted import Unlisted
 from agent.publishing.telling.unreadable import UnreadableDevices
@@ -89,13 +93,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     log_to_standard_error(options.log, options.node_name)
     errors = LastErrors.kept_from_now_on()
     try:
+        begin_policy(options.policy, options.replaced, options.effect_file)
         linked = read_table(options.partitions, options.partition_policy)
         with ExitStack() as opened:
             if options.once is not None:
                 _write_once(options, linked, options.once, opened)
             else:
                 _run(options, linked, errors, opened)
-    except (BadTable, SimulationError) as error:
+    except (BadPolicy, BadTable, SimulationError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     except (HardwareError, ServerError, CannotProject, OSError) as error:
         return refuse(_PROGRAM, error, FAILED)
@@ -127,7 +132,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
         publications=publications,
         node=cluster.own_node(options.node_name),
         gpus_of_pools=gpus_of_pools,
-        machine_events=chosen.events(),
+        machine_events=(*chosen.events(), *([PolicyEvents(options.effect_file)] if options.policy else [])),
         metrics=metrics,
         clocks=clocks,
         resync_s=options.resync_s,
@@ -164,7 +169,9 @@ def _write_once(options: Options, linked: LinkedGpus | None, output: str, opened
     folder = folder_of(options.kubelet_dir, options.driver_name, options.machine.folder)
     numbering = ReadNumbers(NumberFile(folder, options.node_name))
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
-    looks = Looks(options, linked, dict, ForeignFinder(readers.gpus, records.read))
+    policy = FollowedPolicy(options.effect_file, options.settings(linked))
+    settings = policy.settings if options.policy else None
+    looks = Looks(options, linked, dict, ForeignFinder(readers.gpus, records.read), settings=settings)
     read = discover(readers, options.node_name, numbering)
     if chosen.interruption.has_come:
         raise GivenUp("read the machine", "this node", "a signal came")
@@ -245,7 +252,9 @@ def _discovery(
 ) -> Callable[[], Found]:
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
     foreign = ForeignFinder(readers.gpus, records.read)
-    looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign, hear_facts)
+    policy = FollowedPolicy(options.effect_file, options.settings(linked), PolicyTold(metrics).heard)
+    settings = policy.settings if options.policy else None
+    looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign, hear_facts, settings=settings)
 
     def found() -> Found:
         with metrics.timed("discovery_seconds", clock):

@@ -15,6 +15,7 @@ from agent.inventory.describer import Describer
 from agent.inventory.foreign.found import FoundForeign
 from agent.inventory.foreign.overlap import Overlaps
 from agent.inventory.model import Inventory, LinkedGpus
+from agent.inventory.options.settings import Settings
 from agent.options import Options
 from agent.publishing.forms import Found
 from agent.publishing.links_seen import LinksSeen
@@ -33,7 +34,8 @@ class Looks:
     """The looks of one agent. For one thread.
 
     Shape: ``pools`` returns which GPUs belong to which pool, ``foreign`` the MIG instances of a node that
-           no claim explains; ``hear`` is told what each look says of the health of devices.
+           no claim explains; ``hear`` is told what each look says of the health of devices; ``settings``
+           what the node offers, by default what the options say.
     """
 
     def __init__(
@@ -43,9 +45,11 @@ class Looks:
         pools: Callable[[], Mapping[int, str]],
         foreign: Callable[[Inventory], Sequence[FoundForeign]] = _nothing_foreign,
         hear: Callable[[Facts], None] = _nobody_hears,
+        *,
+        settings: Callable[[Inventory], Settings] | None = None,
     ) -> None:
-        self._options = options
-        self._linked = linked
+        self._by_options = options.settings(linked)
+        self._settings = settings or (lambda _: self._by_options)
         self._pools = pools
         self._foreign = foreign
         self._hear = hear
@@ -56,17 +60,8 @@ class Looks:
 
     def found(self, read: Inventory) -> Found:
         """Return what is to be published of a node as it was just read."""
-        options = self._options
-        inventory = replace(
-            self._seen.completed(self._patience.completed(read)),
-            linked=self._linked,
-            modes=options.modes,
-            imex_channels=options.imex_channels,
-            split=options.split,
-            multus_resource=options.multus_resource,
-            vfs=options.vfs,
-            pools_of_gpus=self._pools(),
-        )
+        read = self._seen.completed(self._patience.completed(read))
+        inventory = replace(self._settings(read).on(read), pools_of_gpus=self._pools())
         self._hear(facts_of(inventory))
         devices = self._describer.devices(inventory)
         return Found.of(inventory, devices, self._overlaps.of(devices, self._foreign(inventory)))

@@ -14,15 +14,20 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
-from agent.inventory import multus, table_files
+from agent.inventory import table_files
 from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
-from agent.inventory.model import SplitGpus
+from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
+from agent.inventory.numbers.number_file import folder_of
 from agent.inventory.options import mode_option, split_option
+from agent.inventory.options.settings import Settings
+from agent.inventory.vfs import multus
 from agent.inventory.vfs import option as vf_option
 from agent.inventory.vfs.rules import VfRules
 from agent.once import STDOUT
+from agent.policy import option as policy_option
+from agent.policy.effect_file import EffectFile
 from daemon import logs, metrics_options
 from daemon.command_line import require
 from daemon.logs import LogOptions
@@ -61,7 +66,8 @@ class Options:
            does not; ``kubelet_dir`` the kubelet's folder, where the numbers of the GPUs are kept and the
            plugin's records are;
            ``imex_channels`` how many IMEX channels are offered; ``vfs`` how many VFs the NICs shall
-           have, None where nobody makes any.
+           have, None where nobody makes any; ``policy`` the file with the policy of the fleet's nodes, None
+           without any; ``replaced`` the given options that it replaces;
            ``once`` where the slices of one look are written, ``-`` for standard output, None to publish them.
     Units: ``resync_s`` seconds.
     Raises: InvalidOption naming the option, the value and the rule.
@@ -86,6 +92,8 @@ class Options:
     kubelet_dir: Path = Path("/var/lib/kubelet")
     log: LogOptions = field(default_factory=LogOptions)
     once: str | None = None
+    policy: Path | None = None
+    replaced: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -93,6 +101,23 @@ class Options:
         require(is_driver(self.node_name), "--node-name", self.node_name, rule)
         require(self.kubelet_dir.is_absolute(), "--kubelet-dir", self.kubelet_dir, "must be absolute")
         require(self.resync_s >= 1, "--resync", self.resync_s, "must be at least 1 second")
+
+    def settings(self, linked: LinkedGpus | None) -> Settings:
+        """Return what the node offers by these options. Shape: ``linked`` the table of ``partitions``."""
+        return Settings(
+            linked=linked,
+            modes=self.modes,
+            split=self.split,
+            imex_channels=self.imex_channels,
+            vfs=self.vfs,
+            multus_resource=self.multus_resource,
+        )
+
+    @property
+    def effect_file(self) -> EffectFile:
+        """Return the file that says what is in effect of the policy."""
+        folder = folder_of(self.kubelet_dir, self.driver_name, self.machine.folder)
+        return EffectFile(folder, self.node_name)
 
 
 def read_options(argv: Sequence[str] | None) -> Options:
@@ -120,6 +145,8 @@ def read_options(argv: Sequence[str] | None) -> Options:
         kubelet_dir=given.kubelet_dir.absolute(),
         log=LogOptions.of(given),
         once=given.output or STDOUT if given.once else None,
+        policy=given.policy,
+        replaced=policy_option.replaced_options(given),
     )
 
 
@@ -152,6 +179,7 @@ def parser() -> argparse.ArgumentParser:
     vf_option.add_option(made)
     split_option.add_option(made)
     multus.add_option(made)
+    policy_option.add_option(made)
     return made
 
 

@@ -29,6 +29,9 @@ from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
+from agent.policy.files import BadPolicy
+from agent.policy.option import replaced_options
+from agent.policy.start import begin_policy, forget_without_policy
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
 from daemon.logs import LogOptions, log_to_standard_error
@@ -48,6 +51,7 @@ from plugin.base.metrics import Metrics
 from plugin.cdi.folder import CdiFolder
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.driver import Driver
+from plugin.claim.modes.node_labels import RememberedLabels
 from plugin.claim.reconciling.claim_health import LOOK_S
 from plugin.claim.record_store import RecordStore
 from plugin.claim.repeated import repeated
@@ -84,8 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         handler.addFilter(DeferLines(handler))
         options = _options(arguments, chosen, node_name)
         where = Where.of(arguments, metrics_review)
+        begin_policy(options.policy, options.replaced, options.effect_file)
+        forget_without_policy(options.policy, options.effect_file)
         cluster = None if arguments.claims else ClusterClaims.connect(arguments.kubeconfig, options)
-    except (BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
+    except (BadPolicy, BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     try:
         _serve(chosen, options, cluster, arguments.claims, where)
@@ -139,6 +145,8 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine, node_name: st
         vfs=read_vf_rules(arguments.vfs),
         split=read_split_gpus(arguments.compute_instances),
         machine_dir=chosen.options.folder,
+        policy=arguments.policy,
+        replaced=replaced_options(arguments),
     )
 
 
@@ -202,7 +210,8 @@ def _machine_folder(options: Options, folder: Path | None) -> Iterator[None]:
 
 
 def _reports(cluster: ClusterClaims, options: Options, driver: Driver) -> Reports:
-    """Return the writer of claim statuses; it first writes those of all recorded claims."""
+    """Return the writer of claim statuses, first of all recorded claims; the policy asks the cluster, too."""
+    driver.policy.ask(RememberedLabels(cluster.labels, time.monotonic), cluster.warn_of_node)
     store = _store(options)
     missing = driver.sight.missing.of
     reports = Reports(

@@ -17,6 +17,7 @@ from agent.inventory.numbers.kept import NumbersUnknown
 from daemon.authorization import Access, Review, Unreviewed
 from daemon.oldest_server import NEEDED_API, refusal
 from kube_api import (
+    NODES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     ApiError,
@@ -153,6 +154,14 @@ class ClusterClaims:
             subject = f"slices of node {self.node}"
             raise NumbersUnknown("read the numbers of GPUs", subject, _reason(error)) from error
         return tuple(one.document for one in found.items)
+
+    def labels(self) -> Mapping[str, str] | None:
+        """Return the labels of this node, None while the API server does not tell them."""
+        try:
+            return self.api.get(NODES, self.node).metadata.labels
+        except ApiError as error:
+            _log.warning("the labels of node %s cannot be read: %s; %s", self.node, _reason(error), _RETRIED)
+            return None
 
     def set_devices(self, ref: ClaimRef, uid: ClaimUid, devices: Sequence[Mapping[str, Any]]) -> None:
         """Make this driver's part of ``status.devices`` what is given. Raises: ReportFailed."""

@@ -12,6 +12,7 @@ from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
+from agent.policy import option as policy_option
 from daemon import logs, metrics_options
 from plugin.options import GRACE_S
 
@@ -76,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     imex.add_option(found)
     vf_option.add_option(found)
     split_option.add_option(found)
+    policy_option.add_option(found)
     return found
 
 

@@ -15,6 +15,7 @@ from agent.inventory.numbers import in_slices
 from agent.inventory.numbers.kept import KeptNumbers
 from agent.inventory.numbers.number_file import NumberFile
 from agent.inventory.numbers.numbering import Numbering, Witness
+from agent.policy.watched import WatchedPolicy
 from plugin.base.budget import Budgets
 from plugin.base.in_flight import CallsInFlight
 from plugin.base.locks import Locks
@@ -58,7 +59,7 @@ def assemble(
     """
     calls, wait_s, metrics = calls or CallsInFlight(clock), options.call_wait_s, metrics or Metrics()
     machine = watched(replace(machine, files=RememberedFiles(machine.files)), calls)
-    return Driver(
+    driver = Driver(
         name=options.driver_name,
         steps=_steps(
             machine,
@@ -69,10 +70,13 @@ def assemble(
         ),
         locks=Locks(path=options.lock_file, wait_s=wait_s, clock=clock, sleep=sleep, calls=calls),
         budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
-        vf_rules=options.vfs,
+        effect_file=options.effect_file,
+        policy=None if options.policy is None else WatchedPolicy(options.policy, options.replaced),
         metrics=metrics,
         known_health=KnownHealth(StateFile(options.health_dir, options.node_name), machine.gpus),
     )
+    driver.policy.load()
+    return driver
 
 
 def _numbering(options: Options, published: Published) -> KeptNumbers:
@@ -98,11 +102,7 @@ def _steps(
             machine.readers,
             options.node_name,
             driver,
-            options.linked,
-            options.modes,
-            imex_channels=options.imex_channels,
-            vfs=options.vfs,
-            split=options.split,
+            options.settings,
             numbering=numbering,
         ),
         store=RecordStore(options.claims_dir, cdi),

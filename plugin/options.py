@@ -14,7 +14,9 @@ from agent.health import state_file
 from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.number_file import folder_of
+from agent.inventory.options.settings import Settings
 from agent.inventory.vfs.rules import VfRules
+from agent.policy.effect_file import EffectFile
 from daemon.command_line import require
 from plugin.base.claim_uid import UID_RULE, is_uid
 from plugin.kubelet import sockets
@@ -37,7 +39,8 @@ class Options:
            ``imex_channels`` how many of them are offered;
            ``cdi_hook`` NVIDIA's program that updates loaders' caches, as the host names it, None for none;
            ``machine_dir`` the folder of a simulated machine, None for this machine;
-           ``has_metadata`` whether containers find metadata files of their devices.
+           ``has_metadata`` whether containers find metadata files of their devices; ``policy`` the file with
+           the policy of the fleet's nodes, None without any; ``replaced`` the given options that it replaces.
     Units: ``call_wait_s`` how many seconds a call may wait for everything together, unless its caller waits
            less long: below the kubelet's 45 s. Of these ``holder_wait_s`` for devices that another claim is
            about to release, ``device_wait_s`` for a device that a NIC's driver makes a moment later.
@@ -63,6 +66,8 @@ class Options:
     vfs: VfRules | None = None
     split: SplitGpus | None = None
     machine_dir: Path | None = None
+    policy: Path | None = None
+    replaced: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(is_driver(self.driver_name), "--driver-name", self.driver_name, DRIVER_RULE)
@@ -85,6 +90,22 @@ class Options:
             size = len(os.fsencode(socket))
             rule = f"has {size} bytes; the path of a unix socket has at most {PATH_BYTES}"
             require(size <= PATH_BYTES, "--kubelet-dir and --driver-name", socket, rule)
+
+    @property
+    def settings(self) -> Settings:
+        """Return what the node offers by these options."""
+        return Settings(
+            linked=self.linked,
+            modes=self.modes,
+            split=self.split,
+            imex_channels=self.imex_channels,
+            vfs=self.vfs,
+        )
+
+    @property
+    def effect_file(self) -> EffectFile:
+        """Return the file that says what is in effect of the policy, which the agent reads."""
+        return EffectFile(self.gpu_numbers_dir, self.node_name)
 
     @property
     def data_dir(self) -> Path:

@@ -35,6 +35,7 @@ _SUBCOMMANDS: Final = frozenset(
         "explain",
         "node",
         "pending",
+        "policy",
         "show",
         "validate",
     )

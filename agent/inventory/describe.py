@@ -115,6 +115,7 @@ def _describer_of_gpus(inventory: Inventory, versions: DriverVersions, driver: s
         has_shares=inventory.linked is not None,
         split=inventory.split,
         direct_switches=inventory.direct_switches,
+        attributes=inventory.attributes,
     )
 
 
@@ -165,8 +166,13 @@ def _not_offered(inventory: Inventory, gpus: GpuDescriber) -> list[str]:
     missing = {number: f"GPU {number} is missing" for number in inventory.modes.by_number.keys() - known}
     none = "it can be used in none of the modes that it is offered in"
     unoffered = known - offered - inventory.pools_of_gpus.keys()
-    empty = {number: none for number in unoffered if inventory.modes.of(number) != ModesOfGpu()}
+    empty = {number: none for number in unoffered if _is_meant_otherwise(inventory.modes.of(number))}
     return [f"{gpu_name(number)}: {reason}" for number, reason in sorted((missing | empty).items())]
+
+
+def _is_meant_otherwise(modes: ModesOfGpu) -> bool:
+    """Whether a GPU that offers nothing was to offer something that is not usual."""
+    return modes != ModesOfGpu() and not modes.is_none
 
 
 def _not_split(inventory: Inventory) -> list[str]:

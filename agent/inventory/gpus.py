@@ -23,6 +23,7 @@ from agent.inventory.names import (
     profile_label,
 )
 from agent.inventory.numbers.numbering import NumberedGpu
+from agent.inventory.operator_attributes import NO_ATTRIBUTES, OperatorAttributes
 from agent.inventory.published import MigPartition, PublishedDevice, WholeGpu
 from agent.inventory.shared_gpus import (
     SHARING_MODES,
@@ -56,12 +57,15 @@ class GpuDescriber:
         has_shares: bool = False,
         split: SplitGpus | None = None,
         direct_switches: Collection[Bdf] = (),
+        attributes: OperatorAttributes = NO_ATTRIBUTES,
     ) -> None:
         self.driver = driver
         self.versions = versions
         self._has_shares = has_shares
         self._split = split
         self._direct_switches = direct_switches
+        self._attributes = attributes
+        self._stated = sorted({key for one in attributes.gpus.values() for key in one})
         self.shared: dict[str, Mixin] = {}
         self.by_name: dict[DeviceName, PublishedDevice] = {}
         self.left_out: list[str] = []
@@ -84,7 +88,7 @@ class GpuDescriber:
             (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
             for placement in profile.placements
-            if entry.offers_partitions and modes.mig
+            if entry.offers_partitions and modes.offers(profile.name)
         ]
         partitions = [self._partition(entry, profile, placement) for profile, placement in places]
         leaves: list[CompositeDevice] = []
@@ -237,6 +241,7 @@ class GpuDescriber:
             | topology_attributes(entry.function, self.driver)
             | dict(direct_attribute(entry.function, self.driver, self._direct_switches))
             | dict(address_attribute(entry.function))
+            | dict(self._attributes.of_gpu(gpu.uuid))
         )
 
     def _parent_attributes(self, entry: GpuEntry, mode: _Attributes) -> _Attributes:
@@ -265,7 +270,7 @@ class GpuDescriber:
 
     def _within_limit(self, attributes: _Attributes, size: int, who: str, they: str) -> _Attributes:
         """Return the attributes of devices that have ``size`` properties; what is left out is told."""
-        given_up = _given_up(attributes, size, expendable(self.driver))
+        given_up = _given_up(attributes, size, (*expendable(self.driver), *self._stated))
         if given_up:
             keys = ", ".join(bare(name, self.driver) for name in given_up)
             why = f"with {size} attributes and capacities {they} would exceed {limits.PROPERTIES}"

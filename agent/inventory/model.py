@@ -22,6 +22,7 @@ from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
 from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.numbers.unlisted import UnlistedGpu
+from agent.inventory.operator_attributes import NO_ATTRIBUTES, OperatorAttributes
 from agent.inventory.published import Hardware, PublishedDevice, WholeNic, hardware_of
 from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
@@ -123,7 +124,8 @@ class Inventory:
            ``unlisted`` the GPUs that PCI shows and the driver does not list, by number;
            ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered;
            ``unread`` are the parts of which something could not be read; ``remembered`` are the GPUs and the
-           functions of NICs that are here as an earlier look found them.
+           functions of NICs that are here as an earlier look found them; ``excluded_nics`` and, by NIC,
+           ``excluded_vfs`` are not offered; ``attributes`` are what the operator says of devices.
     """
 
     node: str
@@ -146,6 +148,9 @@ class Inventory:
     pools_of_gpus: Mapping[int, str] = field(default_factory=dict)
     unread: frozenset[Part] = frozenset()
     remembered: frozenset[GpuUuid | Bdf] = frozenset()
+    excluded_nics: frozenset[Bdf] = frozenset()
+    excluded_vfs: Mapping[Bdf, frozenset[int]] = field(default_factory=dict)
+    attributes: OperatorAttributes = NO_ATTRIBUTES
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""

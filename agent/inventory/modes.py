@@ -31,7 +31,8 @@ class ModesOfGpu:
     """The modes in which one GPU is offered.
 
     Shape: ``shared`` and ``mps`` are None where the GPU is not shared so; ``keeps_mig`` whether MIG mode is
-           set once and stays, which leaves room for no other mode.
+           set once and stays, which leaves room for no other mode; ``profiles`` those in which it is cut by
+           MIG, None for all that it has. Without any mode the GPU is excluded.
     Units: ``shared``, ``mps`` percent of the GPU's memory and multiprocessors that the claims of this mode
            have together. With 100 the mode uses the GPU alone, with less both may use it at once.
     """
@@ -41,6 +42,7 @@ class ModesOfGpu:
     shared: int | None = None
     mps: int | None = None
     keeps_mig: bool = False
+    profiles: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         is_alone = (self.whole, self.mig, self.shared, self.mps) == (False, True, None, None)
@@ -57,6 +59,15 @@ class ModesOfGpu:
             "mps": self.mps is not None,
         }
         return ",".join(word for word, is_there in has.items() if is_there)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the GPU is offered in no mode at all."""
+        return (self.whole, self.mig, self.shared, self.mps) == (False, False, None, None)
+
+    def offers(self, profile: str) -> bool:
+        """Whether partitions of a MIG profile are offered."""
+        return self.mig and (self.profiles is None or profile in self.profiles)
 
     @property
     def is_side_by_side(self) -> bool:

@@ -19,11 +19,11 @@ from typing import Final
 from agent.hardware.types import PhysicalFunction
 from agent.inventory.judgement import modes_of, why_not_netdev
 from agent.inventory.model import Group, Inventory
-from agent.inventory.multus import multus_attributes
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.nic_facts import FunctionFacts
 from agent.inventory.published import NicVf, PublishedDevice
 from agent.inventory.topology import address_attribute, direct_attribute, topology_attributes
+from agent.inventory.vfs.multus import multus_attributes
 from agent.inventory.vfs.rules import VfRate
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.configuration.values import VfMode
@@ -96,7 +96,10 @@ class NicDescriber:
             name=name,
             includes=(nic_name(pf.function.bdf), self._share_kind(published)),
             sources=(nic_name(pf.function.bdf),),
-            attributes=self._own(own) | dict(address_attribute(function)) | dict(multus),
+            attributes=self._own(own)
+            | dict(address_attribute(function))
+            | dict(multus)
+            | dict(inventory.attributes.of_vf(pf.function.bdf, published.index)),
         )
 
     def _share_kind(self, published: NicVf) -> str:
@@ -144,7 +147,8 @@ class NicDescriber:
             "dataDirectPciAddress": str(direct.bdf) if direct is not None else None,
         }
         place = topology_attributes(pf.function, self.driver)
-        return self._own(found) | place | dict(direct_attribute(direct, self.driver))
+        stated = dict(inventory.attributes.of_nic(pf.function.bdf))
+        return self._own(found) | place | dict(direct_attribute(direct, self.driver)) | stated
 
     def _own(self, values: dict[str, AttributeValue | None]) -> dict[QualifiedName, AttributeValue]:
         """Return attributes under their full names, without those that are unknown."""

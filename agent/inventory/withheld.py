@@ -28,6 +28,7 @@ class Cause(StrEnum):
     VFIO_DRIVER = "vfio-driver"
     OTHER_DRIVER = "other-driver"
     DEAD = "dead"
+    POLICY = "policy"
 
 
 @dataclass(frozen=True, slots=True)

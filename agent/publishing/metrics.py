@@ -47,6 +47,12 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
         "Devices with which something is wrong, by cause and by what follows: note, no-new-pods or evict.",
         ("cause", "severity"),
     ),
+    "policy_refused": Definition(
+        "gauge", "1 while the policy file is refused and an earlier policy stays in effect."
+    ),
+    "policy_waiting_devices": Definition(
+        "gauge", "Devices on which the policy is not in effect yet, because claims have them."
+    ),
     "unlisted_gpus": Definition(
         "gauge",
         "GPUs that PCI shows and the driver does not list, by reason. No claim can have them.",

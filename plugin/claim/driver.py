@@ -14,7 +14,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from typing import Final
 
 from agent.hardware.errors import HardwareError
-from agent.inventory.vfs.rules import VfRules
+from agent.policy.effect_file import EffectFile
+from agent.policy.watched import WatchedPolicy
 from plugin.base.budget import Budget, Budgets
 from plugin.base.claim_uid import checked_uid
 from plugin.base.errors import (
@@ -33,6 +34,7 @@ from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.figures.figures import Figures
 from plugin.claim.members import NO_POOLS, Pools
 from plugin.claim.modes.care import ModeCare
+from plugin.claim.modes.policy_care import PolicyCare
 from plugin.claim.parked import ParkedClaims
 from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
 from plugin.claim.ports import ClaimFinder, LookObserver
@@ -73,7 +75,8 @@ class Driver:
         steps: ClaimSteps,
         locks: Locks,
         budgets: Budgets,
-        vf_rules: VfRules | None = None,
+        effect_file: EffectFile,
+        policy: WatchedPolicy | None = None,
         metrics: Metrics | None = None,
         known_health: KnownHealth | None = None,
     ) -> None:
@@ -89,15 +92,17 @@ class Driver:
         self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons), known_health)
         self.claim_health = ClaimHealth(store, self.health)
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
-        self.mode_care = ModeCare(modes=steps.mig_modes, node=steps.node, store=store, locks=locks)
+        self.mode_care = ModeCare(modes=lambda: steps.mig_modes, node=steps.node, store=store, locks=locks)
         self.vf_keeper = VfKeeper(
-            machine=machine, store=store, made=steps.made_vfs, locks=locks, rules=vf_rules
+            machine=machine, store=store, made=steps.made_vfs, locks=locks, rules=lambda: steps.node.vfs
         )
-        self.vf_keeping = VfKeeping(self.vf_keeper)
+        has_rules = policy is not None or steps.node.vfs is not None
+        self.vf_keeping = VfKeeping(self.vf_keeper, is_needed=has_rules)
         self.reconciling = Reconciling()
         self._steps = steps
         self._locks = locks
         self._claim_locks = ClaimLocks(locks, steps.node)
+        self.policy = self._policy_care(policy, effect_file)
         self._repairer = Repairer(steps, self._claim_locks)
         self._kept = ToldKept(_log)
         self._boot = machine.boot
@@ -237,6 +242,7 @@ class Driver:
         """
         found = repair_at_start(self._repairer, self._kept, self.metrics)
         self.care.look_after()
+        self.policy.look_after()
         self.mode_care.look_after()
         self.vf_keeper.forget_gone()
         return found
@@ -267,6 +273,23 @@ class Driver:
             if claim is not None:
                 records.append(resolve(claim, self._node.snapshot.devices, self._boot.boot_id()))
         return frozenset(target for one in records if one is not None for target in one.lock_targets)
+
+    def _policy_care(self, policy: WatchedPolicy | None, file: EffectFile) -> PolicyCare:
+        return PolicyCare(
+            watched=policy,
+            file=file,
+            node=self._steps.node,
+            store=self._steps.store,
+            boot_id=self._steps.machine.boot.boot_id,
+            locks=self._claim_locks,
+            budgets=self.budgets,
+            changed=self._policy_changed,
+        )
+
+    def _policy_changed(self) -> None:
+        """Make the hardware what the policy says, as far as nothing is in use."""
+        self.mode_care.look_after()
+        self.vf_keeping.look_again()
 
     def _settle_if_free(self, uid: ClaimUid) -> None:
         """Undo a claim, unless somebody works on it or its hardware. Raises: LockTimeout."""
@@ -322,6 +345,7 @@ class Driver:
                     with self._timed("prepare", "confirm"):
                         return self._answer(steps.confirm(earlier, plan))
                 preparation.earlier = None
+            self._refuse_outdated(preparation, plan)
             steps.refuse(plan)
             # The placeholder's file is durable already, so its next lines need no sync.
             write = self._store.note if preparation.has_placeholder else self._store.save
@@ -340,6 +364,12 @@ class Driver:
 
     def _timed(self, method: str, step: str) -> AbstractContextManager[None]:
         return self.metrics.timed("step_seconds", self.budgets.clock, method=method, step=step)
+
+    def _refuse_outdated(self, preparation: Preparation, plan: Plan) -> None:
+        """Refuse a plan that was made before the policy changed: the device may be offered otherwise now."""
+        if plan.node.effect is not self._node.effect and plan.node.effect != self._node.effect:
+            reason = "the policy of the node changed meanwhile"
+            raise NotReady("prepare", f"claim {preparation.ref}", reason, "it is retried")
 
     def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
         return answer(record, has_metadata=self._steps.metadata.is_wanted)

@@ -46,6 +46,7 @@ _REGISTRATION: Final = "pluginregistration.Registration"
 _OPTIONS: Final = (("grpc.http2.bdp_probe", 0),)
 _FOLDER_MODE: Final = 0o750
 _LOOK_S: Final = 5.0
+_POLICY_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -139,6 +140,7 @@ def _caring(driver: Driver, looks: Looks) -> Iterator[None]:
         closing(driver.reconciling),
         repeated("MPS daemons", _LOOK_S, driver.care.look_after),
         repeated("parked claims", _LOOK_S, driver.parked.look_after),
+        repeated("policy", _POLICY_S, driver.policy.look_after),
     ):
         driver.reconciling.begin(looks.look)
         yield

@@ -10,19 +10,22 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent.hardware.errors import TimedOut
 from agent.hardware.ports import Readers
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
-from agent.inventory.model import NO_FABRIC, Fabric, LinkedGpus, NodeDevices, SplitGpus
+from agent.inventory.model import NO_FABRIC, Fabric, Inventory, NodeDevices
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.kept import NumbersUnknown
 from agent.inventory.numbers.numbering import NumberedGpu, Numbering, in_pci_order
+from agent.inventory.options.settings import Settings
 from agent.inventory.published import Hardware, MigComputeInstance, MigPartition
 from agent.inventory.vfs.rules import VfRules
+from agent.policy.applied import settings_on
+from agent.policy.resolved import Resolved
 from plugin.base.in_flight import HUNG_AFTER_S
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.texts import gpu_text
@@ -35,7 +38,8 @@ class NodeSnapshot:
     """One reading of the node.
 
     Shape: ``gpus`` those that could be read, among them every GPU of ``devices``; ``instances`` the GIs of
-           each of them; ``fabric`` how they are joined; ``unread`` what could not be read, and why.
+           each of them; ``fabric`` how they are joined; ``unread`` what could not be read, and why;
+           ``inventory`` the node as it was read; ``effect`` what of the policy was in effect then.
     """
 
     devices: NodeDevices
@@ -43,6 +47,8 @@ class NodeSnapshot:
     instances: Mapping[GpuUuid, tuple[GpuInstance, ...]]
     fabric: Fabric = NO_FABRIC
     unread: tuple[str, ...] = ()
+    inventory: Inventory | None = None
+    effect: Resolved | None = None
 
     def has_graphics(self, hardware: Hardware) -> bool:
         """Whether a MIG device is of a profile with graphics."""
@@ -59,10 +65,8 @@ class NodeSnapshot:
 class Node:
     """The node of one driver. Units: ``reading_s`` how many seconds another's reading is waited for.
 
-    Shape: ``name`` its own and its pool's; ``linked`` the table of partitions, ``modes`` in which the GPUs
-           are offered, ``split`` those whose GPU instances are in parts, ``imex_channels`` how many are
-           offered, ``vfs`` the rules for VFs, ``numbering`` gives the GPUs their numbers; all as the agent
-           has them.
+    Shape: ``name`` its own and its pool's; ``options`` what it offers by the options of the program;
+           ``numbering`` gives the GPUs their numbers; all as the agent has them.
     """
 
     def __init__(
@@ -70,27 +74,36 @@ class Node:
         readers: Readers,
         name: str,
         driver: str,
-        linked: LinkedGpus | None = None,
-        modes: GpuModes | None = None,
+        options: Settings | None = None,
         *,
-        imex_channels: int = 0,
-        vfs: VfRules | None = None,
-        split: SplitGpus | None = None,
         reading_s: float = HUNG_AFTER_S,
         numbering: Numbering = in_pci_order,
     ) -> None:
         self._readers = readers
         self.name = name
         self._driver = driver
-        self._linked = linked
-        self.modes = modes or GpuModes()
-        self._imex_channels = imex_channels
-        self._vfs = vfs
-        self._split = split
+        self._options = self._settings = options or Settings()
+        self.effect: Resolved | None = None
         self._reading_s = reading_s
         self._numbering = numbering
         self._reading = threading.Lock()
         self._snapshot: NodeSnapshot | None = None
+
+    @property
+    def modes(self) -> GpuModes:
+        """Return in which modes the GPUs are offered, as the last reading has it."""
+        return self._settings.modes
+
+    @property
+    def vfs(self) -> VfRules | None:
+        """Return how many VFs the NICs shall have, as the last reading has it."""
+        return self._settings.vfs
+
+    def follow(self, effect: Resolved | None) -> None:
+        """Use what is in effect of the node's policy from the next reading on; None without a policy."""
+        if effect != self.effect:
+            self.effect = effect
+            self._snapshot = None
 
     @property
     def snapshot(self) -> NodeSnapshot:
@@ -135,18 +148,15 @@ class Node:
             self._reading.release()
 
     def _read(self, numbering: Numbering) -> NodeSnapshot:
-        inventory = replace(
-            discover(self._readers, self.name, numbering),
-            linked=self._linked,
-            modes=self.modes,
-            split=self._split,
-            imex_channels=self._imex_channels,
-            vfs=self._vfs,
-        )
+        inventory, effect = discover(self._readers, self.name, numbering), self.effect
+        settings = self._options if effect is None else settings_on(self._options, effect, inventory)
+        self._settings = settings
         return NodeSnapshot(
-            describe(inventory, self._driver),
+            describe(settings.on(inventory), self._driver),
             {entry.gpu.uuid: entry.gpu for entry in inventory.gpus},
             {entry.gpu.uuid: entry.instances for entry in inventory.gpus},
             inventory.fabric,
             tuple(f"{gone.what}: {gone.reason}" for gone in inventory.unreadable),
+            inventory,
+            effect,
         )

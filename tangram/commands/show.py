@@ -17,6 +17,7 @@ from agent.inventory.model import Inventory, NodeDevices
 from agent.inventory.numbers.kept import ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, in_pci_order
+from agent.policy.effect_file import EffectFile, Stored
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
@@ -24,10 +25,12 @@ from tangram.node_options.gpu_modes import add_gpu_modes, refuse_without_node, w
 from tangram.node_options.imex import add_imex, imex_channels
 from tangram.node_options.multus import add_multus, with_multus
 from tangram.node_options.partitions import add_partitions, with_partitions
+from tangram.node_options.policy import LABELS, POLICY, add_policy, with_policy
 from tangram.node_options.vf_rules import add_vf_rules, with_vf_rules
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import pcie_tree
+from tangram.pictures.policy import policy_picture, stored_value
 from tangram.pictures.sizes import sizes_markdown, sizes_table
 from tangram.pictures.withheld import withheld_table
 from tangram.program.throwaway import throwaway_folder
@@ -40,10 +43,11 @@ SLICE_FORMS = ("composite", "v1", "v1-1.34")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A node as it publishes itself."""
+    """A node as it publishes itself. Shape: ``policy`` what of it is in effect, None without a policy."""
 
     inventory: Inventory
     devices: NodeDevices
+    policy: Stored | None = None
 
 
 def add(parsers: Subparsers) -> None:
@@ -70,6 +74,7 @@ def add(parsers: Subparsers) -> None:
     add_imex(parser)
     add_vf_rules(parser)
     add_multus(parser)
+    add_policy(parser)
     parser.add_argument(
         "--compatibility",
         action="store_true",
@@ -92,12 +97,13 @@ def _run(options: Namespace, face: Face) -> int:
         from tangram.commands import show_files
 
         return show_files.run(options, face)
-    with _readers(options, face) as (readers, name, numbering):
+    with _readers(options, face) as (readers, name, numbering, effect_file):
         found = with_gpu_modes(with_partitions(discover(readers, name, numbering), options), options)
         found = replace(found, imex_channels=imex_channels(options))
         found = with_vf_rules(found, options)
         found = with_multus(found, options)
-        shown = described(found, options.driver_name or DEFAULT_DRIVER)
+        found, stored = with_policy(found, options, effect_file)
+        shown = replace(described(found, options.driver_name or DEFAULT_DRIVER), policy=stored)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
     elif options.json:
@@ -118,6 +124,8 @@ def _check(options: Namespace) -> None:
             "--multus-resource": options.multus_resource,
             "--vfs": options.vfs,
             "--imex-channels": options.imex_channels or None,
+            POLICY: options.policy,
+            LABELS: options.node_labels,
         }
         for option, given in others.items():
             if given is not None:
@@ -145,19 +153,20 @@ def described(inventory: Inventory, driver: str) -> Shown:
 
 
 @contextmanager
-def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str, Numbering]]:
+def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str, Numbering, EffectFile | None]]:
     if options.real:
         name = checked_node_name(options.node_name or host_name())
         folder = folder_of(_KUBELET, options.driver_name or DEFAULT_DRIVER, None)
-        yield face.machines.real(), name, ReadNumbers(NumberFile(folder, name))
+        yield face.machines.real(), name, ReadNumbers(NumberFile(folder, name)), EffectFile(folder, name)
     elif options.machine is not None:
         node = face.machines.attached(options.machine)
-        file = NumberFile(folder_of(_KUBELET, DEFAULT_DRIVER, options.machine), node.name)
-        yield node.machine.readers, node.name, ReadNumbers(file)
+        folder = folder_of(_KUBELET, DEFAULT_DRIVER, options.machine)
+        numbers, effect = NumberFile(folder, node.name), EffectFile(folder, node.name)
+        yield node.machine.readers, node.name, ReadNumbers(numbers), effect
     elif options.node is not None:
         with throwaway_folder() as folder:
             node = face.machines.simulated(options.node, folder / "machine")
-            yield node.machine.readers, node.name, in_pci_order
+            yield node.machine.readers, node.name, in_pci_order, None
     else:
         raise bad_argument("show", None, "name --node, --machine, --real, --file or --cluster")
 
@@ -168,6 +177,7 @@ def _plain(shown: Shown) -> dict[str, Any]:
         "devices": rows(shown.devices.pool),
         "leftOut": shown.devices.left_out,
         "withheld": shown.devices.withheld,
+        "policy": None if shown.policy is None else stored_value(shown.policy),
         "sizes": list(sizes_of(shown.devices)),
     }
 
@@ -181,6 +191,9 @@ def _draw(shown: Shown, face: Face) -> None:
     if shown.devices.withheld:
         face.out.heading("Withheld: not offered, since they cannot be prepared")
         face.out.show(withheld_table(shown.devices.withheld))
+    if shown.policy is not None:
+        face.out.heading("Policy in effect")
+        face.out.show(*policy_picture(shown.policy, shown.inventory))
     face.out.heading("Slices")
     face.out.show(sizes_table(list(sizes_of(shown.devices))))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
-from agent.inventory import multus
 from agent.inventory.model import Inventory
+from agent.inventory.vfs import multus
 from daemon.command_line import InvalidOption
 from tangram.errors import BadInput
 from tangram.face import Parser

@@ -135,6 +135,7 @@ def test_what_keeps_the_usual_name_is_no_drivers_name(overlay, named_otherwise):
         *((kind, USUAL) for kind in ("ClusterRole", "ValidatingAdmissionPolicy")),  # the group of an API
         *(("DeviceClass", f"{kind}.{USUAL}") for kind in ("gpu", "mig", "nic", "vf", "vfio", "netdev")),
         ("DeviceClass", "tangram.dev/v1alpha1"),  # the version of configurations
+        ("ConfigMap", f"apiVersion: {USUAL}/v1alpha1\nkind: NodePolicy\nrules: []\n"),  # and of policies
         *([("DaemonSet", "tangram.dev/node")] if overlay != "overlays/simulated" else []),
     }
 

@@ -19,7 +19,7 @@ from scheduler_core.model.names import qualified
 
 OPTION: Final = "--imex-channels"
 TYPE: Final = "imex-channel"
-_MOST: Final = 2048
+MOST: Final = 2048
 """How many channels the driver makes by default. Its parameter can raise the number."""
 
 
@@ -37,7 +37,7 @@ def add_option(parser: ArgumentParser) -> None:
 
 def read_imex_channels(count: int) -> int:
     """Return how many channels are offered. Raises: InvalidOption."""
-    require(0 <= count <= _MOST, OPTION, count, f"must be from 0 to {_MOST}")
+    require(0 <= count <= MOST, OPTION, count, f"must be from 0 to {MOST}")
     return count
 
 

@@ -13,8 +13,9 @@ from typing import Final
 
 from agent.hardware.errors import HardwareError
 from agent.inventory.numbers.file_format import Damaged
-from agent.inventory.numbers.number_file import NotKept, NumberFile
+from agent.inventory.numbers.number_file import NumberFile
 from agent.inventory.numbers.numbering import GpusSeen, Numbers, Witness, first_numbers, with_new_gpus
+from agent.inventory.numbers.shared_file import NotKept
 
 _log = logging.getLogger(__name__)
 _REBUILT: Final = "GpuNumbersRebuilt"

@@ -19,7 +19,10 @@ def why_not_in_modes(name: DeviceName, modes: Mapping[int, ModesOfGpu]) -> str:
     for number in numbers_in(name):
         found = modes.get(number)
         if found is not None and not _is_offered(name, number, found):
-            return f"{gpu_name(number)} is offered in other modes: {OPTION} has {found.words} for it"
+            if found.is_none:
+                return f"{gpu_name(number)} is excluded by the policy of the node"
+            said = f"{OPTION} has {found.words} for it, or the policy of the node"
+            return f"{gpu_name(number)} is offered in other modes: {said}"
     return ""
 
 

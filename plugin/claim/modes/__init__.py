@@ -1,1 +1,1 @@
-"""MIG modes beside claims: those that are to stay on."""
+"""The modes of GPUs that stay on, and the node's policy: what of it is in effect, and putting it there."""

@@ -7,7 +7,7 @@ that a claim has. What fails is logged once and tried again at the next look; th
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from agent.hardware.errors import HardwareError
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 class ModeCare:
     """Looks after the modes that stay on. Any number of processes may do so at once."""
 
-    modes: MigModes
+    modes: Callable[[], MigModes]
     node: Node
     store: RecordStore
     locks: Locks
@@ -52,7 +52,7 @@ class ModeCare:
 
     def _kept(self) -> Iterator[NumberedGpu]:
         for gpu in self.node.snapshot.gpus.values():
-            if gpu.mig is not None and self.modes.policy.of(gpu.number).keeps_mig:
+            if gpu.mig is not None and self.node.modes.of(gpu.number).keeps_mig:
                 yield gpu
 
     def _turn_on(self, gpu: NumberedGpu) -> None:
@@ -61,4 +61,4 @@ class ModeCare:
             census = self.store.census()
             # A claim in quarantine may hold any GPU whole.
             if not census.quarantined and not any(target in one.lock_targets for one in census.records):
-                self.modes.turn_on(gpu)
+                self.modes().turn_on(gpu)

@@ -40,7 +40,7 @@ class VfKeeper:
     store: RecordStore
     made: MadeVfStore
     locks: Locks
-    rules: VfRules | None
+    rules: Callable[[], VfRules | None]
     _told: dict[Bdf, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def keep(self, warn: Warn) -> bool:
@@ -48,8 +48,9 @@ class VfKeeper:
 
         A reason that is new is logged and told with ``warn``.
         """
+        rules = self.rules()
         try:
-            nics = self._nics() if self.rules is not None else {}
+            nics = self._nics(rules) if rules is not None else {}
         except HardwareError as error:
             _log.warning("the number of VFs is not checked: %s", error)
             return False
@@ -68,10 +69,9 @@ class VfKeeper:
         except (PluginError, HardwareError) as error:
             _log.error("which VFs were made is not checked: %s", error)
 
-    def _nics(self) -> dict[Bdf, VfRule]:
-        assert self.rules is not None, "the caller has looked"
+    def _nics(self, rules: VfRules) -> dict[Bdf, VfRule]:
         found = (one for one in self.machine.pci.nics() if isinstance(one, PhysicalFunction))
-        ruled = ((pf.function.bdf, self.rules.rule_of(pf)) for pf in found)
+        ruled = ((pf.function.bdf, rules.rule_of(pf)) for pf in found)
         return {bdf: rule for bdf, rule in ruled if rule is not None}
 
     def _kept(self, pf: Bdf, rule: VfRule, warn: Warn) -> bool:

@@ -20,17 +20,21 @@ _log = logging.getLogger(__name__)
 
 
 class VfKeeping:
-    """Keeps the number of VFs from ``begin`` to ``close``. ``close`` does not wait for a write that hangs."""
+    """Keeps the number of VFs from ``begin`` to ``close``. ``close`` does not wait for a write that hangs.
 
-    def __init__(self, keeper: VfKeeper) -> None:
+    Shape: ``is_needed`` whether there may be rules.
+    """
+
+    def __init__(self, keeper: VfKeeper, *, is_needed: bool) -> None:
         self._keeper = keeper
+        self._is_needed = is_needed
         self._wake = Event()
         self._is_over = False
         self._thread: Thread | None = None
 
     def begin(self, warn: Warn) -> None:
-        """Start the thread, where there are rules. ``warn`` tells people about the node."""
-        if self._keeper.rules is not None:
+        """Start the thread, where there may be rules. ``warn`` tells people about the node."""
+        if self._is_needed:
             self._thread = Thread(target=self._work, args=(warn,), name="vfs", daemon=True)
             self._thread.start()
 

@@ -220,7 +220,9 @@ def test_without_rules_nothing_is_read(bench: Any) -> None:
             raise AssertionError(f"{name} was asked for")
 
     keeper = bench.driver.vf_keeper
-    idle = VfKeeper(machine=NoMachine(), store=keeper.store, made=keeper.made, locks=keeper.locks, rules=None)
+    idle = VfKeeper(
+        machine=NoMachine(), store=keeper.store, made=keeper.made, locks=keeper.locks, rules=lambda: None
+    )
 
     assert idle.keep(lambda *_: None)
 

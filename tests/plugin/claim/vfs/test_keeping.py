@@ -18,8 +18,7 @@ LONG_S = 20.0  # more than any test takes
 class Keeper:
     """Looks as often as it is asked; ``outcomes`` are what the first looks come to."""
 
-    def __init__(self, *outcomes: Callable[[], bool], has_rules: bool = True) -> None:
-        self.rules = object() if has_rules else None
+    def __init__(self, *outcomes: Callable[[], bool]) -> None:
         self.outcomes = list(outcomes)
         self.looks = 0
         self.has_looked = Event()
@@ -35,7 +34,7 @@ class Keeper:
 
 
 def keeping_of(keeper: Keeper) -> VfKeeping:
-    return VfKeeping(cast(VfKeeper, keeper))
+    return VfKeeping(cast(VfKeeper, keeper), is_needed=True)
 
 
 def broken() -> bool:
@@ -62,9 +61,9 @@ def test_after_a_failure_it_looks_again_by_itself(failure: Callable[[], bool]) -
         keeper.awaited()
 
 
-def test_without_rules_it_never_looks() -> None:
-    keeper = Keeper(has_rules=False)
-    with closing(keeping_of(keeper)) as keeping:
+def test_where_there_can_be_no_rules_it_never_looks() -> None:
+    keeper = Keeper()
+    with closing(VfKeeping(cast(VfKeeper, keeper), is_needed=False)) as keeping:
         keeping.begin(lambda *_: None)
         keeping.look_again()
 

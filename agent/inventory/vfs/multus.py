@@ -22,7 +22,7 @@ OPTION: Final = "--multus-resource"
 RESOURCE_NAME: Final = QualifiedName("k8s.cni.cncf.io/resourceName")
 DEVICE_ID: Final = QualifiedName("k8s.cni.cncf.io/deviceID")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
-_RULE: Final = f"must be DOMAIN/NAME of at most {VALUE_LENGTH} characters, such as tangram.dev/vf"
+RULE: Final = f"must be DOMAIN/NAME of at most {VALUE_LENGTH} characters, such as tangram.dev/vf"
 
 
 def add_option(parser: ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def read_multus_resource(text: str | None) -> str | None:
     if text is not None:
         domain, _, name = text.partition("/")
         is_name = is_driver(domain) and _NAME.fullmatch(name) is not None
-        require(is_name and len(text) <= VALUE_LENGTH, OPTION, text, _RULE)
+        require(is_name and len(text) <= VALUE_LENGTH, OPTION, text, RULE)
     return text
 
 

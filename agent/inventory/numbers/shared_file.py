@@ -1,0 +1,125 @@
+"""A small file that several processes of a node share: read by all, replaced by one at a time.
+
+A process that dies at any moment leaves the old file or the new one. Writers exclude each other by a lock on
+the folder; readers need none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_ASIDE: Final = ".damaged"
+_FILE_MODE: Final = 0o644
+_FOLDER_MODE: Final = 0o755
+_TRIES: Final = 50
+_PAUSE_S: Final = 0.1
+
+
+class NotKept(Exception):
+    """The file can be neither read nor written now; the text says which file, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A file in a folder that is made where it is missing.
+
+    Units: ``sleep`` seconds; a writer waits 5 s for another one.
+    """
+
+    path: Path
+    sleep: Callable[[float], None] = time.sleep
+
+    def read(self, most: int) -> bytes | None:
+        """Return up to ``most + 1`` bytes, None where there is no file. Raises: NotKept."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                return os.read(descriptor, most + 1)
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise NotKept(f"{self.path} cannot be read: {error.strerror or error}") from error
+
+    def stamp(self) -> tuple[int, int, int] | None:
+        """Return what changes when the file is replaced, None where it is not there or cannot be seen."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers away for the length of a block. Raises: NotKept."""
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise NotKept(f"{folder} cannot be opened: {error.strerror or error}") from error
+        try:
+            self._lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def replace(self, data: bytes) -> None:
+        """Write the file; it survives a power cut. The caller holds the lock. Raises: NotKept."""
+        temporary = self.path.parent / f".{self.path.name}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            with open(os.open(temporary, flags, _FILE_MODE), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+            self._sync_folder()
+        except OSError as error:
+            raise NotKept(f"{self.path} cannot be written: {error.strerror or error}") from error
+
+    def set_aside(self) -> Path:
+        """Rename a damaged file and return its new path. The caller holds the lock. Raises: NotKept."""
+        aside = self.path.parent / f"{self.path.name}{_ASIDE}"
+        try:
+            with suppress(FileNotFoundError):
+                self.path.replace(aside)
+        except OSError as error:
+            raise NotKept(f"{self.path} cannot be renamed: {error.strerror or error}") from error
+        return aside
+
+    def remove(self) -> None:
+        """Remove the file, if it is there. Raises: NotKept."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise NotKept(f"{self.path} cannot be removed: {error.strerror or error}") from error
+
+    def _lock(self, descriptor: int) -> None:
+        folder = self.path.parent
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.sleep(_PAUSE_S)
+            except OSError as error:
+                raise NotKept(f"{folder} cannot be locked: {error.strerror or error}") from error
+            else:
+                return
+        raise NotKept(f"{folder} is locked by another process for {_TRIES * _PAUSE_S:g} s")
+
+    def _sync_folder(self) -> None:
+        """Make the new name durable: it is part of the folder, not of the file."""
+        descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

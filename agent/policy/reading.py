@@ -1,0 +1,85 @@
+"""PURE: reads a policy strictly: a field unknown, of another type, out of range or without effect is refused.
+
+Takes a plain document; returns a policy or one error with the path of the field, the value and the rule.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agent.inventory.fabric import imex
+from agent.inventory.partitions import shipped_boards
+from agent.inventory.vfs import multus
+from agent.policy.entry_fields import MOST, refuse_silent
+from agent.policy.gpu_entries import read_gpu_rule
+from agent.policy.model import API_VERSION, KIND, InvalidPolicy, Linked, Policy, Rule
+from agent.policy.nic_entries import read_nic_rule
+from agent.policy.node_selector import read_nodes
+from daemon.command_line import InvalidOption
+from scheduler_core.base.errors import CoreError
+from scheduler_core.codec.fields import Fields
+from scheduler_core.frontends.configuration.fields import optional_integer
+from scheduler_core.frontends.partitions.table import HONOR, PREFER, table_of
+
+_SAYS: Final = ("gpus", "nics", "partitions", "imexChannels", "multusResource")
+
+
+def read_policy(subject: str, content: object) -> Policy:
+    """Return the policy of a document. Shape: ``subject`` names the file. Raises: InvalidPolicy."""
+    top = Fields(content, subject, "", InvalidPolicy)
+    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if top.text(key) != wanted:
+            raise top.refuse(key, f"must be {wanted}", top.text(key))
+    top.only("apiVersion", "kind", "metadata", "rules")
+    if "rules" not in top.values:
+        raise top.refuse("rules", "is required; an empty list leaves every node as it is")
+    return Policy(subject, tuple(_rule(one) for one in top.children("rules", MOST)))
+
+
+def _rule(fields: Fields) -> Rule:
+    fields.only("nodes", *_SAYS)
+    refuse_silent(fields, _SAYS)
+    return Rule(
+        path=fields.path,
+        nodes=read_nodes(fields),
+        gpus=tuple(read_gpu_rule(one) for one in fields.children("gpus", MOST)),
+        nics=tuple(read_nic_rule(one) for one in fields.children("nics", MOST)),
+        linked=_linked(fields),
+        imex_channels=optional_integer(fields, "imexChannels", least=0, most=imex.MOST),
+        multus_resource=_multus(fields),
+    )
+
+
+def _linked(rule: Fields) -> Linked | None:
+    if not rule.has("partitions"):
+        return None
+    said = rule.child("partitions")
+    said.only("board", "table", "policy")
+    if said.has("board") == said.has("table"):
+        raise said.refuse("", "must have either board or table")
+    policy = said.text("policy", PREFER)
+    if policy not in (HONOR, PREFER):
+        raise said.refuse("policy", f"must be {HONOR} or {PREFER}", policy)
+    if said.has("board"):
+        board = said.text("board")
+        if board not in shipped_boards():
+            raise said.refuse("board", f"must be one of {', '.join(shipped_boards())}", board)
+        return Linked(board=board, is_honored=policy == HONOR)
+    table = said.child("table")
+    try:
+        found = table_of(f"{rule.subject}: {table.path}", table.values, any_name=True)
+    except CoreError as error:
+        raise table.refuse("", str(error)) from error
+    if not any(found.by_size.values()):
+        raise table.refuse("", "has no partition")
+    return Linked(table=table.values, is_honored=policy == HONOR)
+
+
+def _multus(rule: Fields) -> str | None:
+    if not rule.has("multusResource"):
+        return None
+    text = rule.text("multusResource")
+    try:
+        return multus.read_multus_resource(text)
+    except InvalidOption as error:
+        raise rule.refuse("multusResource", multus.RULE, text) from error

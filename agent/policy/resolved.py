@@ -1,0 +1,69 @@
+"""PURE: what a policy means for the devices of one node, and what of it is in effect: the values of the file.
+
+The fields are the format on disk, so each is explicit. What is None is not said: the options count then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from agent.hardware.types import Bdf, GpuUuid
+from agent.inventory.modes import ModesOfGpu
+from agent.inventory.vfs.rules import VfRate, VfRule
+from agent.policy.model import AttributeValue
+
+
+class GpuSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What counts for one GPU. Shape: ``profiles`` sorted; ``modes`` without any mode excludes it."""
+
+    modes: ModesOfGpu | None = None
+    profiles: tuple[str, ...] | None = None
+    compute_instances: bool | None = None
+    attributes: dict[str, AttributeValue] = {}
+
+
+class VfSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What counts for one VF."""
+
+    excluded: bool = False
+    attributes: dict[str, AttributeValue] = {}
+
+
+class NicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What counts for one NIC. Shape: ``vfs`` by index; with ``keeps_vf_count`` nobody changes the number."""
+
+    excluded: bool | None = None
+    keeps_vf_count: bool = False
+    vf_rule: VfRule | None = None
+    vf_rate: VfRate | None = None
+    attributes: dict[str, AttributeValue] = {}
+    vfs: dict[int, VfSettings] = {}
+
+
+class LinkedSettings(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Groups of GPUs: the name of a shipped table, or a table."""
+
+    board: str | None = None
+    table: dict[str, Any] | None = None
+    is_honored: bool = False
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The settings of a node by device. Shape: GPUs by UUID, NICs by PCI address."""
+
+    gpus: dict[GpuUuid, GpuSettings] = {}
+    nics: dict[Bdf, NicSettings] = {}
+    linked: LinkedSettings | None = None
+    imex_channels: int | None = None
+    multus_resource: str | None = None
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A device that keeps its settings while claims have it. Shape: ``device`` as people know it."""
+
+    device: str
+    why: str

@@ -1,0 +1,104 @@
+"""What a policy means for a node, as a table: GPUs and NICs with the same settings in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agent.inventory.model import Inventory
+from agent.inventory.names import gpu_name, nic_name
+from agent.policy.effect_file import Stored
+from agent.policy.resolved import GpuSettings, NicSettings, Resolved
+
+_NOTHING = "as the options say"
+
+
+def settings_value(settings: Resolved) -> Mapping[str, Any]:
+    """Return settings for machines."""
+    found: Mapping[str, Any] = msgspec.to_builtins(settings, str_keys=True)
+    return found
+
+
+def stored_value(stored: Stored) -> Mapping[str, Any]:
+    """Return what is in effect for machines."""
+    return {
+        "settings": settings_value(stored.effect.settings),
+        "waiting": msgspec.to_builtins(stored.effect.waiting),
+        "problem": stored.problem or None,
+    }
+
+
+def policy_picture(stored: Stored, node: Inventory) -> Iterator[RenderableType]:
+    """Yield what is in effect on a node, what waits, and why the policy is refused."""
+    yield policy_table(stored.effect.settings, node)
+    for one in stored.effect.waiting:
+        yield Text(f"waits: {one.device}: {one.why}", style="yellow")
+    if stored.problem:
+        yield Text(f"refused: {stored.problem}", style="red")
+
+
+def policy_table(settings: Resolved, node: Inventory) -> Table:
+    """Draw the settings of a node's GPUs and NICs, and those of the node."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("devices")
+    table.add_column("settings")
+    rows: dict[str, list[str]] = {}
+    for entry in node.gpus:
+        text = _gpu_text(settings.gpus.get(entry.gpu.uuid, GpuSettings()))
+        rows.setdefault(f"{text}\0gpu", []).append(gpu_name(entry.gpu.number))
+    for pf in node.nics:
+        text = _nic_text(settings.nics.get(pf.function.bdf, NicSettings()))
+        rows.setdefault(f"{text}\0nic", []).append(nic_name(pf.function.bdf))
+    for text, names in rows.items():
+        table.add_row(", ".join(names), text.partition("\0")[0])
+    if node_text := "; ".join(_of_node(settings)):
+        table.add_row("the node", node_text)
+    return table
+
+
+def _gpu_text(one: GpuSettings) -> str:
+    parts = []
+    if one.modes is not None:
+        words = one.modes.words.replace("shared", "fraction").replace("mig:on", "mig (mode kept on)")
+        parts.append(f"offered as {words.replace(',', ', ')}" if words else "excluded")
+    if one.profiles is not None:
+        parts.append(f"MIG profiles {', '.join(one.profiles)}")
+    if one.compute_instances is not None:
+        parts.append("with compute instances" if one.compute_instances else "without compute instances")
+    return "; ".join([*parts, *_attributes(one.attributes)]) or _NOTHING
+
+
+def _nic_text(one: NicSettings) -> str:
+    parts = []
+    if one.excluded is not None:
+        parts.append("excluded" if one.excluded else "offered")
+    if one.keeps_vf_count:
+        parts.append("VFs as they are")
+    if one.vf_rule is not None:
+        when = "on demand" if one.vf_rule.on_demand else "always"
+        parts.append(f"{one.vf_rule.count} VFs {when}")
+    if one.vf_rate is not None:
+        parts.append(f"each VF {one.vf_rate.vf} of {one.vf_rate.nic} Mbit/s")
+    parts += _attributes(one.attributes)
+    for index, vf in one.vfs.items():
+        said = [*(["excluded"] if vf.excluded else []), *_attributes(vf.attributes)]
+        parts.append(f"VF {index}: {', '.join(said)}")
+    return "; ".join(parts) or _NOTHING
+
+
+def _attributes(attributes: Mapping[str, str | int | bool]) -> list[str]:
+    return [f"{key}={value}" for key, value in attributes.items()]
+
+
+def _of_node(settings: Resolved) -> Iterator[str]:
+    if settings.linked is not None:
+        yield f"partitions {settings.linked.board or 'of the table in the policy'}"
+    if settings.imex_channels is not None:
+        yield f"{settings.imex_channels} IMEX channels"
+    if settings.multus_resource is not None:
+        yield f"Multus resource {settings.multus_resource}"

@@ -1,0 +1,84 @@
+"""``tangram policy check`` and ``tangram show --policy``: what a policy means, without any machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+FLEET = "policy/fleet.yaml"
+HEAD = "apiVersion: tangram.dev/v1alpha1\nkind: NodePolicy\nrules:\n"
+
+
+def test_a_right_file_ends_with_status_0(tangram, examples: Path) -> None:
+    answer = tangram("policy", "check", examples / FLEET)
+
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.endswith("fleet.yaml: right; 3 rules\n")
+
+
+def test_a_wrong_file_is_one_message_with_its_line_and_status_2(tangram, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD + "- gpus:\n  - modes: [half]\n")
+
+    answer = tangram("policy", "check", file)
+
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert f"{file}:5: rules[0].gpus[0].modes[0]: 'half': must be one of" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("pool", "settings"),
+    [
+        ("training", "offered as whole; example.com/team=research"),
+        ("inference", "offered as mig (mode kept on); MIG profiles 1g.5gb, 2g.10gb, 3g.20gb"),
+        ("notebooks", "offered as whole, fraction, mps"),
+        ("none", "as the options say"),
+    ],
+)
+def test_the_settings_of_a_node_are_shown_by_its_labels(pool, settings, tangram, examples: Path) -> None:
+    labels = f"example.com/pool={pool}"
+    answer = tangram("policy", "check", examples / FLEET, "--node", "dgx-a100", "--node-labels", labels)
+
+    assert answer.status == 0
+    assert settings in answer.out
+
+
+def test_json_has_the_settings_by_device_and_what_matches_nothing(tangram, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD + "- gpus:\n  - select: {numbers: [9]}\n    modes: [mig]\n  - modes: [whole]\n")
+
+    answer = tangram("policy", "check", file, "--node", "a100x2", "--json").json
+
+    assert answer["valid"] is True
+    assert [one["modes"]["mig"] for one in answer["settings"]["gpus"].values()] == [False, False]
+    assert answer["warnings"] == ["rules[0].gpus[0]: matches no GPU of node a100x2"]
+
+
+def test_show_publishes_a_node_under_a_policy(tangram, examples: Path) -> None:
+    labels = "example.com/pool=inference"
+    shown = tangram(
+        "show", "--node", "a100x2", "--policy", examples / FLEET, "--node-labels", labels, "--json"
+    ).json
+
+    names = {name for row in shown["devices"] for name in row["names"]}
+    assert "gpu-0-mig-1g-5gb-0" in names
+    assert "gpu-0-mig-1g-10gb-0-1" not in names
+    assert not {name for name in names if name.startswith("gpu-1-mig")}
+    assert [one["device"] for one in shown["withheld"] if one["reason"]["cause"] == "policy"] == ["gpu-1"]
+
+
+def test_an_option_and_a_policy_about_the_same_thing_are_refused(tangram, examples: Path) -> None:
+    answer = tangram("show", "--node", "a100x2", "--policy", examples / FLEET, "--gpu-modes", "all=whole")
+
+    assert answer.status == 2
+    assert "speaks of what --gpu-modes of the command line says; remove the option" in answer.err
+
+
+@pytest.mark.parametrize("labels", ["a", "a=b,a=c", "=b"])
+def test_labels_that_are_none_are_refused(labels: str, tangram, examples: Path) -> None:
+    answer = tangram("policy", "check", examples / FLEET, "--node-labels", labels)
+
+    assert answer.status == 2
+    assert "--node-labels" in answer.err
