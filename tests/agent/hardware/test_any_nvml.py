@@ -54,6 +54,9 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
     pynvml._nvmlGetFunctionPointer_cache.clear()
 
 
+# An example of several long texts is printed at length, if at all: that is no failure of what is tried.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
 TEXTS = st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"\xff\xfe", b"x" * 4096, b"MIG ", b"\n"]))
 NUMBERS = st.one_of(st.integers(-3, 9), st.sampled_from([-(2**63), 2**31, 2**32 - 1, 2**64 - 1, 10**23]))
 CODES = st.one_of(st.integers(1, 30), st.sampled_from([999, -1, 10**6]))
