@@ -37,6 +37,7 @@ from agent.inventory.table_files import BadTable, read_table
 from agent.looks import Looks
 from agent.once import remarks_of, slices_of, write
 from agent.options import Options, read_options
+from agent.policy.effect_file import Stored
 from agent.policy.files import BadPolicy
 from agent.policy.following import FollowedPolicy, PolicyEvents
 from agent.policy.start import begin_policy
@@ -128,6 +129,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
             metrics=metrics,
             clock=clocks.monotonic,
             hear_facts=partial(_hear_facts, kept, watch),
+            follow=kept.follow,
         ),
         publications=publications,
         node=cluster.own_node(options.node_name),
@@ -249,10 +251,17 @@ def _discovery(
     metrics: Metrics,
     clock: Callable[[], float],
     hear_facts: Callable[[Facts], None],
+    follow: Callable[[HealthRules], None],
 ) -> Callable[[], Found]:
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
     foreign = ForeignFinder(readers.gpus, records.read)
-    policy = FollowedPolicy(options.effect_file, options.settings(linked), PolicyTold(metrics).heard)
+    told = PolicyTold(metrics)
+
+    def hear(stored: Stored) -> None:
+        told.heard(stored)
+        follow(stored.effect.settings.health or HealthRules())
+
+    policy = FollowedPolicy(options.effect_file, options.settings(linked), hear)
     settings = policy.settings if options.policy else None
     looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign, hear_facts, settings=settings)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.hardware.ports import Machine
+from agent.health.rules import HealthRules
 from agent.health.state_file import StateFile
 from agent.inventory.numbers import in_slices
 from agent.inventory.numbers.kept import KeptNumbers
@@ -59,24 +60,28 @@ def assemble(
     """
     calls, wait_s, metrics = calls or CallsInFlight(clock), options.call_wait_s, metrics or Metrics()
     machine = watched(replace(machine, files=RememberedFiles(machine.files)), calls)
+    waiting = Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep)
+    steps = _steps(machine, options, waiting, _numbering(options, published), metrics)
     driver = Driver(
         name=options.driver_name,
-        steps=_steps(
-            machine,
-            options,
-            Waiting(most_s=options.device_wait_s, clock=clock, sleep=sleep),
-            _numbering(options, published),
-            metrics,
-        ),
+        steps=steps,
         locks=Locks(path=options.lock_file, wait_s=wait_s, clock=clock, sleep=sleep, calls=calls),
         budgets=Budgets(wait_s=wait_s, holder_wait_s=options.holder_wait_s, clock=clock, sleep=sleep),
         effect_file=options.effect_file,
         policy=None if options.policy is None else WatchedPolicy(options.policy, options.replaced),
         metrics=metrics,
-        known_health=KnownHealth(StateFile(options.health_dir, options.node_name), machine.gpus),
+        known_health=KnownHealth(
+            StateFile(options.health_dir, options.node_name), machine.gpus, lambda: _health_rules(steps.node)
+        ),
     )
     driver.policy.load()
     return driver
+
+
+def _health_rules(node: Node) -> HealthRules:
+    """Return the rules of the policy that is in effect, else the table's."""
+    effect = node.effect
+    return HealthRules() if effect is None or effect.health is None else effect.health
 
 
 def _numbering(options: Options, published: Published) -> KeptNumbers:

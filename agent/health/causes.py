@@ -228,7 +228,7 @@ TABLE: Final[Mapping[Cause, Row]] = MappingProxyType(
         ),
     }
 )
-"""Every cause. Source of the XIDs: NVIDIA Xid catalog, "Resolution Bucket"."""
+"""Every cause."""
 
 
 XIDS: Final[Mapping[int, Cause]] = MappingProxyType(
@@ -240,8 +240,9 @@ XIDS: Final[Mapping[int, Cause]] = MappingProxyType(
     }
 )
 """The XIDs that are known; 94 is an error of memory that one program alone met, 63 a row that was replaced or
-will be: other causes tell what is to be done then. Source: NVIDIA Xid catalog; for 13, 31, 43, 45, 68 and 109
-also NVIDIA's k8s-dra-driver-gpu.
+will be: other causes tell what is to be done then. Source: for 13, 31, 43, 45, 68 and 109 NVIDIA's
+k8s-dra-driver-gpu, for 8 and 11 NVIDIA's Xid catalog; the others as that catalog is remembered, not compared
+with its present issue. A policy changes each of them.
 """
 
 

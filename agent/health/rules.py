@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from types import MappingProxyType
 from typing import Any, Final
 
 from agent.health.causes import TABLE, Cause, Severity
@@ -18,6 +17,8 @@ _MOST_MINUTES: Final = 7 * 24 * 60
 _CAUSES: Final = "causes"
 _XIDS: Final = "xids"
 _UNKNOWN: Final = "unknownXids"
+SAYS: Final = (_CAUSES, _XIDS, _UNKNOWN)
+"""The keys of a section."""
 _SEVERITY: Final = "severity"
 _QUIET: Final = "quietMinutes"
 _SHOWN: Final = 200
@@ -44,6 +45,7 @@ class BadHealthRules(ValueError):
 class HealthRules:
     """What the operator wants otherwise than the table has it.
 
+    The fields are part of the format on disk of what is in effect of a policy.
     Shape: ``xids`` by number; a severity for a number counts before one for its cause.
     Units: ``quiet_s`` seconds.
     """
@@ -66,7 +68,7 @@ class HealthRules:
 
 def health_rules(document: Mapping[str, Any]) -> HealthRules:
     """Return the rules of a ``health`` section. Raises: BadHealthRules."""
-    section = _mapping("health", document, {_CAUSES, _XIDS, _UNKNOWN})
+    section = _mapping("health", document, set(SAYS))
     severities: dict[Cause, Severity] = {}
     quiet_s: dict[Cause, float] = {}
     for name, given in _mapping(f"health.{_CAUSES}", section.get(_CAUSES, {}), set(Cause)).items():
@@ -81,9 +83,7 @@ def health_rules(document: Mapping[str, Any]) -> HealthRules:
         if Cause.XID_UNKNOWN in severities:
             raise BadHealthRules(key, section[_UNKNOWN], f"says the same as {_CAUSES}.{Cause.XID_UNKNOWN}")
         severities[Cause.XID_UNKNOWN] = _severity(key, section[_UNKNOWN])
-    return HealthRules(
-        MappingProxyType(severities), MappingProxyType(quiet_s), MappingProxyType(_xids(section))
-    )
+    return HealthRules(severities, quiet_s, _xids(section))
 
 
 def _xids(section: Mapping[str, Any]) -> dict[int, Severity]:

@@ -1,8 +1,8 @@
 """PURE: which settings are in effect on a node: those of the policy, except on devices that claims have.
 
 A device that a claim has keeps the settings that it had, until no claim has it. A device that nobody has, and
-one that was not there before, gets the policy's settings at once. What operators say of devices is
-published at once, since it changes no device.
+one that was not there before, gets the policy's settings at once. What operators say of devices, and the
+rules of health, count at once, since they change no device.
 """
 
 from __future__ import annotations
@@ -89,9 +89,7 @@ def in_effect(before: Resolved, wanted: Resolved, held: Held, names: Mapping[str
     if imex != before.imex_channels and (held.has_imex or held.is_unknown):
         imex = before.imex_channels
         waiting["imex"] = Waiting(device="IMEX channels", why=why)
-    settings = Resolved(
-        gpus=gpus, nics=nics, linked=linked, imex_channels=imex, multus_resource=wanted.multus_resource
-    )
+    settings = msgspec.structs.replace(wanted, gpus=gpus, nics=nics, linked=linked, imex_channels=imex)
     return Effect(settings, tuple(waiting.values()))
 
 

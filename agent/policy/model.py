@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from agent.hardware.types import Bdf, GpuUuid
+from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.vfs.rules import VfRate, VfRule
 from scheduler_core.base.errors import InvalidInput
@@ -149,6 +150,7 @@ class Rule:
     linked: Linked | None = None
     imex_channels: int | None = None
     multus_resource: str | None = None
+    health: HealthRules | None = None
 
     def is_for(self, labels: Mapping[str, str]) -> bool:
         """Whether the rule is for a node with these labels."""

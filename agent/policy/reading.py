@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from agent.health.rules import SAYS, BadHealthRules, HealthRules, health_rules
 from agent.inventory.fabric import imex
 from agent.inventory.partitions import shipped_boards
 from agent.inventory.vfs import multus
@@ -21,7 +22,7 @@ from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.configuration.fields import optional_integer
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, table_of
 
-_SAYS: Final = ("gpus", "nics", "partitions", "imexChannels", "multusResource")
+_SAYS: Final = ("gpus", "nics", "partitions", "imexChannels", "multusResource", "health")
 
 
 def read_policy(subject: str, content: object) -> Policy:
@@ -47,6 +48,7 @@ def _rule(fields: Fields) -> Rule:
         linked=_linked(fields),
         imex_channels=optional_integer(fields, "imexChannels", least=0, most=imex.MOST),
         multus_resource=_multus(fields),
+        health=_health(fields),
     )
 
 
@@ -83,3 +85,15 @@ def _multus(rule: Fields) -> str | None:
         return multus.read_multus_resource(text)
     except InvalidOption as error:
         raise rule.refuse("multusResource", multus.RULE, text) from error
+
+
+def _health(rule: Fields) -> HealthRules | None:
+    if not rule.has("health"):
+        return None
+    said = rule.child("health")
+    try:
+        found = health_rules(said.values)
+    except BadHealthRules as error:
+        raise rule.refuse(error.key, error.rule, error.value) from error
+    refuse_silent(said, SAYS)
+    return found

@@ -61,6 +61,7 @@ def resolve(policy: Policy, labels: Mapping[str, str], node: Inventory) -> Resol
             linked=_linked(policy, rules),
             imex_channels=_of_node(policy, rules, "imexChannels", [one.imex_channels for one in rules]),
             multus_resource=_of_node(policy, rules, "multusResource", [one.multus_resource for one in rules]),
+            health=_of_node(policy, rules, "health", [one.health for one in rules]),
         ),
         tuple(_idle(rules, node)),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agent.hardware.types import Bdf, GpuUuid
+from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.vfs.rules import VfRate, VfRule
 from agent.policy.model import AttributeValue
@@ -60,6 +61,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     linked: LinkedSettings | None = None
     imex_channels: int | None = None
     multus_resource: str | None = None
+    health: HealthRules | None = None
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

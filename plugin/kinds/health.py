@@ -13,7 +13,6 @@ from enum import StrEnum
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Readers
 from agent.health.findings import Finding, Findings
-from agent.health.state_file import Identity
 from agent.inventory.published import PublishedDevice
 from plugin.kinds.registry import KINDS
 from plugin.machine.known_health import KnownHealth
@@ -62,9 +61,9 @@ class HealthReader:
         self.last: tuple[DeviceHealth, ...] = ()
         """What was read last; empty while nobody asks."""
 
-    def news(self) -> Identity:
+    def news(self) -> object:
         """Return another value whenever the agent has heard something new: it is time to read."""
-        return self._known_health.identity()
+        return self._known_health.news()
 
     def findings(self) -> Findings:
         """Return what the agent's rules find wrong with devices, of all that were ever described."""

@@ -6,7 +6,7 @@ The agent's functions judge it, so agent and plugin never say different things.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
 
 from agent.hardware.errors import HardwareError
@@ -24,29 +24,37 @@ _log = logging.getLogger(__name__)
 
 
 class KnownHealth:
-    """The health of one node. Safe between threads. Shape: ``file`` None where no agent writes one."""
+    """The health of one node. Safe between threads.
 
-    def __init__(self, file: StateFile | None, gpus: GpuReader, rules: HealthRules | None = None) -> None:
-        self.rules = rules or HealthRules()
+    Shape: ``file`` None where no agent writes one; ``rules`` returns those that count now.
+    """
+
+    def __init__(
+        self, file: StateFile | None, gpus: GpuReader, rules: Callable[[], HealthRules] = HealthRules
+    ) -> None:
+        self._rules = rules
         self._file = file
         self._gpus = gpus
         self._reading = Lock()
         self._identity: Identity = None
         self._state = HealthState()
 
-    def identity(self) -> Identity:
-        """Return another value whenever the agent has written something new."""
-        return None if self._file is None else self._file.identity()
+    def news(self) -> object:
+        """Return another value whenever the agent has written something new, or other rules count."""
+        return self._identity_now(), self._rules()
 
     def findings(self, devices: Mapping[DeviceName, PublishedDevice]) -> Findings:
         """Return what is wrong with devices."""
         state = self._read()
-        return findings(state, devices, self.rules, self._instances(state))
+        return findings(state, devices, self._rules(), self._instances(state))
+
+    def _identity_now(self) -> Identity:
+        return None if self._file is None else self._file.identity()
 
     def _read(self) -> HealthState:
         """Return the state; what cannot be read stays as it was."""
         with self._reading:
-            now = self.identity()
+            now = self._identity_now()
             if self._file is None or now == self._identity:
                 return self._state
             self._identity = now

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agent.health.rules import HealthRules
 from agent.inventory.model import Inventory
 from agent.inventory.names import gpu_name, nic_name
 from agent.policy.effect_file import Stored
@@ -102,3 +103,14 @@ def _of_node(settings: Resolved) -> Iterator[str]:
         yield f"{settings.imex_channels} IMEX channels"
     if settings.multus_resource is not None:
         yield f"Multus resource {settings.multus_resource}"
+    if settings.health is not None:
+        yield from _of_health(settings.health)
+
+
+def _of_health(rules: HealthRules) -> Iterator[str]:
+    for cause, severity in rules.severities.items():
+        yield f"health: {cause} is {severity}"
+    for cause, quiet_s in rules.quiet_s.items():
+        yield f"health: {cause} is over after {quiet_s / 60:g} minutes without it"
+    for xid, severity in rules.xids.items():
+        yield f"health: XID {xid} is {severity}"

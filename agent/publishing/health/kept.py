@@ -68,6 +68,10 @@ class KeptHealth:
         self._written_at = -inf
         self._failures = 0
 
+    def follow(self, rules: HealthRules) -> None:
+        """Judge by these rules from now on."""
+        self.rules = rules
+
     @property
     def state(self) -> HealthState:
         """Return the state now."""

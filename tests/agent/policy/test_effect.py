@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.hardware.types import Bdf, GpuUuid, MigSpec, Placement
+from agent.health.causes import Cause, Severity
+from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.published import ImexChannel, InShares, NicFunction
 from agent.policy.effect import Held, in_effect
@@ -67,6 +69,16 @@ def test_what_operators_say_of_a_device_is_published_while_claims_have_it() -> N
     assert found.gpus[A] == GpuSettings(attributes={"a.b/c": 1})
     assert found.nics[NIC].attributes == {"a.b/c": 2}
     assert found.nics[NIC].vfs == {0: VfSettings(attributes={"a.b/c": "x"})}
+
+
+def test_rules_of_health_count_at_once_since_they_change_no_device() -> None:
+    rules = HealthRules({Cause.SLOWDOWN: Severity.EVICT}, {Cause.SLOWDOWN: 60.0}, {79: Severity.NOTE})
+
+    found = in_effect(Resolved(), Resolved(health=rules), Held.of(None), {})
+
+    assert found.settings.health == rules
+    assert found.waiting == ()
+    assert msgspec.json.decode(msgspec.json.encode(found.settings), type=Resolved) == found.settings
 
 
 def test_all_kinds_of_claimed_devices_hold_their_hardware() -> None:

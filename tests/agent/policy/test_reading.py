@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from agent.health.causes import Cause, Severity
+from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
 from agent.policy.files import MOST_BYTES, BadPolicy, parse
 
@@ -90,6 +92,15 @@ WRONG = {
     ),
     "an unknown board": ("- partitions: {board: dgx}", "partitions.board: 'dgx': must be one of"),
     "too many channels": ("- imexChannels: 9999", "imexChannels: 9999: must be at most 2048"),
+    "a cause of health that is none": (
+        "- health:\n    causes:\n      hot: {severity: note}",
+        "policy.yaml:6: rules[0].health.causes.hot: 'hot': is unknown; known are",
+    ),
+    "a severity that is none": (
+        "- health:\n    xids:\n      '79': drain",
+        "policy.yaml:6: rules[0].health.xids.79: 'drain': must be one of note, no-new-pods, evict",
+    ),
+    "health that changes nothing": ("- health: {}", "policy.yaml:4: rules[0].health: says nothing"),
     "a label that must and must not be there": (
         "- nodes:\n    matchLabels: {a: b}\n    matchExpressions: [{key: a, operator: DoesNotExist}]\n"
         "  imexChannels: 1",
@@ -187,3 +198,13 @@ def test_modes_mean_what_the_older_option_means(said: str, modes: ModesOfGpu, po
     (rule,) = policy(f"- gpus:\n  - {said}").policy.rules
 
     assert rule.gpus[0].modes == modes
+
+
+def test_rules_of_health_are_read_from_yaml_and_json_alike(policy) -> None:
+    slowdown = {"severity": "evict", "quietMinutes": 1}
+    said = {"xids": {"79": "no-new-pods"}, "causes": {"slowdown": slowdown}}
+    wanted = HealthRules({Cause.SLOWDOWN: Severity.EVICT}, {Cause.SLOWDOWN: 60.0}, {79: Severity.NO_NEW_PODS})
+    block = "xids: {'79': no-new-pods}\n    causes: {slowdown: {severity: evict, quietMinutes: 1}}"
+
+    for text in (json.dumps(said), f"\n    {block}"):
+        assert policy(f"- health: {text}").policy.rules[0].health == wanted

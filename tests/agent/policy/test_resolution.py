@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.health.causes import Severity
+from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
 from agent.policy.files import BadPolicy, read_file
 from agent.policy.model import GpuRule, GpuSelector, InvalidPolicy, Operator, Policy, Requirement, Rule
@@ -123,6 +125,20 @@ def test_attributes_of_several_rules_come_together_and_a_vf_may_have_its_own(pol
 
     assert found.attributes == {"a.b/rail": "0", "a.b/team": "x"}
     assert found.vfs[1].attributes == {"a.b/rail": "1"}
+
+
+def test_rules_of_health_for_some_nodes_count_before_those_for_all(resolved) -> None:
+    rules = "- health: {xids: {'48': note}}\n- nodes: {matchLabels: {a: b}}\n  health: {xids: {'48': evict}}"
+
+    assert resolved(rules).settings.health == HealthRules(xids={48: Severity.NOTE})
+    assert resolved(rules, a="b").settings.health == HealthRules(xids={48: Severity.EVICT})
+
+
+def test_two_rules_that_disagree_about_health_are_refused(resolved) -> None:
+    with pytest.raises(
+        BadPolicy, match=r"policy.yaml:5: rules\[1\].health: disagrees with rules\[0\].health"
+    ):
+        resolved("- health: {xids: {'48': note}}\n- health: {xids: {'48': evict}}")
 
 
 def test_true_and_1_are_different_values(resolved) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from health_writer import Agent
 
+from agent.health.causes import Severity
+from agent.health.rules import HealthRules
+from agent.policy.resolved import Resolved
 from plugin.kinds.health import Health, HealthReader
 
 
@@ -62,3 +65,16 @@ def test_a_damaged_file_leaves_what_was_known(reader: HealthReader, agent: Agent
     before = _said(reader)
     agent.file.path.write_bytes(b"{")
     assert _said(reader) == before
+
+
+def test_the_rules_of_the_policy_count_as_soon_as_they_are_in_effect(
+    bench: Any, reader: HealthReader, agent: Agent
+) -> None:
+    agent.xid(31)
+    before = reader.news()
+    assert _said(reader)["gpu-0"][0] is Health.HEALTHY
+
+    bench.driver.policy.node.follow(Resolved(health=HealthRules(xids={31: Severity.NO_NEW_PODS})))
+
+    assert reader.news() != before
+    assert _said(reader)["gpu-0"][0] is Health.UNHEALTHY

@@ -9,6 +9,7 @@ import pytest
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, parse_injected
+from agent.health.causes import Severity
 from agent.health.facts import facts_of
 from agent.health.rules import HealthRules
 from agent.health.state_file import StateFile
@@ -150,4 +151,15 @@ def test_an_xid_never_heard_of_is_told_and_over_after_an_hour(site):
     assert _gpus(site.tainted()) == {"gpu-2"}
     site.now += 3600.0
     site.turn()
+    assert site.tainted() == {}
+
+
+def test_rules_that_say_otherwise_count_from_the_next_judgement_on(site):
+    site.inject("gpu-1:xid=31")
+    assert site.tainted() == {}
+
+    site.kept.follow(HealthRules(xids={31: Severity.EVICT}))
+    assert _gpus(site.tainted()) == {"gpu-1"}
+
+    site.kept.follow(HealthRules())
     assert site.tainted() == {}
