@@ -14,13 +14,14 @@ from agent.hardware.reuse import SETTLED_S
 from agent.publishing.publication import Clocks
 
 NO_SLICES = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSliceList", "metadata": {}, "items": []}
+SERVED = {"resources": [{"name": "resourceslices"}]}
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     """Lead to a server without slices."""
     for server in serving(Script()):
-        server.answers(lambda _: Reply(NO_SLICES))
+        server.answers(lambda _: Reply({**NO_SLICES, **SERVED}))
         host, port = server.server_address[:2]
         yield write_kubeconfig(tmp_path / "kubeconfig", f"http://{host!s}:{port}", {}, {"token": "t"})
 
@@ -38,6 +39,9 @@ class Looks:
     def __call__(self, discover: Callable[[], object], **_: object) -> Looks:
         self._discover = discover
         return self
+
+    def health_changed(self) -> None:
+        """Do nothing: no health is heard here."""
 
     def run(self) -> None:
         for _ in range(4):

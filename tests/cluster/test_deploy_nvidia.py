@@ -20,6 +20,7 @@ from kube_api import NAMESPACES, NODES, PODS, RESOURCE_SLICES, KubeApi, Resource
 
 OTHER = "idle.example.com"
 DAEMON_SETS = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
+CONFIG_MAPS = Resource.of("v1", "ConfigMap", "configmaps", namespaced=True)
 ACCOUNTS = Resource.of("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 BINDINGS = Resource.of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings")
 COMPOSITES = Resource.of("tangram.dev/v1alpha1", "CompositeResourceSlice", "compositeresourceslices")
@@ -56,6 +57,7 @@ def idle_pod(api: KubeApi, tmp_path: Path, namespace: str, node: str) -> Iterato
     found = under_another_name(tmp_path, namespace, image)
     api.create(ACCOUNTS, found["ServiceAccount"], namespace)
     api.create(BINDINGS, found["ClusterRoleBinding"])
+    api.create(CONFIG_MAPS, found["ConfigMap"], namespace)
     api.create(DAEMON_SETS, found["DaemonSet"], namespace)
     api.patch(NODES, node, {"metadata": {"labels": {f"{OTHER}/node": "true"}}})
     yield eventually(lambda: ready_pod(api, namespace), "the overlay's pod is ready", 60)
