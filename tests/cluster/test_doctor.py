@@ -153,7 +153,7 @@ def plant_pods(planted: Planted) -> None:
 @pytest.fixture
 def planted(api: KubeApi, control: ClusterControl, namespace: str) -> Iterator[Planted]:
     """All faults, while the controller manager does not run: it would mend some of them."""
-    eventually(lambda: not _leaving(api), "claims of other tests are gone", 60)
+    eventually(lambda: _leaving(api) == [], "claims of other tests are gone", 60)
     control.stop("controllers")
     found = Planted(api, namespace)
     try:

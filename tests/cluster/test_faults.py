@@ -136,7 +136,7 @@ def test_a_plugin_that_cannot_tell_of_its_claims_tries_again_without_a_word_for_
     site.stop(first)
     tried = behind.asked[WRITES_OF_CLAIMS]
 
-    behind.refuse(503, times=6)
+    behind.refuse(503, 6, WRITES_OF_CLAIMS)
     site.start()
 
     eventually(lambda: behind.asked[WRITES_OF_CLAIMS] > tried + 6, "it has told of the claim", 60.0)

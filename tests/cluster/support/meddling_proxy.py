@@ -51,7 +51,7 @@ class MeddlingProxy(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.upstream = upstream
         self.asked: Counter[str] = Counter()
-        self.refusals: list[int] = []
+        self.refusals: list[tuple[int, str]] = []
         self.undeletable: set[str] = set()
         self._watches: set[_Handler] = set()
         self._lock = threading.Lock()
@@ -69,15 +69,22 @@ class MeddlingProxy(ThreadingHTTPServer):
             "current-context": "c",
         }
 
-    def refuse(self, status: int, times: int) -> None:
-        """Answer the next requests for objects with this status instead of passing them on."""
-        with self._lock:
-            self.refusals += [status] * times
+    def refuse(self, status: int, times: int, what: str = "") -> None:
+        """Answer the next requests for objects with this status instead of passing them on.
 
-    def next_refusal(self) -> int | None:
+        Shape: ``what`` as ``asked`` counts it; empty for all requests.
+        """
+        with self._lock:
+            self.refusals += [(status, what)] * times
+
+    def next_refusal(self, what: str) -> int | None:
         """Return the status to refuse with, if any."""
         with self._lock:
-            return self.refusals.pop(0) if self.refusals else None
+            meant = next((one for one in self.refusals if one[1] in ("", what)), None)
+            if meant is None:
+                return None
+            self.refusals.remove(meant)
+            return meant[0]
 
     def watching(self, handler: _Handler, is_on: bool) -> None:
         """Remember or forget a watch."""
@@ -113,10 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
         plural = next((part for part in split.path.split("/")[4 if "/apis" in self.path else 3 :]), "")
         is_watch = "watch=true" in split.query
         method = "WATCH" if is_watch else "DRY-RUN" if "dryRun" in split.query else self.command
-        self.server.asked[f"{method} {plural}"] += 1
+        asked = f"{method} {plural}"
+        self.server.asked[asked] += 1
         is_forbidden = method == "DELETE" and split.path.rpartition("/")[2] in self.server.undeletable
         # What the server says of itself is nobody's object: a greeting takes no refusal away.
-        status = 403 if is_forbidden else self.server.next_refusal() if plural else None
+        status = 403 if is_forbidden else self.server.next_refusal(asked) if plural else None
         if status is not None:
             self._refuse(status)
             return

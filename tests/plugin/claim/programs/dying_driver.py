@@ -212,11 +212,7 @@ def know(folder: Path, deed: str, kind: str) -> None:
         simulated_hardware(simulated).readers,
         options.node_name,
         options.driver_name,
-        options.linked,
-        options.modes,
-        imex_channels=options.imex_channels,
-        vfs=options.vfs,
-        split=options.split,
+        options.settings,
     ).read_again()
 
 
