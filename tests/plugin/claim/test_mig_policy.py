@@ -123,7 +123,8 @@ def test_a_kept_mode_that_cannot_be_turned_on_is_told_once_and_stops_no_start(
 def test_a_gpu_that_is_kept_in_mig_mode_is_refused_whole_with_the_reason(bench: Any) -> None:
     with_modes(bench, "0=mig:on")
 
-    with pytest.raises(UnknownDevice, match=r"gpu-0 .*--gpu-modes has mig:on for it; the administrator"):
+    said = r"gpu-0 .*--gpu-modes has mig:on for it, or the policy of the node; the administrator"
+    with pytest.raises(UnknownDevice, match=said):
         bench.prepare("u1", "gpu-0")
 
     assert bench.is_in_mig_mode()

@@ -10,6 +10,7 @@ from health_writer import BEGAN, Agent
 from told_cluster import Cluster
 
 from agent.health.rules import health_rules
+from agent.policy.resolved import GpuSettings, Resolved
 from plugin.claim.record_store import RecordStore
 from plugin.telling.reports import Reports
 
@@ -92,7 +93,9 @@ def test_of_two_claims_on_one_gpu_the_one_in_the_mig_instance_of_the_error_is_to
         bench.prepare(uid, name)
     first, _ = RecordStore(bench.options.claims_dir).peek("u1")
     assert first is not None
-    bench.driver.health._known_health.rules = health_rules({"xids": {94: "evict"}})
+    node = bench.driver.policy.node
+    gpus = {entry.gpu.uuid: GpuSettings() for entry in node.snapshot.inventory.gpus}
+    node.follow(Resolved(gpus=gpus, health=health_rules({"xids": {94: "evict"}})))
     agent.xid(94, gi_id=first.devices[0].gi_id)
     assert health.of("u1").keys() == {names[0]}
     assert health.of("u2") == {}
