@@ -128,8 +128,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
             interruption=chosen.interruption,
             metrics=metrics,
             clock=clocks.monotonic,
-            hear_facts=partial(_hear_facts, kept, watch),
-            follow=kept.follow,
+            health=(kept, watch),
         ),
         publications=publications,
         node=cluster.own_node(options.node_name),
@@ -250,20 +249,21 @@ def _discovery(
     interruption: Interruption,
     metrics: Metrics,
     clock: Callable[[], float],
-    hear_facts: Callable[[Facts], None],
-    follow: Callable[[HealthRules], None],
+    health: tuple[KeptHealth, HealthWatch],
 ) -> Callable[[], Found]:
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
     foreign = ForeignFinder(readers.gpus, records.read)
+    kept, watch = health
     told = PolicyTold(metrics)
 
     def hear(stored: Stored) -> None:
         told.heard(stored)
-        follow(stored.effect.settings.health or HealthRules())
+        kept.follow(stored.effect.settings.health or HealthRules())
 
     policy = FollowedPolicy(options.effect_file, options.settings(linked), hear)
     settings = policy.settings if options.policy else None
-    looks = Looks(options, linked, lambda: gpus_of_pools.pools or {}, foreign, hear_facts, settings=settings)
+    pools, hear_facts = lambda: gpus_of_pools.pools or {}, partial(_hear_facts, kept, watch)
+    looks = Looks(options, linked, pools, foreign, hear_facts, settings=settings)
 
     def found() -> Found:
         with metrics.timed("discovery_seconds", clock):
