@@ -72,14 +72,15 @@ class FabricState(Part, frozen=True):
     left_out: tuple[int, ...] = ()
 
 
-class State(Part, frozen=True):
+class State(Part, frozen=True, omit_defaults=True):
     """A machine.
 
     Shape: ``source`` and ``node`` the node file's name and text; ``revision`` grows with every change;
            ``boots`` counts boots; ``minted`` counts all UUIDs ever made; ``gpus`` by UUID; ``vfs`` the
            enabled VFs by the PF's address; ``faults`` in their text form; ``functions`` by address those
            of NICs that are not as their driver first makes them; ``quiet`` the PFs whose new VFs get no
-           driver; ``events`` the last ones of the GPUs' driver.
+           driver; ``events`` the last ones of the GPUs' driver. What is as it was at first is not in the
+           file, so that versions before a field read it, too.
     """
 
     source: str
