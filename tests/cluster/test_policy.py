@@ -20,6 +20,7 @@ from story import ROOT, devices, slices
 
 from kube_api import DEVICE_CLASSES, NODES, PODS, RESOURCE_SLICES, KubeApi
 
+pytestmark = pytest.mark.timeout(300)  # many programs start here
 HEAD = "apiVersion: tangram.dev/v1alpha1\nkind: NodePolicy\nrules:\n"
 WHOLE, MIG = (f"{HEAD}- gpus:\n  - modes: [{mode}]\n" for mode in ("whole", "mig"))
 FLEET = Path(__file__).parents[2] / "deploy/examples/policy/fleet.yaml"
@@ -72,18 +73,20 @@ def offered(site: PluginSite) -> set[str]:
 def test_from_whole_to_mig_nothing_happens_to_a_running_pod_and_partitions_are_offered_after_it(
     site: PluginSite, namespace: str
 ) -> None:
-    eventually(lambda: offered(site) == {"gpu-0", "gpu-1"}, "both GPUs are offered whole")
+    eventually(lambda: offered(site) == {"gpu-0", "gpu-1"}, "both GPUs are offered whole", 120.0)
     ask(site, "whole", namespace, GPU)
     running(site.api, "whole", namespace)
     before = site.api.get(PODS, "whole", namespace).document["status"]["containerStatuses"]
 
     (site.folder / "policy.yaml").write_text(MIG)
-    eventually(lambda: "gpu-1-mig-3g-20gb-0-3" in offered(site), "the free GPU is offered in partitions")
+    eventually(
+        lambda: "gpu-1-mig-3g-20gb-0-3" in offered(site), "the free GPU is offered in partitions", 60.0
+    )
     during = offered(site)
     after = site.api.get(PODS, "whole", namespace).document["status"]["containerStatuses"]
     told = site.log()
     end(site, "whole", namespace)
-    eventually(lambda: "gpu-0-mig-3g-20gb-0-3" in offered(site), "so is the other one, after its pod")
+    eventually(lambda: "gpu-0-mig-3g-20gb-0-3" in offered(site), "so is the other one, after its pod", 60.0)
     ask(site, "part", namespace, PART)
     running(site.api, "part", namespace)
     end(site, "part", namespace)
@@ -137,12 +140,16 @@ def test_each_node_of_a_fleet_offers_what_the_rule_for_its_label_says(fleet: dic
         return set(devices(site.api, site.name, site.driver))
 
     def published(pool: str) -> set[str]:
-        found = names(pool)
-        assert found, "".join(path.read_text()[-2000:] for path in fleet[pool].folder.glob("*.log"))
-        return found
+        site = fleet[pool]
+        found = slices(site.api, site.name, site.driver)
+        wanted = {one["spec"]["pool"]["resourceSliceCount"] for one in found}
+        assert wanted == {len(found)}, "".join(
+            path.read_text()[-2000:] for path in fleet[pool].folder.glob("*.log")
+        )
+        return names(pool)
 
     training, inference, notebooks = (
-        eventually(lambda pool=pool: published(pool), f"the node for {pool} is published", 90.0)
+        eventually(lambda pool=pool: published(pool), f"the node for {pool} is published", 200.0)
         for pool in ("training", "inference", "notebooks")
     )
 
