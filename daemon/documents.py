@@ -142,8 +142,10 @@ class _Loader(yaml.CSafeLoader):
                 merges.append(pair[1])
                 continue
             is_text = key_node.tag == "tag:yaml.org,2002:str" and isinstance(key_node, yaml.ScalarNode)
-            if not is_text or key_node.value in own:
-                problem = f"key {_shown(key_node.value)} comes twice" if is_text else "a key must be a string"
+            if not is_text:
+                raise yaml.constructor.ConstructorError(None, None, _no_text(key_node), key_node.start_mark)
+            if key_node.value in own:
+                problem = f"key {_shown(key_node.value)} comes twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             own[key_node.value] = pair
         if not merges:
@@ -158,6 +160,12 @@ class _Loader(yaml.CSafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, problem, source.start_mark)
             taken |= {pair[0].value: pair for pair in source.value}
         node.value = list((taken | own).values())
+
+
+def _no_text(key: yaml.Node) -> str:
+    """Return what is wrong with a key that is no string, and how a number or a word becomes one."""
+    rule = "a key must be a string"
+    return f"{rule}: write {_shown(key.value)}, with the quotes" if isinstance(key, yaml.ScalarNode) else rule
 
 
 def _sources(merged: yaml.Node) -> list[yaml.MappingNode]:

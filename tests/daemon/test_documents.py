@@ -30,6 +30,10 @@ HOSTILE = {
     "aliases that unfold": (ALIASES, "repeated beyond 2000000 values"),
     "a value that contains itself": ("a: &a {b: *a}", "recursive"),
     "a merged key that is no string": ("{<<: {1: 2}}", "a key must be a string"),
+    "a number for a key": (
+        "a:\n  79: b",
+        "x.yaml:2:3: is not YAML: a key must be a string: write '79', with the",
+    ),
     "a list for a key": ("{!!str [a]: b}", "a key must be a string"),
     "a number with too many digits": ("d: " + "9" * 5000, "a number has more than 1024 characters"),
     "a number in base 60 without end": ("d: 1" + ":1" * 100_000, "a number has more than 1024 characters"),

@@ -13,6 +13,7 @@ from math import inf
 from threading import Condition, Event, Lock
 from typing import Final
 
+from agent.hardware.health.types import GpuEvent
 from agent.health.file_format import Damaged
 from agent.health.fold import after_boot, folded, looked
 from agent.health.rules import HealthRules
@@ -24,6 +25,7 @@ SETTLING_S: Final = 0.1
 _GAP_S: Final = 0.5  # between two writes
 _COUNTS_S: Final = 60.0  # between writes of counts and times alone
 _RETRY_S: Final = 5.0
+_MOST_EARLY: Final = 256
 _PATIENCE: Final = 2  # failures in a row: at first the plugin may not have made the folder yet
 _NOT_KEPT: Final = "HealthNotKept"
 _REBUILT: Final = "HealthFileDamaged"
@@ -64,6 +66,8 @@ class KeptHealth:
         self._wake = Condition()
         self._state = HealthState()
         self._facts = Facts()
+        self._has_looked = False
+        self._early: tuple[GpuEvent, ...] = ()  # of GPUs that no look has found yet
         self._due = inf
         self._written_at = -inf
         self._failures = 0
@@ -82,6 +86,11 @@ class KeptHealth:
         """Return what the last look found."""
         return self._facts
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether it is known which GPUs the driver lists."""
+        return self._has_looked
+
     def load(self, boot_id: str) -> None:
         """Take over what an earlier process knew. A damaged file is told and set aside."""
         found: HealthState | None = None
@@ -96,17 +105,22 @@ class KeptHealth:
             self._due = self._clocks.monotonic()
 
     def hear(self, told: Told) -> None:
-        """Fold in what driver and kernel told."""
+        """Take in what driver and kernel told; an event of a GPU that is not known yet waits for a look."""
         with self._lock:
             before = self._state
+            early = (one for one in told.events if one.gpu is not None and one.gpu not in before.gpus)
+            self._early = (*self._early, *early)[-_MOST_EARLY:]
             self._state = folded(before, told, self.rules, self._clocks.wall(), self._facts)
         self._note(before)
 
     def look(self, facts: Facts) -> None:
-        """Fold in what a look at the machine found."""
+        """Take in what a look at the machine found, and the events that waited for it."""
         with self._lock:
-            before, self._facts = self._state, facts
-            self._state = looked(before, facts, self.rules, self._clocks.wall())
+            now_s = self._clocks.wall()
+            before, self._facts, self._has_looked = self._state, facts, True
+            early, self._early = self._early, ()
+            found = looked(before, facts, self.rules, now_s)
+            self._state = folded(found, Told(early), self.rules, now_s, facts) if early else found
         self._note(before)
 
     def keep_writing(

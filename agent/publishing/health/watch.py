@@ -134,7 +134,7 @@ class HealthWatch:
 
     def _tell_strange(self, event: GpuEvent) -> None:
         """Log once an event of a GPU that nobody knows: no device can be concerned."""
-        if event.gpu is not None and event.gpu in self._kept.state.gpus:
+        if event.gpu is not None and (event.gpu in self._kept.state.gpus or not self._kept.has_looked):
             return
         if event.xid in self._strange or len(self._strange) > _MOST_STRANGE:
             return

@@ -64,6 +64,24 @@ def test_a_restart_forgets_nothing_that_only_a_reset_heals(site):
     assert {one.since_s for one in second.state.troubles.values()} == {began_s}
 
 
+def test_an_event_that_comes_before_the_first_look_counts_once_its_gpu_is_known(site):
+    kept = KeptHealth(site.file, RULES, HealthClocks(lambda: site.now, lambda: site.now))
+    kept.load("boot-1")
+    kept.hear(Told((xid(119),)))
+    assert causes(kept.state) == set()
+
+    kept.look(FACTS)
+    assert causes(kept.state) == {Cause.XID_RESET}
+
+
+def test_an_event_of_a_gpu_that_the_next_look_does_not_find_is_dropped(site):
+    kept = KeptHealth(site.file, RULES, HealthClocks(lambda: site.now, lambda: site.now))
+    kept.hear(Told((xid(119),)))
+    kept.look(replace(FACTS, gpus={}))
+    kept.look(FACTS)
+    assert causes(kept.state) == set()
+
+
 def test_a_gpu_that_was_reset_while_the_agent_was_away_is_healed(site):
     first = site.agent()
     first.hear(Told((xid(79),), gpus={A: LOST}))
