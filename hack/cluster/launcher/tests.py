@@ -11,18 +11,20 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from launcher.build import CHECKOUT
 from launcher.errors import LauncherError
+from launcher.second_try import Outcome, empty, failed_tests, is_tried_again, summary
 
 _FOLDERS = ("tests/cluster", "tests/kube_api")
 # What of the tests a version can run: 1.34 is there for its layout of slices and has no node.
 MARKERS: Mapping[str, str] = {"1.37": "cluster", "1.36": "cluster", "1.34": "layout"}
 USUAL_VERSIONS = ("1.37", "1.34")
 _AT_ONCE = 3  # clusters
+_CACHES = CHECKOUT / ".pytest_cache" / "clusters"
 # About a third each of the time that all take on a version with nodes; what is in neither is the last third.
 _OF_THE_AGENT = (
     "tests/cluster/test_agent.py",
@@ -93,26 +95,45 @@ def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
 def run_in_clusters(
     versions: Sequence[str], arguments: Sequence[str], say: Callable[[str], None], clock: Callable[[], float]
 ) -> int:
-    """Run the tests on each of these versions and return the first exit status that is not 0."""
+    """Run the tests on each of these versions and return the first exit status that is not 0.
+
+    The tests of a part that failed are tried once more when all parts are done (``second_try``).
+    """
     todo = [part for version in versions for part in parts(version, arguments)]
     todo.sort(key=lambda part: bool(part.options))  # what needs a cluster of another kind is short
     tell = partial(print, flush=True) if len(todo) > 1 else None
 
-    def run(part: Part) -> int:
+    def run(part: Part) -> Outcome:
         start = clock()
-        status = _run(part, tell)
+        cache = empty(_CACHES / part.name.replace(", ", "-").replace(" ", "-"))
+        status = _run(part, cache, tell)
         say(f"the tests on {part.name}: exit status {status} after {clock() - start:.0f} s")
-        return status
+        return Outcome(part.name, status, failed_tests(cache))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        statuses = list(pool.map(run, todo))
-    return next((status for status in statuses if status), 0)
+        outcomes = list(pool.map(run, todo))
+    if len(todo) > 1:
+        outcomes = [_again(part, outcome, run) for part, outcome in zip(todo, outcomes, strict=True)]
+        for line in summary(outcomes):
+            say(line)
+    return next((outcome.final for outcome in outcomes if outcome.final), 0)
 
 
-def _run(part: Part, tell: Callable[[str], None] | None) -> int:
-    """Run a part; what it prints is told line by line with its name, or as it comes where it is alone."""
+def _again(part: Part, outcome: Outcome, run: Callable[[Part], Outcome]) -> Outcome:
+    if not is_tried_again(outcome):
+        return outcome
+    chosen = (*outcome.failed, "-m", MARKERS[part.version]) if outcome.failed else part.arguments
+    second = run(replace(part, name=f"{part.name}, again", arguments=chosen))
+    return replace(outcome, second=second.status)
+
+
+def _run(part: Part, cache: Path, tell: Callable[[str], None] | None) -> int:
+    """Run a part; what it prints is told line by line with its name, or as it comes where it is alone.
+
+    ``cache`` is pytest's cache folder, in which it notes what failed.
+    """
     launcher = (sys.executable, str(CHECKOUT / "hack" / "cluster"), "run", "--version", part.version)
-    command = (*launcher, *part.options, "--", *_pytest(part.arguments))
+    command = (*launcher, *part.options, "--", *_pytest((*part.arguments, "-o", f"cache_dir={cache}")))
     if tell is None:
         return subprocess.call(command, cwd=CHECKOUT)
     with subprocess.Popen(
