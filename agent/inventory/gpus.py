@@ -88,7 +88,7 @@ class GpuDescriber:
             (profile, placement)
             for profile in sorted(entry.profiles, key=lambda profile: profile_label(profile.name))
             for placement in profile.placements
-            if entry.offers_partitions and modes.offers(profile.name)
+            if entry.offers_partitions and modes.offers(profile.name, placement)
         ]
         partitions = [self._partition(entry, profile, placement) for profile, placement in places]
         leaves: list[CompositeDevice] = []
@@ -189,7 +189,7 @@ class GpuDescriber:
 
     def _share_product(self, entry: GpuEntry) -> str:
         gpu = entry.gpu
-        capacity = self._engines(_largest(entry.profiles)) if entry.profiles else {}
+        capacity = self._engines(largest(entry.profiles)) if entry.profiles else {}
         if gpu.memory_bytes is not None:
             capacity[qualified("memory", self.driver)] = Quantity.bytes_of(gpu.memory_bytes)
         name = f"gpu-{product_label(gpu.product_name)}"
@@ -317,7 +317,7 @@ def share_name(number: int, driver: str) -> QualifiedName:
     return qualified(f"gpuShare{number}", driver)
 
 
-def _largest(profiles: Iterable[MigProfile]) -> MigProfile:
+def largest(profiles: Iterable[MigProfile]) -> MigProfile:
     """Return the profile of the whole GPU: under MIG its figures are all that can be divided."""
     return max(profiles, key=lambda profile: (profile.compute_slices, profile.memory_bytes))
 

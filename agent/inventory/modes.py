@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self
 
+from agent.hardware.types import Placement
+
 ALL_OF_IT: Final = 100
 """The percentage of a mode that uses its GPU alone."""
 ATTRIBUTE: Final = "partitioningMode"
@@ -26,13 +28,22 @@ class GpuMode(StrEnum):
     MPS = "MPSSharing"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class MigPlace:
+    """One partition of a MIG layout: the name of its profile, and where it lies. Units: memory slices."""
+
+    profile: str
+    placement: Placement
+
+
 @dataclass(frozen=True, slots=True)
 class ModesOfGpu:
     """The modes in which one GPU is offered.
 
     Shape: ``shared`` and ``mps`` are None where the GPU is not shared so; ``keeps_mig`` whether MIG mode is
            set once and stays, which leaves room for no other mode; ``profiles`` those in which it is cut by
-           MIG, None for all that it has. Without any mode the GPU is excluded.
+           MIG, None for all that it has; ``layout`` the only partitions that are cut from it, None for any.
+           Without any mode the GPU is excluded.
     Units: ``shared``, ``mps`` percent of the GPU's memory and multiprocessors that the claims of this mode
            have together. With 100 the mode uses the GPU alone, with less both may use it at once.
     """
@@ -43,6 +54,7 @@ class ModesOfGpu:
     mps: int | None = None
     keeps_mig: bool = False
     profiles: frozenset[str] | None = None
+    layout: frozenset[MigPlace] | None = None
 
     def __post_init__(self) -> None:
         is_alone = (self.whole, self.mig, self.shared, self.mps) == (False, True, None, None)
@@ -65,9 +77,11 @@ class ModesOfGpu:
         """Whether the GPU is offered in no mode at all."""
         return (self.whole, self.mig, self.shared, self.mps) == (False, False, None, None)
 
-    def offers(self, profile: str) -> bool:
-        """Whether partitions of a MIG profile are offered."""
-        return self.mig and (self.profiles is None or profile in self.profiles)
+    def offers(self, profile: str, placement: Placement) -> bool:
+        """Whether the partition of a MIG profile at a place is offered."""
+        has_profile = self.profiles is None or profile in self.profiles
+        has_place = self.layout is None or MigPlace(profile, placement) in self.layout
+        return self.mig and has_profile and has_place
 
     @property
     def is_side_by_side(self) -> bool:

@@ -48,14 +48,16 @@ def _of_pools(inventory: Inventory) -> Iterator[Withheld]:
 
 def _gpus(inventory: Inventory) -> Iterator[Withheld]:
     for entry in inventory.gpus:
-        name = gpu_name(entry.gpu.number)
-        if inventory.modes.of(entry.gpu.number).is_none:
+        name, modes = gpu_name(entry.gpu.number), inventory.modes.of(entry.gpu.number)
+        if modes.is_none:
             yield Withheld(name, "gpu", _EXCLUDED)
         elif not entry.offers_whole:
             yield Withheld(name, "gpu", _stuck(entry, "on"))
         elif not entry.offers_partitions:
             for profile in entry.profiles:
                 for placement in profile.placements:
+                    if not modes.offers(profile.name, placement):
+                        continue
                     partition = partition_name(entry.gpu.number, profile.name, placement)
                     yield Withheld(partition, "mig", _stuck(entry, "off"))
 

@@ -52,7 +52,8 @@ def _modes(options: GpuModes, effect: Resolved, node: Inventory) -> GpuModes:
         number = entry.gpu.number
         said = effect.gpus.get(entry.gpu.uuid, _NOTHING)
         profiles = None if said.profiles is None else frozenset(said.profiles)
-        by_number[number] = replace(said.modes or options.of(number), profiles=profiles)
+        layout = None if said.layout is None else frozenset(said.layout)
+        by_number[number] = replace(said.modes or options.of(number), profiles=profiles, layout=layout)
     return GpuModes(options.others, by_number)
 
 

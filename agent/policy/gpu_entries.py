@@ -8,32 +8,47 @@ from typing import Final
 from agent.hardware.types import GpuUuid
 from agent.inventory.modes import ALL_OF_IT, ModesOfGpu
 from agent.policy.entry_fields import MOST, addresses, attributes, listed, refuse_silent
-from agent.policy.model import GpuRule, GpuSelector
+from agent.policy.model import GpuRule, GpuSelector, LayoutPart
 from scheduler_core.codec.fields import Fields
-from scheduler_core.frontends.configuration.fields import optional_flag
+from scheduler_core.frontends.configuration.fields import optional_flag, optional_integer
 
+_SAYS: Final = (
+    "excluded",
+    "modes",
+    "migMode",
+    "parts",
+    "migProfiles",
+    "migLayout",
+    "computeInstances",
+    "attributes",
+)
 _WORDS: Final = ("whole", "mig", "fraction", "mps")
 _MIG_MODES: Final = ("dynamic", "kept", "never")
 _SHARED: Final = frozenset({"fraction", "mps"})
 _LAST_NUMBER: Final = 255
+_MOST_PARTITIONS: Final = 64
+"""More than any GPU has; what a GPU of the node can have is judged there."""
 _UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_PROFILE_RULE: Final = "must be the name of a MIG profile, such as 1g.5gb"
 _PROFILE: Final = re.compile(r"[1-9]g\.[1-9][0-9]{0,3}gb(?:[+-][a-z0-9.]+)*", re.ASCII)
 
 
 def read_gpu_rule(fields: Fields) -> GpuRule:
     """Return one entry of ``gpus``. Raises: InvalidPolicy."""
-    says = ("excluded", "modes", "migMode", "parts", "migProfiles", "computeInstances", "attributes")
-    fields.only("select", *says)
-    refuse_silent(fields, says)
-    profiles = _profiles(fields)
+    fields.only("select", *_SAYS)
+    refuse_silent(fields, _SAYS)
+    profiles, layout = _profiles(fields), _layout(fields)
     modes = _modes(fields)
-    if profiles is not None and modes is not None and not modes.mig:
-        raise fields.refuse("migProfiles", "has no effect: these GPUs are not cut by MIG")
+    if modes is not None and not modes.mig:
+        for key in ("migProfiles", "migLayout"):
+            if fields.has(key):
+                raise fields.refuse(key, "has no effect: these GPUs are not cut by MIG")
     return GpuRule(
         path=fields.path,
         select=_selector(fields),
         modes=modes,
         profiles=profiles,
+        layout=layout,
         compute_instances=optional_flag(fields, "computeInstances"),
         attributes=attributes(fields),
     )
@@ -76,15 +91,40 @@ def _numbers(select: Fields) -> frozenset[int] | None:
 
 
 def _profiles(entry: Fields) -> frozenset[str] | None:
-    rule = "must be the name of a MIG profile, such as 1g.5gb"
-    found = listed(entry, "migProfiles", lambda text: _PROFILE.fullmatch(text) is not None, rule)
+    found = listed(entry, "migProfiles", lambda text: _profile_rule(text) is None, _PROFILE_RULE)
     return None if found is None else frozenset(found)
+
+
+def _profile_rule(text: str) -> str | None:
+    return None if _PROFILE.fullmatch(text) else _PROFILE_RULE
+
+
+def _layout(entry: Fields) -> tuple[LayoutPart, ...] | None:
+    if not entry.has("migLayout"):
+        return None
+    if entry.has("migProfiles"):
+        raise entry.refuse("migProfiles", "does not go with migLayout, which names each partition")
+    found = tuple(_layout_part(one) for one in entry.children("migLayout", _MOST_PARTITIONS))
+    if not found:
+        raise entry.refuse("migLayout", "is empty; for GPUs that are not cut, say modes without mig")
+    return found
+
+
+def _layout_part(part: Fields) -> LayoutPart:
+    part.only("profile", "start", "count")
+    if part.has("start") and part.has("count"):
+        raise part.refuse("count", "does not go with start, which is the place of one partition")
+    return LayoutPart(
+        part.text("profile", rule=_profile_rule),
+        part.integer("count", 1, least=1, most=_MOST_PARTITIONS),
+        optional_integer(part, "start", least=0, most=_MOST_PARTITIONS - 1),
+    )
 
 
 def _modes(entry: Fields) -> ModesOfGpu | None:
     """Return the modes of the GPUs, none of all for excluded ones, None where the entry does not say it."""
     if entry.has("excluded"):
-        for other in ("modes", "migMode", "parts", "migProfiles", "computeInstances"):
+        for other in _SAYS[1:-1]:
             if entry.has(other):
                 raise entry.refuse(other, "does not go with excluded")
         if not entry.flag("excluded"):
@@ -92,19 +132,21 @@ def _modes(entry: Fields) -> ModesOfGpu | None:
         return ModesOfGpu(whole=False, mig=False)
     words = listed(entry, "modes", lambda text: text in _WORDS, f"must be one of {', '.join(_WORDS)}")
     mig_mode = entry.text("migMode", "dynamic", rule=_mig_mode_rule)
-    if words is None and not entry.has("migMode"):
+    if words is None and not entry.has("migMode") and not entry.has("migLayout"):
         if entry.has("parts"):
             raise entry.refuse("parts", "needs modes with fraction and mps")
         return None
-    return _offered(entry, words or _usual(mig_mode), mig_mode)
+    return _offered(entry, words or _usual(entry, mig_mode), mig_mode)
 
 
 def _mig_mode_rule(text: str) -> str | None:
     return None if text in _MIG_MODES else f"must be one of {', '.join(_MIG_MODES)}"
 
 
-def _usual(mig_mode: str) -> tuple[str, ...]:
-    return {"dynamic": ("whole", "mig"), "kept": ("mig",), "never": ("whole",)}[mig_mode]
+def _usual(entry: Fields, mig_mode: str) -> tuple[str, ...]:
+    """Return the modes of an entry that names none. A GPU with a layout is divided, so it is not whole."""
+    dynamic = ("mig",) if entry.has("migLayout") else ("whole", "mig")
+    return {"dynamic": dynamic, "kept": ("mig",), "never": ("whole",)}[mig_mode]
 
 
 def _offered(entry: Fields, words: tuple[str, ...], mig_mode: str) -> ModesOfGpu:

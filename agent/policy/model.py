@@ -84,18 +84,32 @@ class NicSelector:
     link_types: frozenset[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LayoutPart:
+    """Partitions of one MIG profile in a layout.
+
+    Shape: ``start`` is None where their places are found. Units: ``start`` memory slices.
+    """
+
+    profile: str
+    count: int = 1
+    start: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuRule:
     """What a policy says of some GPUs. Shape: what it says nothing about is None, or not there.
 
     ``path`` is where it stands in the file; ``select`` is None for all GPUs that no other entry names;
-    ``modes`` without any mode excludes the GPUs; ``profiles`` are the MIG profiles that are offered.
+    ``modes`` without any mode excludes the GPUs; ``profiles`` are the MIG profiles that are offered, or
+    ``layout`` the partitions.
     """
 
     path: str
     select: GpuSelector | None = None
     modes: ModesOfGpu | None = None
     profiles: frozenset[str] | None = None
+    layout: tuple[LayoutPart, ...] | None = None
     compute_instances: bool | None = None
     attributes: Attributes = field(default_factory=dict)
 

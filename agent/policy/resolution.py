@@ -13,13 +13,16 @@ from typing import Generic, TypeVar
 
 from agent.hardware.types import PhysicalFunction
 from agent.inventory.model import GpuEntry, Inventory
+from agent.inventory.modes import MigPlace
 from agent.inventory.names import gpu_name, nic_name
+from agent.policy.mig_layout import Impossible, placed
 from agent.policy.model import (
     Attributes,
     AttributeValue,
     GpuRule,
     GpuSelector,
     InvalidPolicy,
+    LayoutPart,
     NicRule,
     NicSelector,
     Policy,
@@ -29,6 +32,7 @@ from agent.policy.resolved import GpuSettings, LinkedSettings, NicSettings, Reso
 from scheduler_core.base.errors import shown
 
 _Value = TypeVar("_Value")
+_Cuts = frozenset[str] | tuple[LayoutPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +80,40 @@ def _gpu(policy: Policy, rules: Sequence[Rule], entry: GpuEntry) -> GpuSettings:
         if one.select is None or _selects_gpu(one.select, entry)
     ]
     modes = _one(policy, name, [_Said(rank, f"{one.path}.modes", one.modes) for rank, one in found])
-    profiles = _one(
-        policy, name, [_Said(rank, f"{one.path}.migProfiles", one.profiles) for rank, one in found]
-    )
+    cuts = _one(policy, name, [_said_of_cuts(rank, one) for rank, one in found])
     split = [_Said(rank, f"{one.path}.computeInstances", one.compute_instances) for rank, one in found]
-    if profiles is not None:
-        _refuse_without_profile(policy, entry, profiles, [one for _, one in found])
+    layout = None
+    if isinstance(cuts, frozenset):
+        _refuse_without_profile(policy, entry, cuts, [one for _, one in found])
+    elif cuts is not None and (modes is None or modes.mig):
+        layout = _layout(policy, entry, cuts, [one for _, one in found])
     return GpuSettings(
         modes=modes,
-        profiles=None if profiles is None else tuple(sorted(profiles)),
+        profiles=tuple(sorted(cuts)) if isinstance(cuts, frozenset) else None,
+        layout=layout,
         compute_instances=_one(policy, name, split),
         attributes=_attributes(policy, name, [(rank, one.path, one.attributes) for rank, one in found]),
     )
+
+
+def _said_of_cuts(rank: int, one: GpuRule) -> _Said[_Cuts]:
+    """Return what an entry says of the partitions that are cut from its GPUs: their profiles, or a layout."""
+    if one.layout is not None:
+        return _Said(rank, f"{one.path}.migLayout", one.layout)
+    return _Said(rank, f"{one.path}.migProfiles", one.profiles)
+
+
+def _layout(
+    policy: Policy, entry: GpuEntry, layout: tuple[LayoutPart, ...], said: Sequence[GpuRule]
+) -> tuple[MigPlace, ...]:
+    """Return where the partitions of a layout lie on a GPU. Raises: InvalidPolicy where they cannot."""
+    try:
+        return placed(layout, entry.profiles)
+    except Impossible as error:
+        path = next(one.path for one in said if one.layout == layout)
+        gpu = entry.gpu
+        rule = f"{gpu_name(gpu.number)} ({gpu.product_name}) {error.rule}"
+        raise InvalidPolicy(policy.subject, f"{path}.migLayout{error.field}", error.value, rule) from error
 
 
 def _refuse_without_profile(

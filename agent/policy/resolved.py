@@ -11,16 +11,21 @@ import msgspec
 
 from agent.hardware.types import Bdf, GpuUuid
 from agent.health.rules import HealthRules
-from agent.inventory.modes import ModesOfGpu
+from agent.inventory.modes import MigPlace, ModesOfGpu
 from agent.inventory.vfs.rules import VfRate, VfRule
 from agent.policy.model import AttributeValue
 
 
 class GpuSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What counts for one GPU. Shape: ``profiles`` sorted; ``modes`` without any mode excludes it."""
+    """What counts for one GPU.
+
+    Shape: ``modes`` without any mode excludes it; ``profiles`` sorted, or ``layout`` by place, say what is
+           cut from it.
+    """
 
     modes: ModesOfGpu | None = None
     profiles: tuple[str, ...] | None = None
+    layout: tuple[MigPlace, ...] | None = None
     compute_instances: bool | None = None
     attributes: dict[str, AttributeValue] = {}
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from agent.health.rules import HealthRules
 from agent.inventory.model import Inventory
-from agent.inventory.names import gpu_name, nic_name
+from agent.inventory.names import gpu_name, memory_slice_range, nic_name
 from agent.policy.effect_file import Stored
 from agent.policy.resolved import GpuSettings, NicSettings, Resolved
 
@@ -69,6 +69,9 @@ def _gpu_text(one: GpuSettings) -> str:
         parts.append(f"offered as {words.replace(',', ', ')}" if words else "excluded")
     if one.profiles is not None:
         parts.append(f"MIG profiles {', '.join(one.profiles)}")
+    if one.layout is not None:
+        places = (f"{part.profile} at {memory_slice_range(part.placement)}" for part in one.layout)
+        parts.append(f"MIG layout {', '.join(places)}")
     if one.compute_instances is not None:
         parts.append("with compute instances" if one.compute_instances else "without compute instances")
     return "; ".join([*parts, *_attributes(one.attributes)]) or _NOTHING

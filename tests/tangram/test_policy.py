@@ -56,6 +56,34 @@ def test_json_has_the_settings_by_device_and_what_matches_nothing(tangram, tmp_p
     assert answer["warnings"] == ["rules[0].gpus[0]: matches no GPU of node a100x2"]
 
 
+def test_the_partitions_of_a_layout_are_shown_with_their_places(tangram, examples: Path) -> None:
+    options = ("--node", "dgx-a100", "--node-labels", "example.com/pool=inference")
+    checked = tangram("policy", "check", examples / "policy/mig-layout.yaml", *options)
+    shown = tangram(
+        "show", "--node", "dgx-a100", "--policy", examples / "policy/mig-layout.yaml", *options[2:]
+    )
+
+    assert checked.status == 0
+    assert "offered as mig; MIG layout 3g.20gb at 0-3, 2g.10gb at 4-5, 1g.5gb at 6" in checked.out
+    assert "gpu-7-mig-2g-10gb-4-5" in shown.out
+    assert "gpu-7-mig-2g-10gb-0-1" not in shown.out
+
+
+def test_a_layout_that_no_gpu_can_have_is_refused_for_the_node_that_is_asked_about(
+    tangram, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD + "- gpus:\n  - migLayout: [{profile: 3g.20gb, count: 3}]\n")
+
+    answer = tangram("policy", "check", file, "--node", "a100x2")
+
+    assert answer.status == 2
+    assert (
+        "gpu-0 (NVIDIA A100-SXM4-40GB) cannot be divided so: it needs 12 memory slices, 8 are there"
+        in answer.err
+    )
+
+
 def test_show_publishes_a_node_under_a_policy(tangram, examples: Path) -> None:
     labels = "example.com/pool=inference"
     shown = tangram(

@@ -23,6 +23,8 @@ def why_not_in_modes(name: DeviceName, modes: Mapping[int, ModesOfGpu]) -> str:
                 return f"{gpu_name(number)} is excluded by the policy of the node"
             said = f"{OPTION} has {found.words} for it, or the policy of the node"
             return f"{gpu_name(number)} is offered in other modes: {said}"
+        if found is not None and _is_cut_otherwise(name, number, found):
+            return f"the policy of the node offers other MIG partitions of {gpu_name(number)}"
     return ""
 
 
@@ -32,3 +34,9 @@ def _is_offered(name: DeviceName, number: int, modes: ModesOfGpu) -> bool:
     if name == mps_name(number):
         return modes.mps is not None
     return modes.mig if name.startswith(f"{gpu_name(number)}-") else modes.whole
+
+
+def _is_cut_otherwise(name: DeviceName, number: int, modes: ModesOfGpu) -> bool:
+    """Whether a device that a GPU has not is cut from it by MIG, and a policy says what may be cut."""
+    is_cut = name.startswith(f"{gpu_name(number)}-mig-")
+    return is_cut and (modes.profiles is not None or modes.layout is not None)

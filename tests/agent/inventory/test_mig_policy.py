@@ -93,6 +93,17 @@ def test_a_gpu_whose_mode_only_an_operator_can_turn_on_is_not_offered_until_that
         ("gpus-0-1", {0: ModesOfGpu(), 1: ModesOfGpu(whole=False)}, "gpu-1 is offered in other modes"),
         ("gpu-0-shared", {0: ModesOfGpu(mps=100)}, "--gpu-modes has whole,mig,mps for it"),
         ("gpu-0-mps", {0: ModesOfGpu(shared=100)}, "--gpu-modes has whole,mig,shared for it"),
+        (
+            PARTITION,
+            {0: ModesOfGpu(profiles=frozenset({"1g.5gb"}))},
+            "the policy of the node offers other MIG partitions of gpu-0",
+        ),
+        (
+            PARTITION,
+            {0: ModesOfGpu(layout=frozenset())},
+            "the policy of the node offers other MIG partitions",
+        ),
+        ("gpu-0", {0: ModesOfGpu(layout=frozenset())}, ""),
         (PARTITION, {0: ModesOfGpu()}, ""),
         ("gpu-0", {0: ModesOfGpu()}, ""),
         ("gpu-7-mig-1g-5gb-0", {0: ModesOfGpu(mig=False)}, ""),

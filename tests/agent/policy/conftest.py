@@ -29,6 +29,12 @@ def nics(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
     return inventory_of("a30x4", tmp_path_factory)
 
 
+@pytest.fixture(scope="session")
+def uncut(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
+    """GPUs without MIG."""
+    return inventory_of("l40s", tmp_path_factory)
+
+
 def inventory_of(name: str, folders: pytest.TempPathFactory) -> Inventory:
     machine = SimulatedMachine.open(load_node(name), folders.mktemp(name) / "machine")
     return discover(simulated_hardware(machine).readers, "node-1")

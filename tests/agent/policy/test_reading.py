@@ -49,6 +49,43 @@ WRONG = {
         "- gpus:\n  - modes: [whole]\n    migProfiles: [1g.5gb]",
         "migProfiles: has no effect",
     ),
+    "a layout without partitions": (
+        "- gpus:\n  - migLayout: []",
+        "policy.yaml:5: rules[0].gpus[0].migLayout: is empty; for GPUs that are not cut, say",
+    ),
+    "a layout beside profiles": (
+        "- gpus:\n  - migProfiles: [1g.5gb]\n    migLayout: [{profile: 1g.5gb}]",
+        "policy.yaml:5: rules[0].gpus[0].migProfiles: does not go with migLayout",
+    ),
+    "a layout without MIG": (
+        "- gpus:\n  - modes: [whole]\n    migLayout: [{profile: 1g.5gb}]",
+        "policy.yaml:6: rules[0].gpus[0].migLayout: has no effect",
+    ),
+    "a layout of GPUs that are never in MIG mode": (
+        "- gpus:\n  - migMode: never\n    migLayout: [{profile: 1g.5gb}]",
+        "migLayout: has no effect",
+    ),
+    "a layout of excluded GPUs": (
+        "- gpus:\n  - excluded: true\n    migLayout: [{profile: 1g.5gb}]",
+        "migLayout: does not go with excluded",
+    ),
+    "a partition without a profile": (
+        "- gpus:\n  - migLayout: [{count: 2}]",
+        "migLayout[0].profile: is required",
+    ),
+    "a partition at a place and several times": (
+        "- gpus:\n  - migLayout: [{profile: 1g.5gb, start: 0, count: 2}]",
+        "migLayout[0].count: does not go with start",
+    ),
+    "no partition": ("- gpus:\n  - migLayout: [{profile: 1g.5gb, count: 0}]", "count: 0: must be at least 1"),
+    "a place that is none": (
+        "- gpus:\n  - migLayout: [{profile: 1g.5gb, start: 64}]",
+        "migLayout[0].start: 64: must be at most 63",
+    ),
+    "a size for a place": (
+        "- gpus:\n  - migLayout: [{profile: 1g.5gb, size: 1}]",
+        "migLayout[0].size: unknown field; known here: profile, start, count",
+    ),
     "kept beside another mode": (
         "- gpus:\n  - modes: [whole, mig]\n    migMode: kept",
         "migMode: 'kept': kept leaves",

@@ -111,6 +111,59 @@ def test_from_whole_to_mig_a_claimed_gpu_waits_for_the_end_of_its_claim(site: Si
     assert site.bench.prepare("c2", PART)
 
 
+LAYOUT = "- gpus:\n  - migLayout: [{profile: 3g.20gb, start: 0}, {profile: 2g.10gb, start: 4}]\n"
+
+
+def test_all_partitions_of_a_layout_are_prepared_side_by_side_and_nothing_else(site: Site) -> None:
+    site.says(LAYOUT)
+    site.look()
+    partitions = sorted(name for name in site.published() if name.startswith("gpu-0"))
+
+    for number, name in enumerate(partitions):
+        assert site.bench.prepare(f"c{number}", name)
+
+    assert partitions == ["gpu-0-mig-2g-10gb-4-5", PART]
+    with pytest.raises(PluginError, match="the policy of the node offers other MIG partitions of gpu-1"):
+        site.bench.prepare("other", "gpu-1-mig-1g-5gb-0")
+
+
+def test_a_layout_comes_and_goes_on_a_gpu_only_between_its_claims(site: Site) -> None:
+    other = "gpu-0-mig-1g-5gb-0"
+    site.bench.prepare("c1", other)
+    site.says(LAYOUT)
+    site.look()
+    while_claimed, waiting = site.published(), site.stored.effect.waiting
+    site.bench.unprepare("c1")
+    site.look()
+    after = site.published()
+
+    site.bench.prepare("c2", PART)
+    site.says(WHOLE)
+    site.look()
+    still = site.published()
+    site.bench.unprepare("c2")
+    site.look()
+
+    assert other in while_claimed
+    assert [one.device for one in waiting] == ["gpu-0"]
+    assert other not in after
+    assert after & still >= {PART}
+    assert {name for name in site.published() if name.startswith("gpu-0")} == {"gpu-0"}
+
+
+def test_a_layout_that_the_gpus_cannot_have_is_told_and_what_was_in_effect_stays(site: Site) -> None:
+    site.says(MIG)
+    site.look()
+    before = site.stored.effect
+
+    site.says("- gpus:\n  - migLayout: [{profile: 3g.20gb, count: 3}]\n")
+    site.look()
+
+    assert site.stored.effect == before
+    assert ":5: rules[0].gpus[0].migLayout: gpu-0 (NVIDIA A100-SXM4-40GB) cannot" in site.stored.problem
+    assert [reason for reason, _ in site.told] == [REFUSED]
+
+
 def test_what_waits_is_told_once(site: Site) -> None:
     site.bench.prepare("c1", "gpu-0")
     site.says(MIG)
