@@ -53,6 +53,24 @@ def test_the_tests_exist_that_prevent_failures_of_other_drivers():
     assert missing == []
 
 
+ISSUES = """
+360 378 427 501 563 663 719 720 787 837 839 883 897 902 904 932 933 951 965 1008 1009 1018 1066 1076 1080 1092
+1100 1144 1164 1218 1242 1259 1264 1278 1296 1326 1330 1334 1357 1380 1452 1455 1456 1458 1476 1480 213 337
+kubernetes#138765 kubernetes#141433 kubernetes#141471 enhancements#4970 dra-example-driver#263 DCGM#276
+dcgm-exporter#714 k8s-driver-manager#203
+"""
+"""Failures of NVIDIA's driver and of what is around it that users reported: each has a test, or a reason."""
+
+
+def test_every_failure_that_is_known_of_nvidias_driver_has_a_row():
+    page = (ROOT / "docs/failures.md").read_text()
+
+    wanted = [issue if "#" in issue else f"#{issue}" for issue in ISSUES.split()]
+    missing = [issue for issue in wanted if not re.search(rf"{issue}(?!\d)", page)]
+
+    assert missing == []
+
+
 def read(file):
     path = ROOT / file
     return path.read_text() if path.exists() else ""

@@ -19,6 +19,7 @@ from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
 from plugin.kinds.mig_partition.instances import is_alive
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
+from plugin.machine.open_gpus import naming_who_has_it_open
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 
@@ -105,12 +106,14 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
 
     def take_down(self, context: Context, devices: Sequence[ClaimedComputeInstance]) -> None:
         """Destroy the CIs, the last one first, and GIs that no other claim has; turn off unused modes."""
-        machine = context.machine.gpus
+        machine, clients = context.machine.gpus, context.machine.clients
         for device in reversed(devices):
-            compute_instances.destroy(machine, device)
+            with naming_who_has_it_open(clients, device.gpu):
+                compute_instances.destroy(machine, device)
         for device in reversed(devices):
             others = compute_instances.siblings_of(device, context.others)
-            compute_instances.destroy_unshared(machine, device, others)
+            with naming_who_has_it_open(clients, device.gpu):
+                compute_instances.destroy_unshared(machine, device, others)
         self.forget(context, devices)
 
     def forget(self, context: Context, devices: Sequence[ClaimedComputeInstance]) -> None:

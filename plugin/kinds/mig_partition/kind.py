@@ -25,6 +25,7 @@ from plugin.kinds.mig_partition.claimed import (
 )
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
+from plugin.machine.open_gpus import naming_who_has_it_open
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 
@@ -85,9 +86,13 @@ class MigKind(PreparableKind[MigPartition, M]):
         return (published.gpu.bdf,)
 
     def take_down(self, context: Context, devices: Sequence[M]) -> None:
-        """Destroy the instances, the last one first, and turn off the mode of parents that have no more."""
+        """Destroy the instances, the last one first, and turn off the mode of parents that have no more.
+
+        Raises: HardwareError, InUse naming monitors that have the GPU open.
+        """
         for device in reversed(devices):
-            instances.destroy(context.machine.gpus, device)
+            with naming_who_has_it_open(context.machine.clients, device.gpu):
+                instances.destroy(context.machine.gpus, device)
         self.forget(context, devices)
 
     def forget(self, context: Context, devices: Sequence[M]) -> None:

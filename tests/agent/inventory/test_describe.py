@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.hardware.simulated import shipped_nodes
+from agent.hardware.simulated import SimulatedMachine, load_node, node_text, shipped_nodes
 from agent.hardware.types import MigMode, Unreadable
 from agent.inventory import as_mode_allows, describe
 from agent.inventory.published import MigPartition, NicVf, WholeGpu, WholeNic
@@ -164,6 +164,22 @@ def test_a_node_without_gpus_describes_its_nics_and_says_what_is_missing(machine
 
     assert any("driver" in sentence for sentence in devices.left_out)
     assert not [name for name in devices.by_name if name.startswith("gpu")]
+
+
+def test_a_gpu_without_mig_is_offered_beside_one_that_can_be_cut(tmp_path, inventory_of):
+    """Dynamic MIG published no slice on nodes with a GPU that has no MIG (k8s-dra-driver-gpu #1092)."""
+    text = node_text("a100x2").replace("name: a100x2", "name: mixed")
+    before, second = text.rsplit("model: a100-sxm4-40gb", 1)
+    (tmp_path / "mixed.yaml").write_text(f"{before}model: l40s-48gb{second}")
+    mixed = SimulatedMachine.open(load_node(str(tmp_path / "mixed.yaml")), tmp_path / "mixed")
+
+    devices = describe(inventory_of(mixed))
+
+    offered = devices.by_name.values()
+    whole = [one.gpu for one in offered if isinstance(one, WholeGpu)]
+    assert [gpu.mig is not None for gpu in whole] == [True, False]
+    assert {one.spec.parent for one in offered if isinstance(one, MigPartition)} == {whole[0].uuid}
+    assert not devices.left_out
 
 
 def test_too_many_attributes_are_given_up_in_the_documented_order_and_reported(machine, inventory_of):

@@ -196,6 +196,18 @@ def test_what_a_discovery_found_is_told_before_it_is_published():
     assert site.heard == [FOUND]
 
 
+def test_the_first_slices_are_stored_after_one_look_and_without_a_wait():
+    """Slices appear long after the start of the driver (k8s-dra-driver-gpu #902)."""
+    discover, stored_at = Failing(0, FOUND), []
+    site = Site(discover, Failing(0, pool_of(["a"])), resync_s=1e12, step_s=0.001)
+    site.store._stored = lambda: (stored_at.append(site.time.now), site.stop())
+
+    site.run()
+
+    assert discover.calls == 1
+    assert stored_at[0] < 0.15  # the shortest wait of the loop
+
+
 def test_an_unexpected_error_during_discovery_is_logged_once_with_its_traceback_and_retried(said):
     discover = Failing(3, FOUND)
     site = Site(discover, Failing(0, pool_of(["a"])))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from agent.hardware import attributes
 from agent.hardware.types import Placement
 from plugin.base.errors import GpuBusy, HardwareFailed, ModeBlocked, NotReady, PluginError
 from plugin.cdi.folder import CdiFolder
@@ -202,6 +204,23 @@ def test_a_missing_device_node_is_found_before_the_container_finds_it(bench: Any
         bench.prepare("u1", HALF)
 
     assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("part", ["gi", "ci"])
+def test_a_mig_partition_is_not_given_with_a_part_of_its_nodes(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """A specification with one of three nodes, and no error (k8s-dra-driver-gpu #787)."""
+    read = attributes.text
+    ends = {"gi": r"/gi\d+/access", "ci": r"/ci\d+/access"}[part]
+    monkeypatch.setattr(attributes, "text", lambda file: None if re.search(ends, str(file)) else read(file))
+
+    with pytest.raises(HardwareFailed, match=rf"DeviceFileMinor on capability \S+{ends}"):
+        bench.prepare("u1", HALF)
+
+    monkeypatch.undo()
+    assert bench.leftovers() == []
+    assert bench.prepare("u1", HALF)
 
 
 def test_a_dead_instance_is_found_before_the_answer(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:

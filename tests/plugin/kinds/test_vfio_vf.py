@@ -56,6 +56,21 @@ def test_the_driver_that_a_vf_had_comes_back(bench: Any) -> None:
     assert bench.leftovers() == []
 
 
+def test_a_pod_that_is_made_again_without_an_unprepare_finds_its_vf_with_vfio(bench: Any) -> None:
+    """A pod deleted by force never starts again, since its device has the driver already (#1330)."""
+    prepare(bench)
+    document = bench.document("u1").read_bytes()
+    prepare(bench)
+    bench.restart()
+    prepare(bench)
+
+    assert driver(bench) == ("vfio-pci", "vfio-pci")
+    assert bench.document("u1").read_bytes() == document
+    bench.unprepare("u1")
+    assert driver(bench) == ("mlx5_core", None)
+    assert bench.leftovers() == []
+
+
 def test_a_vf_that_an_operator_gave_to_vfio_stays_there(bench: Any) -> None:
     bench.machine.nics.functions.give_to(BDF, "vfio-pci")
     prepare(bench)
