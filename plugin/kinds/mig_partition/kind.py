@@ -24,8 +24,8 @@ from plugin.kinds.mig_partition.claimed import (
     ClaimedMigPartition,
 )
 from plugin.machine.context import Context
+from plugin.machine.mig.open_gpus import naming_who_has_it_open
 from plugin.machine.node import NodeSnapshot
-from plugin.machine.open_gpus import naming_who_has_it_open
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
 

@@ -46,7 +46,7 @@ def refused(bench: Any) -> Any:
 def test_a_monitor_that_leaks_a_handle_is_named_where_it_keeps_an_instance(
     bench: Any, started: Started, refused: Any
 ) -> None:
-    """DCGM leaks handles of MIG devices, which block their end, and nvidia-smi lists no process (DCGM#276)."""
+    """DCGM leaks handles of MIG devices, which keep them, and nvidia-smi lists no process (DCGM#276)."""
     bench.prepare("u1", HALF)
     monitor = started(MONITOR, bench.simulated.root / "dev/nvidia0", "nv-hostengine")
     assert said(monitor) == "open"
