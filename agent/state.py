@@ -16,7 +16,7 @@ from agent.publishing.forms import Found
 from agent.publishing.loop import Agent
 from agent.publishing.publication import Publication
 from daemon.logs import level
-from daemon.metrics import release
+from daemon.metrics.registry import release
 from daemon.status.last_errors import LastErrors
 from daemon.status.page import Row, Status, Table, duration
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
+from daemon.metrics.definition import BUILD_INFO, Definition
+from daemon.metrics.registry import Registry, set_build_info
 
 PREFIX: Final = "tangram_controller_"
 DEFINITIONS: Final[Mapping[str, Definition]] = {

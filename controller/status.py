@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.run.loop import Loop
 from daemon.logs import level
-from daemon.metrics import release
+from daemon.metrics.registry import release
 from daemon.status.last_errors import LastErrors
 from daemon.status.page import Row, Status, Table, duration
 

@@ -27,7 +27,7 @@ from typing import Any, Final
 from daemon.authorization import Access, Authorization
 from daemon.backoff import Backoff
 from daemon.connections import LONGEST_S, Connections
-from daemon.metrics import Registry
+from daemon.metrics.registry import Registry
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 _LONGEST_CHANGE: Final = 64  # bytes

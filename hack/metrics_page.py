@@ -14,7 +14,7 @@ from typing import Final
 
 from agent.publishing import metrics as agent
 from controller import metrics as controller
-from daemon.metrics import Definition, full_name
+from daemon.metrics.definition import Definition, full_name
 from plugin.base import metrics as plugin
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agent.inventory.withheld import Withheld
-from daemon.metrics import Labels
+from daemon.metrics.definition import Labels
 from scheduler_core.publishing.documents import Document
 
 _OTHER = "other"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
+from daemon.metrics.definition import BUILD_INFO, Definition
+from daemon.metrics.registry import Registry, set_build_info
 
 PREFIX: Final = "tangram_agent_"
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from agent.hardware.errors import HardwareError, nvml_code
-from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
+from daemon.metrics.definition import BUILD_INFO, Definition
+from daemon.metrics.registry import Registry, set_build_info
 from plugin.base.errors import PluginError
 from plugin.base.in_flight import CallsInFlight
 

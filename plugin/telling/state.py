@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from daemon.logs import level
-from daemon.metrics import release
+from daemon.metrics.registry import release
 from daemon.status.last_errors import LastErrors
 from daemon.status.page import Row, Status, Table, duration
 from plugin.base.errors import PluginError

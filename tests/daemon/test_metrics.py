@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.metrics import BUILD_INFO, Definition, Registry, set_build_info
+from daemon.metrics.definition import BUILD_INFO, Definition
+from daemon.metrics.registry import Registry, set_build_info
 
 DEFINITIONS = {
     "build_info": BUILD_INFO,

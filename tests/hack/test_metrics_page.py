@@ -5,7 +5,7 @@ from __future__ import annotations
 import metrics_page
 import pytest
 
-from daemon.metrics import Definition
+from daemon.metrics.definition import Definition
 
 
 def test_the_page_has_every_metric_of_the_code() -> None:

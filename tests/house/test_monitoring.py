@@ -14,7 +14,7 @@ import yaml
 from promql_names import grouping_of, metrics_of
 
 from agent import options as agent_options
-from daemon.metrics import full_name
+from daemon.metrics.definition import full_name
 from daemon.metrics_options import read_options
 from plugin import arguments as plugin_arguments
 

@@ -16,7 +16,7 @@ from agent.health.findings import Finding, Findings
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
-from daemon.metrics import Labels
+from daemon.metrics.definition import Labels
 from scheduler_core.model.device import DeviceName
 
 _log = logging.getLogger("agent.health")

@@ -5,18 +5,20 @@ NVIDIA's exporter knows a MIG instance by the UUID of its GPU and the number of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agent.inventory.published import Hardware
-from daemon.metrics import Labels
+from daemon.metrics.definition import Labels
 from plugin.base.metrics import DEVICE_LABELS
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
-from scheduler_core.model.claim import ClaimUid
 
-PodsOf = Callable[[ClaimUid], Iterable[str]]
 ProfileOf = Callable[[Hardware], str]
+"""Returns the MIG profile of a MIG device, empty where it is not known."""
+
+Profiles = tuple[str | None, ...]
+"""The MIG profiles of the devices of a record, in their order; None for what is no MIG device."""
 
 
 def prepared(records: Iterable[Record], boot_id: str) -> tuple[Record, ...]:
@@ -24,31 +26,39 @@ def prepared(records: Iterable[Record], boot_id: str) -> tuple[Record, ...]:
     return tuple(one for one in records if one.state is State.COMPLETED and one.boot_id == boot_id)
 
 
-def device_infos(records: Iterable[Record], pods_of: PodsOf, profile_of: ProfileOf) -> Iterator[Labels]:
-    """Yield the labels of each device of prepared claims, for each pod of its claim.
+def profiles(record: Record, profile_of: ProfileOf) -> Profiles:
+    """Return the MIG profile of each device of a claim."""
+    return tuple(
+        profile_of(device.hardware) if "parentUUID" in device.status_data else None
+        for device in record.devices
+    )
 
-    Shape: ``pods_of`` returns the pods of a claim, ``profile_of`` the MIG profile of a device, empty for
-           none.
-           The pod is empty where no pod of the claim is known.
+
+def counted(record: Record, profiles: Profiles) -> Iterator[str]:
+    """Yield the profiles of the MIG devices that a claim has, not those that it only looks at."""
+    for device, profile in zip(record.devices, profiles, strict=True):
+        if profile is not None and not device.has_admin_access:
+            yield profile
+
+
+def device_infos(record: Record, pods: Sequence[str], profiles: Profiles) -> Iterator[Labels]:
+    """Yield the labels of each device of a prepared claim, for each pod of the claim.
+
+    Shape: the pod is empty where no pod of the claim is known.
     """
-    for record in records:
-        for pod in tuple(pods_of(record.uid)) or ("",):
-            for device in record.devices:
-                for own in _of_device(device, profile_of):
-                    owner = {"pod": pod, "namespace": record.namespace, "claim": record.name}
-                    found = {**own, **owner}
-                    yield tuple((label, found.get(label, "")) for label in DEVICE_LABELS)
+    own = [
+        one
+        for device, profile in zip(record.devices, profiles, strict=True)
+        for one in _of_device(device, profile)
+    ]
+    for pod in pods or ("",):
+        owner = {"pod": pod, "namespace": record.namespace, "claim": record.name}
+        for device_labels in own:
+            found = {**device_labels, **owner}
+            yield tuple((label, found.get(label, "")) for label in DEVICE_LABELS)
 
 
-def profiles(records: Iterable[Record], profile_of: ProfileOf) -> Iterator[str]:
-    """Yield the profile of each MIG device of prepared claims."""
-    for record in records:
-        for device in record.devices:
-            if "parentUUID" in device.status_data and not device.has_admin_access:
-                yield profile_of(device.hardware)
-
-
-def _of_device(device: Claimed, profile_of: ProfileOf) -> Iterator[dict[str, str]]:
+def _of_device(device: Claimed, profile: str | None) -> Iterator[dict[str, str]]:
     data = device.status_data
     common = {
         "type": str(type(device).__struct_config__.tag),
@@ -56,11 +66,11 @@ def _of_device(device: Claimed, profile_of: ProfileOf) -> Iterator[dict[str, str
         "request": ",".join(device.requests),
         "pci_address": str(data.get("pciAddress") or ""),
     }
-    if "parentUUID" in data:
+    if profile is not None:
         instance = getattr(device, "gi_id", None)
         own = {"uuid": str(data["uuid"]), "gpu_uuid": str(data["parentUUID"])}
         number = {} if instance is None else {"gpu_instance": str(instance)}
-        yield {**common, **own, **number, "profile": profile_of(device.hardware)}
+        yield {**common, **own, **number, "profile": profile}
         return
     uuids = data.get("uuids") or [data.get("uuid", "")]
     for uuid in uuids:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from plugin.base.metrics import Metrics
+from plugin.claim.figures.figures import Figures
 from scheduler_core.model.claim import ClaimUid
 
 HALF = "gpu-0-mig-3g-20gb-4-7"
@@ -83,6 +85,31 @@ def test_a_device_of_an_earlier_boot_is_not_told(bench: Any) -> None:
     bench.simulated.reboot()
 
     assert infos(bench) == []
+
+
+def test_after_each_change_the_series_are_those_of_a_plugin_that_measures_for_the_first_time(
+    bench: Any,
+) -> None:
+    def told_anew() -> list[dict[str, str]]:
+        first = Figures(bench.driver.figures._steps, metrics := Metrics())
+        first.pods = bench.driver.figures.pods
+        first.refresh()
+        lines = [line for line in metrics.text().splitlines() if line.startswith("tangram_device_info{")]
+        return [dict(re.findall(r'(\w+)="([^"]*)"', line)) for line in lines]
+
+    changes = (
+        lambda: prepare(bench, "u1", HALF, "trainer"),
+        lambda: prepare(bench, "u2", "gpu-1", "one"),
+        lambda: bench.driver.figures.pods.note(ClaimUid("u2"), claim("u2", "one", "two")),
+        lambda: bench.driver.figures.pods.note(ClaimUid("u1"), claim("u1")),
+        lambda: bench.unprepare("u1"),
+        lambda: prepare(bench, "u1", HALF, "again"),
+        bench.simulated.reboot,
+    )
+    for change in changes:
+        change()
+        shown = infos(bench)
+        assert sorted(shown, key=str) == sorted(told_anew(), key=str)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,83 @@
+"""The metrics of one program, and their text for Prometheus. Safe to use from any thread."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from daemon.metrics.definition import Definition, Labels, full_name
+from daemon.metrics.family import Family
+
+
+class Registry:
+    """Holds the values of a fixed set of metrics, by name and labels.
+
+    Shape: ``prefix`` stands before every name in the text; a name that has no definition is a KeyError, and
+           labels that are not those of the definition a ValueError.
+    """
+
+    def __init__(self, prefix: str, definitions: Mapping[str, Definition]) -> None:
+        self._lock = threading.Lock()
+        self._families = {
+            name: Family(full_name(prefix, name, definition), definition)
+            for name, definition in definitions.items()
+        }
+
+    def count(self, name: str, **labels: str) -> None:
+        """Add one to a counter."""
+        self.add(name, 1.0, **labels)
+
+    def add(self, name: str, amount: float, **labels: str) -> None:
+        """Add to a counter, or to a gauge."""
+        with self._lock:
+            self._families[name].add(labels, amount)
+
+    def observe(self, name: str, value: float, **labels: str) -> None:
+        """Add a value to a histogram."""
+        with self._lock:
+            self._families[name].observe(labels, value)
+
+    @contextmanager
+    def timed(self, name: str, clock: Callable[[], float], **labels: str) -> Iterator[None]:
+        """Add how long the block took to a histogram, also where it failed. Units: seconds of ``clock``."""
+        began = clock()
+        try:
+            yield
+        finally:
+            self.observe(name, clock() - began, **labels)
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge."""
+        with self._lock:
+            family = self._families[name]
+            family.set(family.values_of(labels), value)
+
+    def only(self, name: str, label: str, values: Mapping[str, float]) -> None:
+        """Replace all series of a gauge that has one label."""
+        self.replace(name, {((label, key),): value for key, value in values.items()})
+
+    def replace(self, name: str, values: Mapping[Labels, float]) -> None:
+        """Replace all series of a gauge, whatever its labels. Shape: labels by name."""
+        with self._lock:
+            self._families[name].replace(values)
+
+    def text(self) -> str:
+        """Return every metric that has a value, in Prometheus's text form."""
+        with self._lock:
+            return "".join(family.text() for family in self._families.values() if family.is_shown)
+
+
+def set_build_info(metrics: Registry) -> None:
+    """Set the gauge ``build_info``, which ``BUILD_INFO`` defines."""
+    metrics.set("build_info", 1.0, version=release(), python=platform.python_version())
+
+
+def release() -> str:
+    """Return the version of this program, ``unknown`` where it is not installed."""
+    try:
+        return version("tangram-dra")
+    except PackageNotFoundError:  # the folders alone, without an installation
+        return "unknown"
