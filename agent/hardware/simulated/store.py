@@ -59,7 +59,7 @@ class Store:
         object.__setattr__(self, "files", StateFile(self.directory))
         object.__setattr__(self, "clients", Clients(self.directory))
         object.__setattr__(self, "_tree", Files(self.root))
-        object.__setattr__(self, "_rendered", os.fspath(self.directory / "rendered"))
+        object.__setattr__(self, "_rendered", os.fspath(rendered_file(self.directory)))
 
     def read(self) -> State:
         """Return the present state."""
@@ -142,6 +142,11 @@ class Store:
         finally:
             os.close(descriptor)
         self._shown[:] = [state]
+
+
+def rendered_file(directory: Path) -> Path:
+    """Return the file that says which state the tree of a machine shows; a change writes it last."""
+    return directory / "rendered"
 
 
 def boot_id(name: str, state: State) -> str:

@@ -113,7 +113,7 @@ class Campaign:
         try:
             self._parts.wait(_LIMIT_S)
         except NotBack as error:
-            self.report.problem(str(error))
+            self._problem(str(error))
 
     def _let_all_run(self) -> None:
         """Delete what has run, so that what waits comes to run too: nothing may be forgotten."""
@@ -164,13 +164,17 @@ class Campaign:
     def _is_clear(self) -> bool:
         return self._look() and not self._observer.what_is_left()
 
+    def _problem(self, text: str) -> None:
+        self._say(f"PROBLEM: {text}")
+        self.report.problem(text)
+
     def _until(self, ask: Callable[[], bool], why: Callable[[], list[str]]) -> float:
         """Wait until the answer is yes and return how long that took; else note why not."""
         began = time.monotonic()
         while not ask():
             if time.monotonic() - began > _LIMIT_S:
                 for text in why():
-                    self.report.problem(f"after {_LIMIT_S:.0f} s: {text}")
+                    self._problem(f"after {_LIMIT_S:.0f} s: {text}")
                 break
             time.sleep(_PAUSE_S)
         return round(time.monotonic() - began, 1)

@@ -39,6 +39,17 @@ def test_every_change_of_a_simulated_machine_is_heard(tmp_path, listening):
         assert heard.get(timeout=30)
 
 
+def test_a_tree_that_follows_its_machines_state_late_is_heard_of(tmp_path, listening):
+    SimulatedMachine.open(load_node("a100x2"), tmp_path)
+    rendered = tmp_path / "rendered"
+    whole = rendered.read_bytes()
+    heard = listening(StateChanges(tmp_path, poll_s=0.01))
+
+    rendered.write_bytes(whole[::-1])  # as a change does last, however long after the state file
+
+    assert heard.get(timeout=30)
+
+
 def test_a_machine_whose_folder_vanishes_is_heard_of_too(tmp_path, listening):
     SimulatedMachine.open(load_node("a100x2"), tmp_path)
     heard = listening(StateChanges(tmp_path, poll_s=0.01))
