@@ -1,22 +1,25 @@
-"""Draw what can be wrong with devices into ``docs/health.md``, from the table that agent and plugin use.
+"""Draw what can be wrong with devices, and the XIDs, into ``docs/health.md``, from what agent and plugin use.
 
-``hack/health_causes.py`` writes what stands between the two markers of the page; ``--check`` changes nothing
-and fails where the page says something else.
+``hack/health_causes.py`` writes what stands between two pairs of markers of the page; ``--check`` changes
+nothing and fails where the page says something else.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from agent.health.causes import TABLE, XIDS, Cause, Row
+from agent.health.causes import TABLE, Cause, Row
+from agent.health.xids import CATALOG, LAST, OTHERWISE, READ, SOURCE, XIDS
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "health.md"
 BEGIN: Final = "<!-- causes: drawn by make health-causes -->\n"
 END: Final = "<!-- /causes -->"
+BEGIN_XIDS: Final = "<!-- xids: drawn by make health-causes -->\n"
+END_XIDS: Final = "<!-- /xids -->"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,12 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def with_causes(page: str) -> str:
-    """Return a page with the table between its markers. Raises: ValueError where it lacks them."""
-    before, opening, rest = page.partition(BEGIN)
-    _, closing, after = rest.partition(END)
+    """Return a page with both tables between their markers. Raises: ValueError where it lacks them."""
+    return _between(_between(page, BEGIN, END, rows()), BEGIN_XIDS, END_XIDS, xid_rows())
+
+
+def _between(page: str, begin: str, end: str, lines: Iterable[str]) -> str:
+    before, opening, rest = page.partition(begin)
+    _, closing, after = rest.partition(end)
     if not opening or not closing:
-        raise ValueError(f"the page has no {BEGIN.strip()} with {END} behind it")
-    return before + opening + "\n".join((*rows(), "")) + closing + after
+        raise ValueError(f"the page has no {begin.strip()} with {end} behind it")
+    return before + opening + "\n".join((*lines, "")) + closing + after
 
 
 def rows() -> Iterator[str]:
@@ -53,9 +60,36 @@ def rows() -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def xid_rows() -> Iterator[str]:
+    """Yield the lines of two Markdown tables: the catalog by action, and what is judged otherwise."""
+    yield f"Compared on {READ} with a copy of [NVIDIA's catalog]({SOURCE}) that ends with {LAST}:"
+    yield ""
+    yield "| what the catalog says is to be done at once | XID | cause |"
+    yield "|---|---|---|"
+    for name, action in CATALOG.items():
+        cause = "see below" if action.cause is None else f"`{action.cause}`"
+        yield f"| {name} | {in_ranges(action.xids)} | {cause} |"
+    yield ""
+    yield "| judged by itself | cause | why |"
+    yield "|---|---|---|"
+    for one in OTHERWISE:
+        yield f"| {in_ranges(one.xids)} | `{one.cause}` | {one.why} |"
+
+
+def in_ranges(numbers: Iterable[int]) -> str:
+    """Return numbers in order, three and more that follow each other as a range: ``8, 39-41``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
 def _meaning(cause: Cause, row: Row) -> str:
-    xids = ", ".join(str(xid) for xid, known in sorted(XIDS.items()) if known is cause)
-    return f"{row.meaning} (XID {xids})" if xids else row.meaning
+    xids = [xid for xid, known in XIDS.items() if known is cause]
+    return f"{row.meaning} (XID {in_ranges(xids)})" if xids else row.meaning
 
 
 def _heals(row: Row) -> str:

@@ -110,7 +110,7 @@ TABLE: Final[Mapping[Cause, Row]] = MappingProxyType(
             scope=Scope.GPU,
             heals=Heals.QUIET,
             quiet_s=3600.0,
-            meaning="the driver reported an error that this program does not know",
+            meaning="the driver reported an error whose number alone does not say how bad it is",
             remedy="the operator looks it up in NVIDIA's Xid catalog and writes a rule for it",
         ),
         Cause.XID_RESET: Row(
@@ -229,23 +229,3 @@ TABLE: Final[Mapping[Cause, Row]] = MappingProxyType(
     }
 )
 """Every cause."""
-
-
-XIDS: Final[Mapping[int, Cause]] = MappingProxyType(
-    {
-        **dict.fromkeys((63, 92, 154), Cause.XID_NOTE),
-        **dict.fromkeys((8, 11, 13, 31, 43, 45, 68, 94, 109), Cause.XID_APPLICATION),
-        **dict.fromkeys((48, 62, 64, 74, 95, 119, 120, 140, 143), Cause.XID_RESET),
-        79: Cause.GPU_LOST,
-    }
-)
-"""The XIDs that are known; 94 is an error of memory that one program alone met, 63 a row that was replaced or
-will be: other causes tell what is to be done then. Source: for 13, 31, 43, 45, 68 and 109 NVIDIA's
-k8s-dra-driver-gpu, for 8 and 11 NVIDIA's Xid catalog; the others as that catalog is remembered, not compared
-with its present issue. A policy changes each of them.
-"""
-
-
-def cause_of_xid(xid: int | None) -> Cause:
-    """Return the cause that an XID is, whatever number the driver gave."""
-    return Cause.XID_UNKNOWN if xid is None else XIDS.get(xid, Cause.XID_UNKNOWN)

@@ -12,10 +12,11 @@ from typing import Final
 
 from agent.hardware.health.types import GpuEvent, GpuEventKind, NicVitals, Unwatched
 from agent.hardware.types import Bdf, GpuUuid
-from agent.health.causes import TABLE, XIDS, Cause, Heals, Scope, cause_of_xid
+from agent.health.causes import TABLE, Cause, Heals, Scope
 from agent.health.readings import Levels, after_gpu, levels_of_nic
 from agent.health.rules import HealthRules
 from agent.health.state import Facts, GpuMemory, HealthState, Key, NoAnswer, Told
+from agent.health.xids import XIDS, cause_of_xid
 
 _MOST_OF_GPU: Final = 128
 """Troubles of one GPU that are kept apart: a driver that tells any number must not fill the memory."""

@@ -35,11 +35,12 @@ from agent.hardware.health.types import (
     Unwatched,
 )
 from agent.hardware.types import Bdf, GpuUuid
-from agent.health.causes import TABLE, XIDS, Cause, Heals, Severity
+from agent.health.causes import TABLE, Cause, Heals, Severity
 from agent.health.findings import merged
 from agent.health.fold import after_boot, folded, looked
 from agent.health.rules import HealthRules
 from agent.health.state import Facts, GpuReading, HealthState, NoAnswer, Told
+from agent.health.xids import XIDS
 
 _events = st.builds(
     GpuEvent,

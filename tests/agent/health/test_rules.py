@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.health.causes import TABLE, XIDS, Cause, Heals, Severity, cause_of_xid
+from agent.health.causes import TABLE, Cause, Heals, Severity
 from agent.health.rules import BadHealthRules, HealthRules, health_rules
 
 
@@ -19,17 +19,6 @@ def test_every_cause_has_a_row() -> None:
 
 def test_a_row_says_after_how_long_it_heals_exactly_where_quiet_heals_it() -> None:
     assert all((row.quiet_s is not None) == (row.heals is Heals.QUIET) for row in TABLE.values())
-
-
-def test_the_xids_that_nvidias_driver_takes_for_application_faults_are_notes() -> None:
-    known = (13, 31, 43, 45, 68, 109)
-    assert {HealthRules().severity(XIDS[xid]) for xid in known} == {Severity.NOTE}
-
-
-@pytest.mark.parametrize("xid", [None, 0, 1, 999, 2**32])
-def test_an_xid_never_heard_of_is_unknown_and_keeps_new_pods_away(xid: int | None) -> None:
-    assert cause_of_xid(xid) is Cause.XID_UNKNOWN
-    assert HealthRules().severity(Cause.XID_UNKNOWN, xid) is Severity.NO_NEW_PODS
 
 
 def test_an_empty_section_is_the_table() -> None:
