@@ -1,4 +1,4 @@
-"""PURE: the XIDs that are known: what NVIDIA's catalog says is to be done at once, and which cause each one is.
+"""PURE: the XIDs that are known: what NVIDIA's catalog says is to be done at once, and the cause of each.
 
 The catalog is data: numbers by their *resolution bucket (immediate action)*. A number whose action decides
 nothing, or is judged otherwise here, has a reason. ``docs/health.md`` is drawn from it.
@@ -40,7 +40,10 @@ class Otherwise:
     why: str
 
 
-_IGNORED: Final = (14, 37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 108, 121, 137, 141, 152, 153, 157, 160, 161)
+_IGNORED: Final = (
+    *(14, 37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 108),
+    *(121, 137, 141, 152, 153, 157, 160, 161),
+)
 _OF_ENGINES: Final = (
     *(39, 40, 41, 60, 68, 70, 71, 72, 75, 76, 77, 82, 83, 84, 85, 86, 88, 89),
     *range(96, 106),
@@ -72,7 +75,7 @@ CATALOG: Final[Mapping[str, Action]] = MappingProxyType(
 
 OTHERWISE: Final = (
     Otherwise(Cause.XID_APPLICATION, (43,), "a program ended by a fault of its own, and the GPU is well"),
-    Otherwise(Cause.XID_APPLICATION, (137,), "a program reached over NVLink for memory that it may not touch"),
+    Otherwise(Cause.XID_APPLICATION, (137,), "a program used memory behind NVLink that it may not use"),
     Otherwise(Cause.XID_APPLICATION, (45,), "a program was ended; what it was ended for is told by itself"),
     Otherwise(Cause.XID_NOTE, (154,), "which recovery the GPU needs is read, and is a cause of its own"),
     Otherwise(Cause.XID_NOTE, (78,), "it concerns guests with a vGPU, which no claim gets"),
@@ -81,11 +84,13 @@ OTHERWISE: Final = (
     Otherwise(
         Cause.XID_UNKNOWN,
         (144, 145, 146, 149),
-        "some of their kinds need a reset and others none, and the event does not tell the kind; the driver asks "
-        "for a recovery where one is needed",
+        "some of their kinds need a reset and others none, and the event does not tell the kind; the driver "
+        "asks for a recovery where one is needed",
     ),
-    Otherwise(Cause.XID_RESET, (54,), "the board lacks its power cable, and is off while somebody plugs it in"),
-    Otherwise(Cause.XID_RESET, (159,), "it needs a reset if unified memory is in use, as in every CUDA program"),
+    Otherwise(
+        Cause.XID_RESET, (54,), "the board lacks its power cable; it is off while somebody plugs it in"
+    ),
+    Otherwise(Cause.XID_RESET, (159,), "a reset, if unified memory is in use, as in every CUDA program"),
     Otherwise(Cause.XID_UNKNOWN, (142,), "support is to be asked"),
     Otherwise(Cause.XID_NOTE, (162, 163, 164, 165), "power smoothing alone is on, off or worn out"),
     Otherwise(Cause.XID_RESET, (168,), "a part of the memory is lost until the next start of the GPU"),
