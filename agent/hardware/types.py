@@ -247,7 +247,11 @@ class PciePath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciFunction:
-    """One PCI function. Shape: ids are four hex digits; ``numa_node`` None if the kernel says -1."""
+    """One PCI function.
+
+    Shape: ids are four hex digits; ``numa_node`` None if the kernel says -1; ``stated`` names what of its
+           place an operator says instead of the kernel, as the attributes are called.
+    """
 
     bdf: Bdf
     vendor_id: str
@@ -256,6 +260,7 @@ class PciFunction:
     numa_node: int | None = None
     path: PciePath = PciePath()
     driver: str | None = None
+    stated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

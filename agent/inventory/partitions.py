@@ -18,7 +18,7 @@ from agent.inventory.model import GpuEntry, Group, Inventory, LinkedGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.published import GpuPartition, PublishedDevice
-from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, topology_attributes
+from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, override_attribute, topology_attributes
 from agent.inventory.withheld import Cause, Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable, table_of
@@ -99,7 +99,9 @@ class PartitionDescriber:
         places = [topology_attributes(entry.function, self.driver) for entry in members]
         scopes = (qualified("pcieSwitch", self.driver), PCIE_ROOT, NUMA_NODE)
         common = {scope: _common(place.get(scope) for place in places) for scope in scopes}
-        return {scope: value for scope, value in common.items() if value is not None}
+        stated = {name for entry in members if entry.function is not None for name in entry.function.stated}
+        known = {scope: value for scope, value in common.items() if value is not None}
+        return known | dict(override_attribute(stated, self.driver))
 
 
 def shipped_table(board: str) -> PartitionTable:

@@ -1,6 +1,7 @@
 """A device's place in the PCIe and NUMA topology as attributes.
 
-An unknown level is left out, so that no constraint matches on "unknown". Standard names:
+An unknown level is left out, so that no constraint matches on "unknown". An operator may state what the
+kernel does not know, or says wrong; the device then has the attribute ``topologyOverride``. Standard names:
 ``resource.kubernetes.io/{pciBusID,pcieRoot,numaNode}``; ``dra.net/numaNode`` is what earlier drivers
 publish; ``pcieSwitch``, ``pcieRootPort`` and ``dataDirectSwitch`` are ours.
 """
@@ -8,19 +9,57 @@ publish; ``pcieSwitch``, ``pcieRootPort`` and ``dataDirectSwitch`` are ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from agent.hardware.types import Bdf, PciFunction
+from agent.hardware.types import Bdf, PciePath, PciFunction
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import qualified
 
 _STANDARD_BDF: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_STANDARD_ROOT: Final = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
+_STANDARD_ROOT: Final = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}", re.ASCII)
 PCI_BUS_ID: Final = QualifiedName("resource.kubernetes.io/pciBusID")
 PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
 NUMA_NODE: Final = QualifiedName("resource.kubernetes.io/numaNode")
 NUMA_ALIAS: Final = QualifiedName("dra.net/numaNode")
+OVERRIDE: Final = "topologyOverride"
+"""The attribute that names what of a device's place an operator states."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedPlace:
+    """What an operator says of a function's place. Shape: what is None stays as the kernel says it."""
+
+    numa_node: int | None = None
+    pcie_root: str | None = None
+    pcie_root_port: Bdf | None = None
+    pcie_switch: Bdf | None = None
+
+    @property
+    def words(self) -> Mapping[str, str | int]:
+        """Return what is said, by the names of the attributes without their domains."""
+        found = {
+            "numaNode": self.numa_node,
+            "pcieRoot": self.pcie_root,
+            "pcieRootPort": self.pcie_root_port,
+            "pcieSwitch": self.pcie_switch,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+    def on(self, function: PciFunction) -> PciFunction:
+        """Return a function at this place."""
+        path = function.path
+        return replace(
+            function,
+            numa_node=function.numa_node if self.numa_node is None else self.numa_node,
+            path=PciePath(
+                self.pcie_root or path.root_complex,
+                self.pcie_root_port or path.root_port,
+                self.pcie_switch or path.switch,
+            ),
+            stated=tuple(self.words),
+        )
 
 
 def topology_attributes(function: PciFunction | None, driver: str) -> dict[QualifiedName, AttributeValue]:
@@ -29,13 +68,25 @@ def topology_attributes(function: PciFunction | None, driver: str) -> dict[Quali
         return {}
     path = function.path
     found: dict[QualifiedName, AttributeValue | None] = {
-        PCIE_ROOT: path.root_complex if _STANDARD_ROOT.fullmatch(path.root_complex or "") else None,
+        PCIE_ROOT: path.root_complex if is_root_complex(path.root_complex or "") else None,
         NUMA_NODE: function.numa_node,
         NUMA_ALIAS: function.numa_node,
         qualified("pcieSwitch", driver): path.switch,
         qualified("pcieRootPort", driver): path.root_port,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    known = {name: value for name, value in found.items() if value is not None}
+    return known | dict(override_attribute(function.stated, driver))
+
+
+def override_attribute(stated: Iterable[str], driver: str) -> Mapping[QualifiedName, AttributeValue]:
+    """Return the attribute that names what an operator states of a place, nothing where that is nothing."""
+    named = ",".join(sorted(stated))
+    return {qualified(OVERRIDE, driver): named} if named else {}
+
+
+def is_root_complex(text: str) -> bool:
+    """Whether a text names a root complex as the attribute must: ``pci0000:3a``."""
+    return _STANDARD_ROOT.fullmatch(text) is not None
 
 
 def direct_attribute(

@@ -38,6 +38,7 @@ def settings_on(options: Settings, effect: Resolved, node: Inventory) -> Setting
             if one is not None and any(vf.excluded for vf in one.vfs.values())
         },
         attributes=_attributes(effect),
+        places=effect.places,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from agent.hardware.types import Bdf, GpuUuid
 from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
+from agent.inventory.topology import StatedPlace
 from agent.inventory.vfs.rules import VfRate, VfRule
 from scheduler_core.base.errors import InvalidInput
 
@@ -144,6 +145,23 @@ class NicRule:
     vfs: tuple[VfEntry, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRule:
+    """What a policy says of the place of some functions in the PCIe and NUMA topology.
+
+    Shape: ``addresses`` by address, ``patterns`` with ``*`` for any characters.
+    """
+
+    path: str
+    addresses: frozenset[Bdf] = frozenset()
+    patterns: tuple[str, ...] = ()
+    place: StatedPlace
+
+    def has(self, bdf: Bdf) -> bool:
+        """Whether a function is among them."""
+        return bdf in self.addresses or any(_matches(pattern, bdf) for pattern in self.patterns)
+
+
 @dataclass(frozen=True, slots=True)
 class Linked:
     """Groups of GPUs joined by NVLink. Shape: the name of a shipped table, or a table as the file has it."""
@@ -165,6 +183,7 @@ class Rule:
     imex_channels: int | None = None
     multus_resource: str | None = None
     health: HealthRules | None = None
+    places: tuple[PlaceRule, ...] = ()
 
     def is_for(self, labels: Mapping[str, str]) -> bool:
         """Whether the rule is for a node with these labels."""

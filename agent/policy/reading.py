@@ -11,18 +11,27 @@ from agent.health.rules import SAYS, BadHealthRules, HealthRules, health_rules
 from agent.inventory.fabric import imex
 from agent.inventory.partitions import shipped_boards
 from agent.inventory.vfs import multus
-from agent.policy.entry_fields import MOST, refuse_silent
-from agent.policy.gpu_entries import read_gpu_rule
+from agent.policy.entries.common import MOST, refuse_silent
+from agent.policy.entries.gpus import read_gpu_rule
+from agent.policy.entries.nics import read_nic_rule
+from agent.policy.entries.nodes import read_nodes
+from agent.policy.entries.topology import read_place_rule
 from agent.policy.model import API_VERSION, KIND, InvalidPolicy, Linked, Policy, Rule
-from agent.policy.nic_entries import read_nic_rule
-from agent.policy.node_selector import read_nodes
 from daemon.command_line import InvalidOption
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.configuration.fields import optional_integer
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, table_of
 
-_SAYS: Final = ("gpus", "nics", "partitions", "imexChannels", "multusResource", "health")
+_SAYS: Final = (
+    "gpus",
+    "nics",
+    "topology",
+    "partitions",
+    "imexChannels",
+    "multusResource",
+    "health",
+)
 
 
 def read_policy(subject: str, content: object) -> Policy:
@@ -45,6 +54,7 @@ def _rule(fields: Fields) -> Rule:
         nodes=read_nodes(fields),
         gpus=tuple(read_gpu_rule(one) for one in fields.children("gpus", MOST)),
         nics=tuple(read_nic_rule(one) for one in fields.children("nics", MOST)),
+        places=tuple(read_place_rule(one) for one in fields.children("topology", MOST)),
         linked=_linked(fields),
         imex_channels=optional_integer(fields, "imexChannels", least=0, most=imex.MOST),
         multus_resource=_multus(fields),

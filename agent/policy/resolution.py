@@ -7,14 +7,16 @@ refused, so the order of rules never matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from agent.hardware.types import PhysicalFunction
+from agent.hardware.types import Bdf, PhysicalFunction
 from agent.inventory.model import GpuEntry, Inventory
 from agent.inventory.modes import MigPlace
 from agent.inventory.names import gpu_name, nic_name
+from agent.inventory.options.stated_topology import placed_functions
+from agent.inventory.topology import StatedPlace
 from agent.policy.mig_layout import Impossible, placed
 from agent.policy.model import (
     Attributes,
@@ -25,23 +27,16 @@ from agent.policy.model import (
     LayoutPart,
     NicRule,
     NicSelector,
+    PlaceRule,
     Policy,
     Rule,
 )
 from agent.policy.resolved import GpuSettings, LinkedSettings, NicSettings, Resolved, VfSettings
+from agent.policy.said import Said, counted, rank_of
 from scheduler_core.base.errors import shown
 
 _Value = TypeVar("_Value")
 _Cuts = frozenset[str] | tuple[LayoutPart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Said(Generic[_Value]):
-    """One value that a policy gives for a setting. Shape: ``rank`` how specific its entry is, 0 to 2."""
-
-    rank: int
-    path: str
-    value: _Value | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +61,7 @@ def resolve(policy: Policy, labels: Mapping[str, str], node: Inventory) -> Resol
             imex_channels=_of_node(policy, rules, "imexChannels", [one.imex_channels for one in rules]),
             multus_resource=_of_node(policy, rules, "multusResource", [one.multus_resource for one in rules]),
             health=_of_node(policy, rules, "health", [one.health for one in rules]),
+            places=_places(policy, rules, node),
         ),
         tuple(_idle(rules, node)),
     )
@@ -74,14 +70,14 @@ def resolve(policy: Policy, labels: Mapping[str, str], node: Inventory) -> Resol
 def _gpu(policy: Policy, rules: Sequence[Rule], entry: GpuEntry) -> GpuSettings:
     name = gpu_name(entry.gpu.number)
     found = [
-        (_rank(rule, is_selected=one.select is not None), one)
+        (rank_of(rule, is_selected=one.select is not None), one)
         for rule in rules
         for one in rule.gpus
         if one.select is None or _selects_gpu(one.select, entry)
     ]
-    modes = _one(policy, name, [_Said(rank, f"{one.path}.modes", one.modes) for rank, one in found])
-    cuts = _one(policy, name, [_said_of_cuts(rank, one) for rank, one in found])
-    split = [_Said(rank, f"{one.path}.computeInstances", one.compute_instances) for rank, one in found]
+    modes = counted(policy, name, [Said(rank, f"{one.path}.modes", one.modes) for rank, one in found])
+    cuts = counted(policy, name, [_said_of_cuts(rank, one) for rank, one in found])
+    split = [Said(rank, f"{one.path}.computeInstances", one.compute_instances) for rank, one in found]
     layout = None
     if isinstance(cuts, frozenset):
         _refuse_without_profile(policy, entry, cuts, [one for _, one in found])
@@ -91,16 +87,16 @@ def _gpu(policy: Policy, rules: Sequence[Rule], entry: GpuEntry) -> GpuSettings:
         modes=modes,
         profiles=tuple(sorted(cuts)) if isinstance(cuts, frozenset) else None,
         layout=layout,
-        compute_instances=_one(policy, name, split),
+        compute_instances=counted(policy, name, split),
         attributes=_attributes(policy, name, [(rank, one.path, one.attributes) for rank, one in found]),
     )
 
 
-def _said_of_cuts(rank: int, one: GpuRule) -> _Said[_Cuts]:
+def _said_of_cuts(rank: int, one: GpuRule) -> Said[_Cuts]:
     """Return what an entry says of the partitions that are cut from its GPUs: their profiles, or a layout."""
     if one.layout is not None:
-        return _Said(rank, f"{one.path}.migLayout", one.layout)
-    return _Said(rank, f"{one.path}.migProfiles", one.profiles)
+        return Said(rank, f"{one.path}.migLayout", one.layout)
+    return Said(rank, f"{one.path}.migProfiles", one.profiles)
 
 
 def _layout(
@@ -131,19 +127,19 @@ def _refuse_without_profile(
 def _nic(policy: Policy, rules: Sequence[Rule], pf: PhysicalFunction) -> NicSettings:
     name = nic_name(pf.function.bdf)
     found = [
-        (_rank(rule, is_selected=one.select is not None), one)
+        (rank_of(rule, is_selected=one.select is not None), one)
         for rule in rules
         for one in rule.nics
         if one.select is None or _selects_nic(one.select, pf)
     ]
-    excluded = [_Said(rank, f"{one.path}.excluded", one.is_excluded) for rank, one in found]
-    count = _one(policy, name, [_Said(rank, f"{one.path}.vfCount", one.vf_count) for rank, one in found])
-    rate = [_Said(rank, f"{one.path}.vfRate", one.vf_rate) for rank, one in found]
+    excluded = [Said(rank, f"{one.path}.excluded", one.is_excluded) for rank, one in found]
+    count = counted(policy, name, [Said(rank, f"{one.path}.vfCount", one.vf_count) for rank, one in found])
+    rate = [Said(rank, f"{one.path}.vfRate", one.vf_rate) for rank, one in found]
     return NicSettings(
-        excluded=_one(policy, name, excluded),
+        excluded=counted(policy, name, excluded),
         keeps_vf_count=count is not None and count.rule is None,
         vf_rule=None if count is None else count.rule,
-        vf_rate=_one(policy, name, rate),
+        vf_rate=counted(policy, name, rate),
         attributes=_attributes(policy, name, [(rank, one.path, one.attributes) for rank, one in found]),
         vfs=_vfs(policy, name, found),
     )
@@ -154,12 +150,39 @@ def _vfs(policy: Policy, name: str, found: Sequence[tuple[int, NicRule]]) -> dic
     settings = {}
     for index in sorted({index for _, vf in said for index in vf.indexes}):
         of_vf, vf_name = [(rank, vf) for rank, vf in said if index in vf.indexes], f"VF {index} of {name}"
-        excluded = [_Said(rank, f"{vf.path}.excluded", vf.is_excluded) for rank, vf in of_vf]
+        excluded = [Said(rank, f"{vf.path}.excluded", vf.is_excluded) for rank, vf in of_vf]
         settings[index] = VfSettings(
-            excluded=_one(policy, vf_name, excluded) is True,
+            excluded=counted(policy, vf_name, excluded) is True,
             attributes=_attributes(policy, vf_name, [(rank, vf.path, vf.attributes) for rank, vf in of_vf]),
         )
     return settings
+
+
+def _places(policy: Policy, rules: Sequence[Rule], node: Inventory) -> dict[Bdf, StatedPlace]:
+    """Return what is said of the places of functions. One that an entry names counts before its patterns."""
+    found = {}
+    for bdf in dict.fromkeys(function.bdf for function in placed_functions(node)):
+        of = [
+            (rank_of(rule, is_selected=bdf in one.addresses), one)
+            for rule in rules
+            for one in rule.places
+            if one.has(bdf)
+        ]
+        if of:
+            found[bdf] = _place(policy, bdf, of)
+    return found
+
+
+def _place(policy: Policy, bdf: Bdf, of: Sequence[tuple[int, PlaceRule]]) -> StatedPlace:
+    def value(key: str, part: Callable[[StatedPlace], _Value | None]) -> _Value | None:
+        return counted(policy, bdf, [Said(rank, f"{one.path}.{key}", part(one.place)) for rank, one in of])
+
+    return StatedPlace(
+        numa_node=value("numaNode", lambda place: place.numa_node),
+        pcie_root=value("pcieRoot", lambda place: place.pcie_root),
+        pcie_root_port=value("pcieRootPort", lambda place: place.pcie_root_port),
+        pcie_switch=value("pcieSwitch", lambda place: place.pcie_switch),
+    )
 
 
 def _linked(policy: Policy, rules: Sequence[Rule]) -> LinkedSettings | None:
@@ -175,10 +198,10 @@ def _of_node(
 ) -> _Value | None:
     """Return the value of a setting of the node as a whole."""
     said = [
-        _Said(_rank(rule, is_selected=False), f"{rule.path}.{key}", value)
+        Said(rank_of(rule, is_selected=False), f"{rule.path}.{key}", value)
         for rule, value in zip(rules, values, strict=True)
     ]
-    return _one(policy, "the node", said)
+    return counted(policy, "the node", said)
 
 
 def _attributes(
@@ -187,34 +210,13 @@ def _attributes(
     keys = sorted({key for _, _, attributes in said for key in attributes})
     found: dict[str, AttributeValue] = {}
     for key in keys:
-        of_key: list[_Said[AttributeValue]] = [
-            _Said(rank, f"{path}.attributes.{key}", attributes.get(key)) for rank, path, attributes in said
+        of_key: list[Said[AttributeValue]] = [
+            Said(rank, f"{path}.attributes.{key}", attributes.get(key)) for rank, path, attributes in said
         ]
-        value = _one(policy, device, of_key)
+        value = counted(policy, device, of_key)
         if value is not None:
             found[key] = value
     return found
-
-
-def _one(policy: Policy, device: str, said: Sequence[_Said[_Value]]) -> _Value | None:
-    """Return the value that counts, None where nothing is said. Raises: InvalidPolicy."""
-    given = [one for one in said if one.value is not None]
-    if not given:
-        return None
-    top = max(one.rank for one in given)
-    first, *others = [one for one in given if one.rank == top]
-    for other in others:
-        if other.value != first.value or type(other.value) is not type(first.value):
-            rule = (
-                f"disagrees with {first.path} about {device}; correct one of them, or have one select nodes "
-                "or devices more closely"
-            )
-            raise InvalidPolicy(policy.subject, other.path, None, rule)
-    return first.value
-
-
-def _rank(rule: Rule, *, is_selected: bool) -> int:
-    return int(bool(rule.nodes)) + int(is_selected)
 
 
 def _selects_gpu(select: GpuSelector, entry: GpuEntry) -> bool:
@@ -249,3 +251,6 @@ def _idle(rules: Sequence[Rule], node: Inventory) -> Iterator[str]:
         for nics in rule.nics:
             if nics.select is not None and not any(_selects_nic(nics.select, one) for one in node.nics):
                 yield f"{nics.path}: matches no NIC of node {node.node}"
+        for place in rule.places:
+            if not any(place.has(function.bdf) for function in placed_functions(node)):
+                yield f"{place.path}: matches no GPU or NIC of node {node.node}"

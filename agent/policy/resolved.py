@@ -12,6 +12,7 @@ import msgspec
 from agent.hardware.types import Bdf, GpuUuid
 from agent.health.rules import HealthRules
 from agent.inventory.modes import MigPlace, ModesOfGpu
+from agent.inventory.topology import StatedPlace
 from agent.inventory.vfs.rules import VfRate, VfRule
 from agent.policy.model import AttributeValue
 
@@ -59,7 +60,7 @@ class LinkedSettings(
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of a node by device. Shape: GPUs by UUID, NICs by PCI address."""
+    """The settings of a node by device. Shape: GPUs by UUID, NICs and ``places`` by PCI address."""
 
     gpus: dict[GpuUuid, GpuSettings] = {}
     nics: dict[Bdf, NicSettings] = {}
@@ -67,6 +68,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     imex_channels: int | None = None
     multus_resource: str | None = None
     health: HealthRules | None = None
+    places: dict[Bdf, StatedPlace] = {}
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

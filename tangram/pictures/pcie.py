@@ -54,7 +54,7 @@ def _leaves(inventory: Inventory, causes: Mapping[DeviceName, str]) -> Iterator[
         yield entry.function, _gpu(entry, causes)
     for one in inventory.unlisted:
         text = f"{gpu_name(one.number)}  {one.function.bdf}  not in the driver: {one.reason.text}"
-        yield one.function, Tree(Text(text, style="red"))
+        yield one.function, Tree(Text(text, style="red").append(_stated(one.function), style="magenta"))
     for nic in inventory.nics:
         yield nic.function, Tree(_nic(nic, causes))
 
@@ -88,6 +88,7 @@ def _gpu(entry: GpuEntry, causes: Mapping[DeviceName, str]) -> Tree:
     leaf.append(f"  {gpu.bdf}  {mig_text(gpu)}", style="dim")
     if gpu_name(gpu.number) in causes:
         leaf.append(f"  withheld as a whole: {causes[gpu_name(gpu.number)]}", style="yellow")
+    leaf.append(_stated(entry.function), style="magenta")
     tree = Tree(leaf)
     for instance in entry.instances:
         tree.add(Text(_instance(entry, instance), style="green"))
@@ -121,4 +122,9 @@ def _nic(nic: PhysicalFunction, causes: Mapping[DeviceName, str]) -> Text:
     withheld_vfs = sum(vf_name(nic.function.bdf, vf.index) in causes for vf in nic.vfs)
     if withheld_vfs:
         leaf.append(f"  {counted(withheld_vfs, 'VF')} withheld", style="yellow")
-    return leaf
+    return leaf.append(_stated(nic.function), style="magenta")
+
+
+def _stated(function: PciFunction | None) -> str:
+    """Return what of a place the policy says instead of the kernel."""
+    return f"  by policy: {', '.join(function.stated)}" if function is not None and function.stated else ""

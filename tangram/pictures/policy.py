@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agent.hardware.types import Bdf
 from agent.health.rules import HealthRules
 from agent.inventory.model import Inventory
 from agent.inventory.names import gpu_name, memory_slice_range, nic_name
@@ -50,16 +51,27 @@ def policy_table(settings: Resolved, node: Inventory) -> Table:
     table.add_column("settings")
     rows: dict[str, list[str]] = {}
     for entry in node.gpus:
-        text = _gpu_text(settings.gpus.get(entry.gpu.uuid, GpuSettings()))
+        text = _with_place(
+            _gpu_text(settings.gpus.get(entry.gpu.uuid, GpuSettings())), settings, entry.gpu.bdf
+        )
         rows.setdefault(f"{text}\0gpu", []).append(gpu_name(entry.gpu.number))
     for pf in node.nics:
-        text = _nic_text(settings.nics.get(pf.function.bdf, NicSettings()))
+        bdf = pf.function.bdf
+        text = _with_place(_nic_text(settings.nics.get(bdf, NicSettings())), settings, bdf)
         rows.setdefault(f"{text}\0nic", []).append(nic_name(pf.function.bdf))
     for text, names in rows.items():
         table.add_row(", ".join(names), text.partition("\0")[0])
     if node_text := "; ".join(_of_node(settings)):
         table.add_row("the node", node_text)
     return table
+
+
+def _with_place(text: str, settings: Resolved, bdf: Bdf) -> str:
+    stated = settings.places.get(bdf)
+    if stated is None:
+        return text
+    place = f"at {', '.join(f'{key} {value}' for key, value in stated.words.items())}"
+    return place if text == _NOTHING else f"{text}; {place}"
 
 
 def _gpu_text(one: GpuSettings) -> str:

@@ -84,6 +84,53 @@ def test_a_layout_that_no_gpu_can_have_is_refused_for_the_node_that_is_asked_abo
     )
 
 
+MOVED = HEAD + "- topology:\n  - {pciAddresses: ['0000:19:*'], numaNode: 1, pcieRoot: 'pci0000:85'}\n"
+JOINT = """
+apiVersion: v1
+kind: Pod
+metadata:
+  namespace: default
+  name: joint
+  annotations:
+    scheduling.koordinator.sh/device-joint-allocate: |-
+      {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
+spec:
+  containers:
+  - name: main
+    image: registry.example.com/train:1
+    resources: {requests: {nvidia.com/gpu: 2, koordinator.sh/rdma: 1}}
+"""
+
+
+def test_gpus_and_nics_are_allocated_together_where_the_policy_says_they_are(tangram, tmp_path: Path) -> None:
+    policy, pod, slices = (tmp_path / name for name in ("policy.yaml", "pod.yaml", "slices.yaml"))
+    policy.write_text(MOVED)
+    pod.write_text(JOINT)
+
+    def gpus(*options) -> set[str]:
+        slices.write_text(tangram("show", "--node", "a30x4", "--as", "v1", *options).out)
+        answer = tangram("allocate", "-f", slices, "--pod", pod)
+        return {name for name in ("gpu-0", "gpu-1", "gpu-2", "gpu-3") if name in answer.out}
+
+    assert gpus() == {"gpu-0", "gpu-1"}
+    assert gpus("--policy", policy) == {"gpu-2", "gpu-3"}
+
+
+def test_what_a_policy_says_of_a_place_is_marked_in_what_is_shown(tangram, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(MOVED)
+
+    shown = tangram("show", "--node", "a30x4", "--policy", policy).out
+    checked = tangram("policy", "check", policy, "--node", "a30x4").out
+
+    nic, gpu = (
+        next(line for line in shown.splitlines() if name in line) for name in ("nic-0000-19-00-1", "gpu-0 ")
+    )
+    assert "by policy: numaNode, pcieRoot" in nic
+    assert "by policy" not in gpu
+    assert "at numaNode 1, pcieRoot pci0000:85" in checked
+
+
 def test_show_publishes_a_node_under_a_policy(tangram, examples: Path) -> None:
     labels = "example.com/pool=inference"
     shown = tangram(
@@ -110,3 +157,9 @@ def test_labels_that_are_none_are_refused(labels: str, tangram, examples: Path) 
 
     assert answer.status == 2
     assert "--node-labels" in answer.err
+
+
+@pytest.mark.parametrize("name", ["fleet", "mig-layout", "virtual-machine"])
+def test_every_example_of_a_policy_is_right(name: str, tangram, examples: Path) -> None:
+    assert {one.stem for one in (examples / "policy").iterdir()} == {"fleet", "mig-layout", "virtual-machine"}
+    assert tangram("policy", "check", examples / "policy" / f"{name}.yaml").status == 0

@@ -12,6 +12,8 @@ from agent.hardware.types import Bdf
 from agent.inventory.model import Inventory, LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.operator_attributes import NO_ATTRIBUTES, OperatorAttributes
+from agent.inventory.options.stated_topology import placed_as_stated
+from agent.inventory.topology import StatedPlace
 from agent.inventory.vfs.rules import VfRules
 
 
@@ -23,7 +25,7 @@ class Settings:
            ``vfs`` how many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are
            offered; ``imex_channels`` how many are offered; ``multus_resource`` the name under which Multus
            finds VFs, None where it does not; ``excluded`` NICs and, by NIC, VFs that are not offered;
-           ``attributes`` what the operator says of devices.
+           ``attributes`` what the operator says of devices, ``places`` of their place in the topology.
     """
 
     linked: LinkedGpus | None = None
@@ -35,11 +37,12 @@ class Settings:
     excluded_nics: frozenset[Bdf] = frozenset()
     excluded_vfs: Mapping[Bdf, frozenset[int]] = field(default_factory=dict)
     attributes: OperatorAttributes = NO_ATTRIBUTES
+    places: Mapping[Bdf, StatedPlace] = field(default_factory=dict)
 
     def on(self, inventory: Inventory) -> Inventory:
         """Return an inventory with these settings."""
         return replace(
-            inventory,
+            placed_as_stated(inventory, self.places),
             linked=self.linked,
             modes=self.modes,
             split=self.split,

@@ -127,6 +127,34 @@ WRONG = {
         "- nics:\n  - vfs:\n    - {indexes: [0], excluded: true}\n    - {indexes: [0], excluded: true}",
         "policy.yaml:7: rules[0].nics[0].vfs[1].indexes: 0: another entry",
     ),
+    "an override without devices": (
+        "- topology:\n  - {numaNode: 1}",
+        "topology[0].pciAddresses: is required",
+    ),
+    "an override that says nothing": (
+        "- topology:\n  - {pciAddresses: ['*']}",
+        "policy.yaml:5: rules[0].topology[0]: says nothing; it may have numaNode, pcieRoot",
+    ),
+    "a pattern that is none": (
+        "- topology:\n  - {pciAddresses: ['gpu*'], numaNode: 1}",
+        "pciAddresses[0]: 'gpu*': must be a PCI address such as 0000:3b:00.0, or a pattern with *",
+    ),
+    "a NUMA node that cannot be": (
+        "- topology:\n  - {pciAddresses: ['*'], numaNode: 1024}",
+        "policy.yaml:5: rules[0].topology[0].numaNode: 1024: must be at most 1023",
+    ),
+    "an unknown NUMA node": (
+        "- topology:\n  - {pciAddresses: ['*'], numaNode: -1}",
+        "numaNode: -1: must be at least 0",
+    ),
+    "a root complex that is none": (
+        "- topology:\n  - {pciAddresses: ['*'], pcieRoot: '0000:3a'}",
+        "pcieRoot: '0000:3a': must be a root complex such as pci0000:3a",
+    ),
+    "a switch that is none": (
+        "- topology:\n  - {pciAddresses: ['*'], pcieSwitch: here}",
+        "pcieSwitch: 'here': must be a PCI address",
+    ),
     "an unknown board": ("- partitions: {board: dgx}", "partitions.board: 'dgx': must be one of"),
     "too many channels": ("- imexChannels: 9999", "imexChannels: 9999: must be at most 2048"),
     "a cause of health that is none": (

@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.hardware.types import GpuUuid
 from agent.inventory.modes import ALL_OF_IT, ModesOfGpu
-from agent.policy.entry_fields import MOST, addresses, attributes, listed, refuse_silent
+from agent.policy.entries.common import MOST, addresses, attributes, listed, refuse_silent
 from agent.policy.model import GpuRule, GpuSelector, LayoutPart
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.configuration.fields import optional_flag, optional_integer

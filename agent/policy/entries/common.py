@@ -46,7 +46,7 @@ def listed(fields: Fields, key: str, is_right: Callable[[str], bool], rule: str)
 def addresses(fields: Fields) -> frozenset[Bdf] | None:
     """Return ``pciAddresses``, None where it is missing. Raises: InvalidPolicy."""
     rule = "must be a PCI address such as 0000:3b:00.0"
-    found = listed(fields, "pciAddresses", _is_address, rule)
+    found = listed(fields, "pciAddresses", is_address, rule)
     return None if found is None else frozenset(map(normal_bdf, found))
 
 
@@ -75,7 +75,8 @@ def _value(said: Fields, key: str) -> AttributeValue:
     return value
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether a text is a PCI address."""
     try:
         normal_bdf(text)
     except ValueError:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from agent.inventory.vfs.rules import VfRate, VfRule
-from agent.policy.entry_fields import MOST, addresses, attributes, listed, refuse_silent
+from agent.policy.entries.common import MOST, addresses, attributes, listed, refuse_silent
 from agent.policy.model import NicRule, NicSelector, VfCount, VfEntry
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.configuration.fields import optional_flag
